@@ -1,0 +1,43 @@
+# `make demo` and `make test` need Python >= 3.11 and make; they set up .venv themselves.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test lint bench clean
+help:
+	@echo "make demo   closed form against RC on four data sets: a table and demo/index.html"
+	@echo "make test   linters and the test suite"
+	@echo "make lint   ruff and mypy"
+	@echo "make bench  the benchmarks (figures for this machine; RISKBAYES_DATA names the folder of data sets)"
+
+# Rebuilt only when the dependencies change.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "riskbayes needs Python >= 3.11; say which: make PYTHON=python3.11 ..."; exit 1; }
+	@echo "Setting up $(VENV) (once; reused while pyproject.toml stays as it is) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@echo "Installing riskbayes and what it needs ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot]" --group dev
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/riskbayes demo --out demo
+
+lint: $(READY)
+	@echo "ruff ..."
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "mypy ..."
+	@$(BIN)/mypy
+
+test: lint
+	@echo "pytest ..."
+	@$(BIN)/python -m pytest -q -n auto
+
+bench: $(READY)
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

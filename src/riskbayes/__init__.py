@@ -1,0 +1,26 @@
+"""Generative classifiers trained by risk-based calibration.
+
+"Calibration" here adjusts the statistics of the model, guided by its risk. It is not probability
+calibration (Platt, isotonic).
+"""
+
+from riskbayes.estimators import (
+    CategoricalNB,
+    GaussianNB,
+    GenerativeClassifier,
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from riskbayes.exceptions import FlooredWarning
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "CategoricalNB",
+    "FlooredWarning",
+    "GaussianNB",
+    "GenerativeClassifier",
+    "LinearDiscriminantAnalysis",
+    "QuadraticDiscriminantAnalysis",
+    "__version__",
+]

@@ -1,0 +1,34 @@
+"""What an engine is: where the scan of the data runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+from riskbayes.models.base import GenerativeModel, Residual
+from riskbayes.risks import Risks
+from riskbayes.statistics import Array, Statistics
+
+
+class Scan(NamedTuple):
+    """One pass over the data: the change of the statistics (None without a residual), the risks."""
+
+    dS: Statistics | None
+    risks: Risks
+
+
+class Engine(ABC):
+    """Holds the rows, splits them, reduces what the model makes of each part.
+
+    `model` may be replaced by its bound form once the statistics of the data are known.
+    """
+
+    model: GenerativeModel
+
+    @abstractmethod
+    def statistics(self) -> Statistics:
+        """s(X, Y): labels, times weights, as W."""
+
+    @abstractmethod
+    def scan(self, theta: Any, residual: Residual | None, rows: Array | slice | None = None) -> Scan:
+        """One pass over all rows, or some. No residual: only the risks."""

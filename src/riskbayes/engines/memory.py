@@ -1,0 +1,94 @@
+"""The rows in memory, scanned in chunks that fit the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from riskbayes.engines.base import Engine, Scan
+from riskbayes.models.base import GenerativeModel, Residual
+from riskbayes.risks import NO_RISK
+from riskbayes.statistics import Array, Statistics
+
+CHUNK_CELLS = 2**18
+"""Cells of a chunk of rows, features and classes together: 2 MiB of float64."""
+
+
+def row_chunks(m: int, width: int) -> Iterator[slice]:
+    """Slices of m rows, each of about `CHUNK_CELLS` cells."""
+    size = max(64, CHUNK_CELLS // max(1, width))
+    for start in range(0, m, size):
+        yield slice(start, min(m, start + size))
+
+
+class MemoryEngine(Engine):
+    """NumPy arrays on this machine.
+
+    Parameters
+    ----------
+    model : GenerativeModel
+        What reads the rows.
+    Z : prepared rows
+        What `model.prepare` made.
+    y : array of int, shape (m,)
+        Class codes.
+    w : array of shape (m,) or None
+        Weights; None is one each.
+    n_classes : int
+        The number of classes, observed here or not.
+    """
+
+    def __init__(self, model: GenerativeModel, Z: Any, y: Array, w: Array | None, n_classes: int):
+        self.model, self.Z, self.y, self.w, self.n_classes = model, Z, y, w, n_classes
+
+    def _chunks(self, rows: Array | slice | None) -> Iterator[tuple[Any, Array, Array | None]]:
+        Z, y, w = self.Z, self.y, self.w
+        if rows is not None:
+            Z, y, w = Z[rows], y[rows], None if w is None else w[rows]
+        for part in row_chunks(len(Z), Z.shape[1] + self.n_classes):
+            yield Z[part], y[part], None if w is None else w[part]
+
+    def statistics(self) -> Statistics:
+        """s(X, Y)."""
+        total = Sum()
+        for Z, y, w in self._chunks(None):
+            Y = np.zeros((len(y), self.n_classes))
+            Y[np.arange(len(y)), y] = 1.0 if w is None else w
+            total.add(self.model.statistics(Z, Y))
+        return total.value()
+
+    def scan(self, theta: Any, residual: Residual | None, rows: Array | slice | None = None) -> Scan:
+        """One fused pass; at most one chunk of posteriors exists at a time."""
+        total, risks = Sum(), NO_RISK
+        for Z, y, w in self._chunks(rows):
+            dS, chunk_risks = self.model.scan_chunk(Z, y, w, theta, residual)
+            risks = risks.plus(chunk_risks)
+            if dS is not None:
+                total.add(dS)
+        return Scan(None if residual is None else total.value(), risks)
+
+
+class Sum:
+    """Adds statistics of one frame in place: chunks are many, their arrays may be large."""
+
+    def __init__(self) -> None:
+        self.first: Statistics | None = None
+        self.arrays: dict[str, Array] | None = None
+
+    def add(self, S: Statistics) -> None:
+        """Add one chunk's statistics."""
+        if self.first is None:
+            self.first = S
+        elif self.arrays is None:
+            self.arrays = {name: self.first[name] + value for name, value in S.items()}
+        else:
+            for name, value in S.items():
+                self.arrays[name] += value
+
+    def value(self) -> Statistics:
+        """The sum."""
+        if self.first is None:
+            raise ValueError("There are no rows to sum over.")
+        return self.first if self.arrays is None else Statistics(self.arrays, self.first.frame)

@@ -1,0 +1,94 @@
+"""Checks whose errors name the parameter, the column or the class, and say what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from riskbayes.statistics import Array
+
+
+def column_name(estimator: Any, j: int) -> str:
+    """How a message calls column j."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return f"column {j}" if names is None else f"column {names[j]!r}"
+
+
+def check_finite(estimator: Any, X: Array) -> Array:
+    """Refuse NaN and infinity; a sum tells, without a table of booleans, that all is well."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum(dtype=np.float64)):
+            return X
+    for j in range(X.shape[1]):
+        bad = ~np.isfinite(X[:, j])
+        if bad.any():
+            value = "NaN" if np.isnan(X[bad, j][0]) else "infinity"
+            raise ValueError(
+                f"Input X contains {value} in {column_name(estimator, j)} ({bad.sum()} such values). "
+                f"{type(estimator).__name__} does not accept missing values encoded as NaN, nor infinity: "
+                "drop the rows, or fill them in, for instance by sklearn.impute.SimpleImputer."
+            )
+    return X
+
+
+def check_masses(classes: Array, y: Array, w: Array | None) -> None:
+    """Refuse a class with no weight."""
+    if w is None:
+        return
+    masses = np.bincount(y, weights=w, minlength=len(classes))
+    if (masses <= 0).any():
+        label = classes[int(np.argmax(masses <= 0))].item()
+        raise ValueError(
+            f"The class {label!r} has no weight: its rows have sample_weight or class_weight zero. "
+            "Drop these rows, or give the class a positive weight."
+        )
+
+
+def check_class_prior(prior: Any, n_classes: int, name: str) -> Array | None:
+    """A fixed p(y) that is one."""
+    if prior is None:
+        return None
+    p = np.asarray(prior, dtype=np.float64)
+    if p.shape != (n_classes,):
+        raise ValueError(
+            f"{name} needs one probability for each class. Number of priors must match number of classes: "
+            f"got shape {p.shape} for {n_classes} classes."
+        )
+    if (p < 0).any() or not np.isfinite(p).all():
+        raise ValueError(f"{name} must be non-negative probabilities; got {p.tolist()}.")
+    if abs(p.sum() - 1.0) > 1e-8:
+        raise ValueError(f"The sum of {name} should be 1, got {p.sum():g}: divide it by its sum.")
+    return p
+
+
+def check_prior_mean(mean: Any, n: int) -> Array | None:
+    """A centre of the prior on means."""
+    if mean is None:
+        return None
+    mu = np.broadcast_to(np.asarray(mean, dtype=np.float64), (n,)) if np.ndim(mean) == 0 else np.asarray(mean, float)
+    if mu.shape != (n,) or not np.isfinite(mu).all():
+        raise ValueError(f"prior_mean must be {n} finite numbers, one a feature; got shape {mu.shape}.")
+    return mu
+
+
+def check_prior_covariance(covariance: Any, n: int) -> Array | None:
+    """A centre of the prior on covariances: symmetric and positive definite."""
+    if covariance is None:
+        return None
+    C = np.asarray(covariance, dtype=np.float64)
+    if C.shape != (n, n) or not np.isfinite(C).all() or not np.allclose(C, C.T):
+        raise ValueError(f"prior_covariance must be a symmetric matrix of shape ({n}, {n}); got shape {C.shape}.")
+    if np.linalg.eigvalsh(C)[0] <= 0:
+        raise ValueError("prior_covariance must be positive definite.")
+    return C
+
+
+def check_prior_variance(variance: Any, n: int) -> Array | None:
+    """A centre of the prior on variances: positive."""
+    if variance is None:
+        return None
+    v = np.asarray(variance, dtype=np.float64)
+    if v.shape != (n,) or not (np.isfinite(v) & (v > 0)).all():
+        raise ValueError(f"prior_variance must be {n} positive numbers, one a feature; got shape {v.shape}.")
+    return v

@@ -1,0 +1,305 @@
+"""Naive Bayes classifiers: categorical and Gaussian features."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array, validate_data
+
+from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.estimators.checks import check_class_prior, check_prior_mean, check_prior_variance, column_name
+from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.gaussian_nb import GaussianNBModel
+from riskbayes.preprocessing import CategoryEncoder
+from riskbayes.statistics import Array
+
+
+class CategoricalNB(BaseGenerativeClassifier):
+    """Naive Bayes for categorical features, trained by risk-based calibration.
+
+    Takes integer codes as scikit-learn's twin does (categories 0 to the largest code), and negative
+    numbers, strings, booleans and categorical columns of pandas or polars by value. At predict time a category that
+    was not there in training has the probability alpha / (n_y + alpha K); with `alpha=0` it says
+    nothing about the class, and that feature is ignored for that row.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Dirichlet pseudo-counts a cell. 0 is maximum likelihood, with cells floored at 1e-9 of the
+        total weight.
+    force_alpha : bool, default=True
+        If False, `alpha` is at least 1e-10.
+    fit_prior : bool, default=True
+        Learn p(y); otherwise it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        A fixed p(y).
+    min_categories : int or array-like of shape (n_features,), default=None
+        At least so many categories a feature.
+    class_alpha : float, default=0.0
+        Pseudo-counts a class for p(y).
+    learner : str or Learner, default="rc"
+        How the statistics are trained: "closed_form" gives scikit-learn's numbers.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies `sample_weight`.
+    verbose : int, default=0
+        Print each iteration.
+
+    Attributes
+    ----------
+    category_count_ : list of ndarray of shape (n_classes, n_categories)
+        The data's counts, by feature.
+    class_count_ : ndarray of shape (n_classes,)
+        The data's counts of classes.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Calibrated log p(y).
+    feature_log_prob_ : list of ndarray of shape (n_classes, n_categories)
+        Calibrated log p(x_i | y), by feature.
+    n_categories_ : ndarray of shape (n_features,)
+        Number of categories.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_ : Statistics
+        Calibrated, and as counted from the data.
+    history_, n_iter_, status_
+        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+
+    Examples
+    --------
+    >>> from riskbayes import CategoricalNB
+    >>> X = [["red", "small"], ["red", "large"], ["blue", "small"], ["blue", "large"]]
+    >>> clf = CategoricalNB().fit(X, [0, 0, 1, 1])
+    >>> clf.predict([["blue", "medium"]])
+    array([1])
+    """
+
+    _parameter_constraints: dict = {
+        **BaseGenerativeClassifier._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "force_alpha": ["boolean"],
+        "fit_prior": ["boolean"],
+        "class_prior": ["array-like", None],
+        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
+        "class_alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        min_categories: Any = None,
+        class_alpha: float = 0.0,
+        learner: Any = "rc",
+        class_weight: Any = None,
+        verbose: int = 0,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.min_categories = min_categories
+        self.class_alpha = class_alpha
+        self.learner = learner
+        self.class_weight = class_weight
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
+
+    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
+        if hasattr(X, "columns"):  # a data frame: its columns keep their own types
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            check_array(np.empty(X.shape), estimator=self)  # empty tables
+        else:
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        if reset:
+            self._encoder = CategoryEncoder()
+        names = [column_name(self, j) for j in range(self.n_features_in_)]
+        return self._encoder.encode(X, names, learn=learn)
+
+    def _decode(self, X: Array) -> Array:
+        return self._encoder.decode(X)
+
+    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> CategoricalModel:
+        n, r = X.shape[1], len(self.classes_)
+        least = self._encoder.least_categories
+        if self.min_categories is not None:
+            wanted = np.asarray(self.min_categories)
+            if not np.issubdtype(wanted.dtype, np.signedinteger):
+                raise ValueError(f"'min_categories' should have integral type. Got {wanted.dtype} instead.")
+            if wanted.ndim and wanted.shape != (n,):
+                raise ValueError(
+                    f"'min_categories' should have shape ({n},) when an array-like is provided. "
+                    f"Got {wanted.shape} instead."
+                )
+            least = np.maximum(least, wanted)
+        prior = check_class_prior(self.class_prior, r, "class_prior")
+        if prior is None and not self.fit_prior:
+            prior = np.full(r, 1.0 / r)
+        alpha = self.alpha if self.force_alpha else max(self.alpha, 1e-10)
+        return CategoricalModel(float(alpha), float(self.class_alpha), prior, least)
+
+    @property
+    def n_categories_(self) -> Array:
+        """Number of categories of each feature."""
+        return self.statistics_.frame.n_categories
+
+    def _by_feature(self, table: Array) -> list[Array]:
+        return np.split(table, self.statistics_.frame.offsets[1:], axis=1)
+
+    @property
+    def category_count_(self) -> list[Array]:
+        """The data's counts."""
+        return self._by_feature(self.data_statistics_["counts"])
+
+    @property
+    def class_count_(self) -> Array:
+        """The data's counts of classes."""
+        return self.data_statistics_["s0"]
+
+    @property
+    def feature_log_prob_(self) -> list[Array]:
+        """Calibrated log p(x_i | y)."""
+        return self._by_feature(self.parameters_.log_prob)
+
+    @property
+    def class_log_prior_(self) -> Array:
+        """Calibrated log p(y)."""
+        return self.parameters_.log_prior
+
+
+class GaussianNB(BaseGenerativeClassifier):
+    """Gaussian naive Bayes, trained by risk-based calibration.
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,), default=None
+        A fixed p(y).
+    var_smoothing : float, default=1e-9
+        Share of the largest variance that is added to every variance. The largest variance is the
+        weighted one, so that weights equal repeated rows; scikit-learn takes the unweighted one.
+    mean_strength, variance_strength : float, default=0.0
+        Equivalent sample sizes of the prior on means and variances; 0 is maximum likelihood.
+    prior_mean, prior_variance : array-like of shape (n_features,), default=None
+        Centre of that prior; by default the pooled mean and within-class variance.
+    prior_form : {"exact", "paper"}, default="exact"
+        The exact mode of the posterior, or the paper's two-strength form.
+    class_alpha : float, default=0.0
+        Pseudo-counts a class for p(y).
+    learner : str or Learner, default="rc"
+        How the statistics are trained: "closed_form" gives scikit-learn's numbers.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies `sample_weight`.
+    verbose : int, default=0
+        Print each iteration.
+
+    Attributes
+    ----------
+    theta_, var_ : ndarray of shape (n_classes, n_features)
+        Calibrated means and variances.
+    class_prior_ : ndarray of shape (n_classes,)
+        Calibrated p(y).
+    class_count_ : ndarray of shape (n_classes,)
+        The data's weight of each class.
+    epsilon_ : float
+        What was added to the variances.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_ : Statistics
+        Calibrated, and as counted from the data.
+    history_, n_iter_, status_
+        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from riskbayes import GaussianNB
+    >>> X, y = load_wine(return_X_y=True)
+    >>> clf = GaussianNB().fit(X, y)
+    >>> clf.predict(X[:2])
+    array([0, 0])
+    """
+
+    _parameter_constraints: dict = {
+        **BaseGenerativeClassifier._parameter_constraints,
+        "priors": ["array-like", None],
+        "var_smoothing": [Interval(Real, 0, None, closed="left")],
+        "mean_strength": [Interval(Real, 0, None, closed="left")],
+        "variance_strength": [Interval(Real, 0, None, closed="left")],
+        "prior_mean": ["array-like", None],
+        "prior_variance": ["array-like", None],
+        "prior_form": [StrOptions({"exact", "paper"})],
+        "class_alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        priors: Any = None,
+        var_smoothing: float = 1e-9,
+        mean_strength: float = 0.0,
+        variance_strength: float = 0.0,
+        prior_mean: Any = None,
+        prior_variance: Any = None,
+        prior_form: str = "exact",
+        class_alpha: float = 0.0,
+        learner: Any = "rc",
+        class_weight: Any = None,
+        verbose: int = 0,
+    ):
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+        self.mean_strength = mean_strength
+        self.variance_strength = variance_strength
+        self.prior_mean = prior_mean
+        self.prior_variance = prior_variance
+        self.prior_form = prior_form
+        self.class_alpha = class_alpha
+        self.learner = learner
+        self.class_weight = class_weight
+        self.verbose = verbose
+
+    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> GaussianNBModel:
+        n = X.shape[1]
+        return GaussianNBModel(
+            mean_strength=self.mean_strength,
+            covariance_strength=self.variance_strength,
+            prior_mean=check_prior_mean(self.prior_mean, n),
+            prior_covariance=check_prior_variance(self.prior_variance, n),
+            prior_form=self.prior_form,
+            class_alpha=self.class_alpha,
+            class_prior=check_class_prior(self.priors, len(self.classes_), "priors"),
+            var_smoothing=self.var_smoothing,
+        )
+
+    @property
+    def theta_(self) -> Array:
+        """Calibrated means."""
+        return self.parameters_.means + self.parameters_.frame.origin
+
+    @property
+    def var_(self) -> Array:
+        """Calibrated variances."""
+        return self.parameters_.variances
+
+    @property
+    def epsilon_(self) -> float:
+        """What was added to the variances."""
+        return self.parameters_.epsilon
+
+    @property
+    def class_prior_(self) -> Array:
+        """Calibrated p(y)."""
+        return np.exp(self.parameters_.log_prior)
+
+    @property
+    def class_count_(self) -> Array:
+        """The data's weight of each class."""
+        return self.data_statistics_["s0"]

@@ -1,0 +1,102 @@
+"""What a generative model is: three formulas and a test."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from riskbayes.risks import Risks, posterior_and_risks
+from riskbayes.statistics import Array, Statistics
+
+Residual = Callable[[Array, Array], Array]
+"""(P, y) -> E: what a learner adds to each row's statistics; it may overwrite P."""
+
+
+class GenerativeModel(ABC):
+    """A joint model p(x, y) with additive statistics and a closed form.
+
+    Subclass it, write `statistics`, `parameters` and `log_joint`, and hand an instance to
+    :class:`riskbayes.GenerativeClassifier`. A model is immutable and knows its hyper-parameters
+    only: the data live in `Z`, what was counted in `S`, what was estimated in `theta`.
+    `theta` is any object with an attribute `log_prior` (n_classes,), and, where the closed form
+    projects, `floored` (n_classes,): how many of a class's parameters sit on a floor.
+    """
+
+    support: ClassVar[str] = "real"
+    """What a feature is: "real" numbers or "categories" (codes from 0)."""
+
+    floor_advice: ClassVar[str | None] = None
+    """What to tell the user when the closed form itself sits on a floor; None: nothing."""
+
+    def prepare(self, X: Array, sample_weight: Array | None = None) -> Any:
+        """Rows as the scans read them, made once a fit: any object with a length and `Z[rows]`."""
+        return X
+
+    def rows(self, X: Array, theta: Any) -> Any:
+        """Rows as `log_joint` reads them once theta is known."""
+        return self.prepare(X)
+
+    def bind(self, S: Statistics) -> Self:
+        """Freeze what depends on the data but must not move during calibration."""
+        return self
+
+    @abstractmethod
+    def statistics(self, Z: Any, W: Array) -> Statistics:
+        """S = sum_i sum_k W[i, k] s(x_i, k): linear in W, additive over rows."""
+
+    @abstractmethod
+    def parameters(self, S: Statistics) -> Any:
+        """theta(S): the closed form, ML or MAP. Priors enter here, never S."""
+
+    @abstractmethod
+    def log_joint(self, Z: Any, theta: Any) -> Array:
+        """log p(x_i, y=k), of shape (m, r)."""
+
+    def scores(self, Z: Any, theta: Any) -> Array:
+        """The log joint up to a constant of the row: enough for the posterior, often cheaper."""
+        return self.log_joint(Z, theta)
+
+    def is_legal(self, S: Statistics) -> bool:
+        """Is S in the domain of `parameters`, judged after the prior is added?"""
+        return S.is_finite() and bool((S["s0"] > 0).all())
+
+    def sample(self, theta: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """n rows and their class codes, drawn from the joint."""
+        raise NotImplementedError(f"{type(self).__name__} has no `sample`.")
+
+    def expected_statistics(self, theta: Any, total: float) -> Statistics:
+        """The statistics that `total` rows of the model would have on average.
+
+        Under ML, the inverse of `parameters`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no `expected_statistics`.")
+
+    def scan_chunk(
+        self, Z: Any, y: Array, w: Array | None, theta: Any, residual: Residual | None
+    ) -> tuple[Statistics | None, Risks]:
+        """Log joint, posterior, residual, statistics: one pass over a chunk of rows."""
+        P, risks = posterior_and_risks(self.scores(Z, theta), y, w)
+        if residual is None:
+            return None, risks
+        E = residual(P, y)
+        if w is not None:
+            E *= w[:, None]
+        return self.statistics(Z, E), risks
+
+
+def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -> Array:
+    """log p(y): frequencies with `alpha` pseudo-counts a class, unless the user fixed it.
+
+    A class without mass, as `partial_fit` may leave it, gets log 0.
+    """
+    p = np.maximum(s0 + alpha, 0.0) if fixed is None else np.asarray(fixed, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        return np.log(p / p.sum())
+
+
+def draw_classes(log_prior: Array, n: int, rng: np.random.Generator) -> Array:
+    """n class codes from p(y)."""
+    return rng.choice(log_prior.shape[0], size=n, p=np.exp(log_prior))

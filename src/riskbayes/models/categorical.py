@@ -1,0 +1,133 @@
+"""Naive Bayes of categorical features: psi(x) = (1, one-hot of each feature)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
+from riskbayes.statistics import Array, Categories, Statistics
+
+COUNT_FLOOR = 1e-9
+"""Cell counts are floored at this share of the total weight."""
+
+
+class Codes:
+    """Integer codes of a table, one byte a cell where they fit, with the categories they index."""
+
+    def __init__(self, codes: Array, frame: Categories):
+        self.codes, self.frame = codes, frame
+        self.shape = codes.shape
+
+    def __len__(self) -> int:
+        return self.codes.shape[0]
+
+    def __getitem__(self, rows: slice | Array) -> Codes:
+        return Codes(self.codes[rows], self.frame)
+
+    @cached_property
+    def one_hot(self) -> csr_array:
+        """One row of ones and zeros a row of codes; made for a chunk at a time."""
+        m, n = self.shape
+        columns = self.codes.astype(np.int32)
+        columns += self.frame.offsets.astype(np.int32)
+        width = int(self.frame.n_categories.sum())
+        pointers = np.arange(0, m * n + 1, n, dtype=np.int32)
+        return csr_array((np.ones(m * n), columns.ravel(), pointers), shape=(m, width))
+
+
+@dataclass(frozen=True)
+class CategoricalParameters:
+    """Logarithms of p(y), of p(x_i | y) in the columns of `frame`, and of an unseen category."""
+
+    log_prior: Array
+    log_prob: Array
+    log_unseen: Array
+    frame: Categories
+    floored: Array
+
+
+@dataclass(frozen=True)
+class CategoricalModel(GenerativeModel):
+    """Categorical features, independent given the class.
+
+    Parameters
+    ----------
+    alpha : float
+        Dirichlet pseudo-counts a cell; 0 is maximum likelihood.
+    class_alpha : float
+        Pseudo-counts a class for p(y).
+    class_prior : array of shape (n_classes,), optional
+        A fixed p(y).
+    min_categories : int or array, optional
+        At least so many categories a feature, observed or not.
+    """
+
+    support: ClassVar[str] = "categories"
+
+    alpha: float = 0.0
+    class_alpha: float = 0.0
+    class_prior: Array | None = None
+    min_categories: Array | int | None = None
+
+    def prepare(self, X: Array, sample_weight: Array | None = None) -> Codes:
+        """Codes in the smallest unsigned type; category K-1 is the largest code seen."""
+        X = np.asarray(X)
+        top = X.max(axis=0).astype(np.int64) + 1
+        if self.min_categories is not None:
+            top = np.maximum(top, self.min_categories)
+        return Codes(X.astype(np.min_scalar_type(int(top.max())), copy=False), Categories(top))
+
+    def statistics(self, Z: Codes, W: Array) -> Statistics:
+        """Weighted counts of classes and of (class, feature, category)."""
+        counts = (Z.one_hot.T @ W).T
+        return Statistics({"s0": W.sum(axis=0), "counts": counts}, Z.frame)
+
+    def parameters(self, S: Statistics) -> CategoricalParameters:
+        """p(x_i = v | y) = (s_ivy + alpha) / sum_v (s_ivy + alpha), each numerator floored."""
+        frame: Categories = S.frame  # type: ignore[assignment]
+        counts = S["counts"] + self.alpha
+        floor = COUNT_FLOOR * max(S.total, np.finfo(float).tiny)
+        floored = counts < floor
+        counts = np.maximum(counts, floor)
+        sums = np.add.reduceat(counts, frame.offsets, axis=1)
+        log_sums = np.log(sums)
+        log_prob = np.log(counts) - np.repeat(log_sums, frame.n_categories, axis=1)
+        if self.alpha > 0:
+            log_unseen = np.log(self.alpha) - log_sums
+        else:  # nothing is known of an unseen category: it says nothing about the class
+            log_unseen = np.zeros_like(log_sums)
+        log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
+        return CategoricalParameters(log_prior, log_prob, log_unseen, frame, floored.sum(axis=1))
+
+    def is_legal(self, S: Statistics) -> bool:
+        """Every class keeps a mass; cells are floored."""
+        return S.is_finite() and bool((S["s0"] + self.class_alpha > 0).all())
+
+    def log_joint(self, Z: Codes, theta: CategoricalParameters) -> Array:
+        """log p(y) + sum_i log p(x_i | y)."""
+        if Z.frame is theta.frame or Z.frame == theta.frame:
+            return Z.one_hot @ theta.log_prob.T + theta.log_prior
+        unseen = Z.codes >= theta.frame.n_categories
+        known = Codes(np.where(unseen, 0, Z.codes), theta.frame).one_hot
+        known.data = (~unseen).ravel().astype(np.float64)
+        return known @ theta.log_prob.T + unseen @ theta.log_unseen.T + theta.log_prior
+
+    def sample(self, theta: CategoricalParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """A class, then each feature by inverting its cumulative distribution."""
+        y = draw_classes(theta.log_prior, n, rng)
+        X = np.empty((n, len(theta.frame.n_categories)), dtype=np.int64)
+        cells = np.split(np.exp(theta.log_prob), theta.frame.offsets[1:], axis=1)
+        for j, p in enumerate(cells):
+            below = np.cumsum(p, axis=1)[:, :-1]
+            X[:, j] = (rng.random(n)[:, None] > below[y]).sum(axis=1)
+        return X, y
+
+    def expected_statistics(self, theta: CategoricalParameters, total: float) -> Statistics:
+        """Counts of `total` rows: total p(y) p(x_i | y)."""
+        s0 = total * np.exp(theta.log_prior)
+        return Statistics({"s0": s0, "counts": s0[:, None] * np.exp(theta.log_prob)}, theta.frame)

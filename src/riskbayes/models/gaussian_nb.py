@@ -1,0 +1,100 @@
+"""Gaussian naive Bayes: psi(x) = (1, x, x*x)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from riskbayes.models.base import draw_classes
+from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel
+from riskbayes.statistics import Array, Origin, Statistics
+
+
+@dataclass(frozen=True)
+class GaussianNBParameters:
+    """p(y); means relative to the frame's origin; variances; the epsilon that they contain."""
+
+    log_prior: Array
+    means: Array
+    variances: Array
+    epsilon: float
+    frame: Origin
+    floored: Array
+
+
+@dataclass(frozen=True)
+class GaussianNBModel(GaussianModel):
+    """Normal features, independent given the class.
+
+    Parameters
+    ----------
+    var_smoothing : float
+        Share of the largest total variance that is added to every variance, as in scikit-learn.
+    """
+
+    # scikit-learn's epsilon is 1e-9 of the largest variance: a larger floor would change its numbers.
+    covariance_floor: float = 1e-9
+    var_smoothing: float = 1e-9
+
+    def statistics(self, Z: Centred, W: Array) -> Statistics:
+        """Masses, sums and sums of squares about the origin."""
+        D = Z.values
+        return Statistics(
+            {"s0": W.sum(axis=0), "s1": W.T @ D, "s2_diagonal": W.T @ np.square(D)}, Z.frame
+        )
+
+    def scatter(self, S: Statistics) -> tuple[Array, Array]:
+        """Sums of squares about the overall mean, and about the classes' own means."""
+        s0, s1, second = S["s0"], S["s1"], S["s2_diagonal"].sum(axis=0)
+        mass = np.where(s0 > 0, s0, 1.0)
+        return second - s1.sum(axis=0) ** 2 / S.total, second - (s1**2 / mass[:, None]).sum(axis=0)
+
+    def parameters(self, S: Statistics) -> GaussianNBParameters:
+        """mu = (m1 mu0 + s1) / (m1 + s0); var = (m2 var0 + squares) / (m2 + s0) + epsilon."""
+        bound = self.bound_to(S)
+        mu, kappa, mu0 = self.means(S, bound)
+        s0, m1, m2 = S["s0"][:, None], self.mean_strength, self.covariance_strength
+        if self.prior_form == "exact":
+            squares = S["s2_diagonal"] + m1 * mu0**2 - kappa[:, None] * mu**2
+        else:
+            squares = S["s2_diagonal"] - S["s1"] ** 2 / np.where(s0 > 0, s0, 1.0)
+        # A variance of exactly zero must not come out as the rounding of its two large terms.
+        noise = 64 * np.finfo(float).eps * np.abs(S["s2_diagonal"])
+        squares = np.where(np.abs(squares) <= noise, 0.0, squares)
+        widest = float(bound.variance.max())
+        epsilon = self.var_smoothing * widest
+        variances = (m2 * bound.covariance + squares) / np.where(s0 + m2 > 0, s0 + m2, 1.0) + epsilon
+        floor = self.covariance_floor * np.where(bound.variance > 0, bound.variance, widest or 1.0)
+        return GaussianNBParameters(
+            self.log_class_prior(S),
+            mu,
+            np.maximum(variances, floor),
+            epsilon,
+            S.frame,  # type: ignore[arg-type]
+            (variances < floor * (1 - 1e-6)).sum(axis=1),  # epsilon may equal the floor
+        )
+
+    def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:
+        """log p(y) - sum_i (log 2pi var_i + (x_i - mu_i)^2 / var_i) / 2."""
+        D = Z.about(theta.frame)
+        out, z = np.empty((D.shape[0], theta.means.shape[0])), np.empty_like(D)
+        for k, (mean, precision) in enumerate(zip(theta.means, 1.0 / theta.variances, strict=True)):
+            np.subtract(D, mean, out=z)
+            np.square(z, out=z)
+            np.matmul(z, precision, out=out[:, k])
+        out *= -0.5
+        out += theta.log_prior - 0.5 * (np.log(theta.variances) + LOG_2PI).sum(axis=1)
+        return out
+
+    def sample(self, theta: GaussianNBParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """A class, then each feature."""
+        y = draw_classes(theta.log_prior, n, rng)
+        noise = rng.standard_normal((n, theta.means.shape[1]))
+        return noise * np.sqrt(theta.variances)[y] + theta.means[y] + theta.frame.origin, y
+
+    def expected_statistics(self, theta: GaussianNBParameters, total: float) -> Statistics:
+        """Moments of `total` rows, without the epsilon that `parameters` adds."""
+        s0 = total * np.exp(theta.log_prior)[:, None]
+        squares = s0 * (theta.variances - theta.epsilon + theta.means**2)
+        return Statistics({"s0": s0[:, 0], "s1": s0 * theta.means, "s2_diagonal": squares}, theta.frame)

@@ -1,0 +1,267 @@
+"""Categories from what people have, and k-means bins for continuous columns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
+from sklearn.preprocessing import KBinsDiscretizer
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from riskbayes.statistics import Array
+
+UNSEEN = 2**31 - 1
+"""The code of a value that was not there in training: beyond every category."""
+
+
+@dataclass
+class ColumnCodes:
+    """How one column becomes codes: by itself (`categories` None), or by position among its values."""
+
+    categories: list[Any] | None
+    declared: int = 0
+    """Categories that count even if unobserved."""
+
+    @property
+    def least(self) -> int:
+        """The least number of categories."""
+        return self.declared if self.categories is None else len(self.categories)
+
+
+class CategoryEncoder:
+    """Codes for the columns of a table, learned once and extended by later batches.
+
+    Whole numbers from 0 are codes already, as in scikit-learn. A column with negative numbers,
+    strings, booleans and other values are coded by value; a data frame's categorical columns keep
+    all categories that they declare. A value that was not there in training is `UNSEEN`.
+    """
+
+    def __init__(self) -> None:
+        self.columns: list[ColumnCodes] = []
+
+    @property
+    def least_categories(self) -> Array:
+        """The least number of categories of each column."""
+        return np.array([column.least for column in self.columns], dtype=np.int64)
+
+    def encode(self, X: Any, names: list[str], *, learn: bool) -> Array:
+        """Codes of shape (m, n); with `learn`, unknown values become new categories."""
+        first = not self.columns
+        if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
+            X = whole_numbers(X, names)
+            if X.min(initial=0) >= 0 and all(column.categories is None for column in self.columns):
+                if first:
+                    self.columns = [ColumnCodes(None) for _ in names]
+                return X
+        codes = np.empty(X.shape, dtype=np.int64)
+        for j, (values, declared) in enumerate(table_columns(X)):
+            values = typed(values, names[j])
+            if first:
+                self.columns.append(start_column(values, declared))
+            codes[:, j] = encode_column(self.columns[j], values, declared, names[j], learn)
+        return codes
+
+    def decode(self, codes: Array) -> Array:
+        """Values for codes; one dtype where all columns have one, else objects."""
+        if all(column.categories is None for column in self.columns):
+            return codes
+        columns = [
+            codes[:, j] if column.categories is None else np.asarray(column.categories)[codes[:, j]]
+            for j, column in enumerate(self.columns)
+        ]
+        if len({values.dtype.kind for values in columns}) > 1:
+            columns = [values.astype(object) for values in columns]
+        return np.stack(columns, axis=1)
+
+
+def start_column(values: Array, declared: list | None) -> ColumnCodes:
+    """How a column will be coded, from its first values."""
+    if declared is not None:
+        return ColumnCodes(list(declared))
+    if values.dtype.kind == "b":
+        return ColumnCodes([False, True])
+    if values.dtype.kind in "iu" and values.min(initial=0) >= 0:
+        return ColumnCodes(None)
+    return ColumnCodes([])
+
+
+def encode_column(column: ColumnCodes, values: Array, declared: list | None, name: str, learn: bool) -> Array:
+    """The codes of one column."""
+    if column.categories is None:
+        if values.dtype.kind not in "iub":
+            raise ValueError(f"{name} held integer codes in training and now holds {values[0]!r}.")
+        return np.where(values < 0, UNSEEN, values)
+    found, inverse = np.unique(values, return_inverse=True)
+    if learn:
+        known = set(column.categories)
+        fresh = [v for v in [*(declared or []), *found.tolist()] if v not in known]
+        column.categories += list(dict.fromkeys(fresh))
+    position = {value: code for code, value in enumerate(column.categories)}
+    return np.array([position.get(value, UNSEEN) for value in found.tolist()], dtype=np.int64)[inverse]
+
+
+def typed(values: Array, name: str) -> Array:
+    """Values as whole numbers, booleans or strings; anything else is refused."""
+    if values.dtype.kind in "iuf":
+        return whole_numbers(values[:, None], [name])[:, 0]
+    if values.dtype != object:
+        return values
+    listed = values.tolist()
+    if any(value is None or value != value for value in listed):
+        raise missing_values(name)
+    kinds = {type(value) for value in listed}
+    if kinds <= {bool}:
+        return values.astype(bool)
+    if all(issubclass(kind, int | float) for kind in kinds):
+        return whole_numbers(values.astype(np.float64)[:, None], [name])[:, 0]
+    if all(issubclass(kind, str) for kind in kinds):
+        return values.astype(str)
+    odd = next((value for value in listed if not isinstance(value, str | int | float)), listed[0])
+    raise TypeError(f"{name} holds {odd!r}: each argument must be a string or a number, one kind a column.")
+
+
+def missing_values(name: str, what: str = "NaN") -> ValueError:
+    """The error for a value that is not there."""
+    return ValueError(
+        f"Input X contains {what} in {name}: missing values are not accepted. Fill them in, or make them "
+        "a category of their own."
+    )
+
+
+def whole_numbers(X: Array, names: list[str]) -> Array:
+    """Integers of the smallest type that holds them; fractions are cut off with a warning."""
+    if X.dtype.kind == "f":
+        for j, name in enumerate(names):
+            column = X[:, j]
+            if not np.isfinite(column).all():
+                raise missing_values(name, "NaN" if np.isnan(column).any() else "infinity")
+        for j, name in enumerate(names):
+            broken = X[:, j] != np.trunc(X[:, j])
+            if broken.any():
+                warnings.warn(
+                    f"{name} holds {X[broken, j][0]:g}, which is no integer code; it is cut down to one, as "
+                    "in scikit-learn. Put riskbayes.preprocessing.KMeansBins before CategoricalNB, or take "
+                    "GaussianNB.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+                break
+    low, high = int(X.min(initial=0)), int(X.max(initial=0))
+    if max(-low, high) >= UNSEEN:
+        raise ValueError(f"Integer codes must be below {UNSEEN}; got {high if high >= UNSEEN else low}.")
+    if X.dtype.kind != "f":
+        return X
+    return X.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
+
+
+def table_columns(X: Any) -> Iterator[tuple[Array, list | None]]:
+    """(values, declared categories or None) of each column of an array or a data frame."""
+    if isinstance(X, np.ndarray):
+        yield from ((X[:, j], None) for j in range(X.shape[1]))
+        return
+    for column in nw.from_native(X, eager_only=True).iter_columns():
+        if isinstance(column.dtype, nw.Categorical | nw.Enum):
+            yield np.array(column.to_list(), dtype=object), column.cat.get_categories().to_list()
+        elif column.dtype == nw.Boolean or column.dtype.is_numeric():
+            yield column.to_numpy(), None
+        else:
+            yield np.array(column.to_list(), dtype=object), None
+
+
+class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Cut each column into bins whose values belong to one k-means cluster.
+
+    The codes go into :class:`riskbayes.CategoricalNB`. A column of fewer distinct values than bins
+    gets a bin a value; its bins are those of scikit-learn's `KBinsDiscretizer(strategy="kmeans")`,
+    whatever the scale of the column.
+
+    Parameters
+    ----------
+    n_bins : int, default=5
+        The most bins a column.
+
+    Attributes
+    ----------
+    bin_edges_ : list of ndarray
+        Inner edges of each column's bins, in its own units.
+    n_features_in_ : int
+        Number of columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from riskbayes import CategoricalNB
+    >>> from riskbayes.preprocessing import KMeansBins
+    >>> X, y = load_iris(return_X_y=True)
+    >>> make_pipeline(KMeansBins(), CategoricalNB()).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    _parameter_constraints: dict = {"n_bins": [Interval(Integral, 2, 256, closed="both")]}
+
+    def __init__(self, n_bins: int = 5):
+        self.n_bins = n_bins
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the bins of each column.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows; held-out rows must not be among them.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        self.bin_edges_ = [kmeans_edges(X[:, j].astype(np.float64), self.n_bins) for j in range(X.shape[1])]
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """The bin of each value.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        codes : ndarray of uint8, shape (n_samples, n_features)
+            Bins from 0.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        codes = np.empty(X.shape, dtype=np.uint8)
+        for j, edges in enumerate(self.bin_edges_):
+            codes[:, j] = np.searchsorted(edges, X[:, j], side="right")
+        return codes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def kmeans_edges(column: Array, n_bins: int) -> Array:
+    """Inner edges of the k-means bins of one column."""
+    distinct = np.unique(column)
+    if len(distinct) <= n_bins:
+        return (distinct[1:] + distinct[:-1]) / 2
+    low, high = distinct[0], distinct[-1]
+    unit = (column - low) / (high - low)  # KBinsDiscretizer drops bins narrower than 1e-8
+    bins = KBinsDiscretizer(n_bins, encode="ordinal", strategy="kmeans", subsample=None).fit(unit[:, None])
+    return low + (high - low) * bins.bin_edges_[0][1:-1]

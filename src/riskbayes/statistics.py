@@ -1,0 +1,257 @@
+"""The statistics S of a generative model, as an immutable value.
+
+Everything that calibration, streaming, merging and forgetting do is arithmetic on this value.
+A *frame* says what the arrays are measured in (the origin of moments, the categories of counts);
+adding statistics of different frames brings them to a common one first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from functools import reduce
+from types import MappingProxyType
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+Array = Any  # an array of any namespace; NumPy's on the CPU
+Arrays = dict[str, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What statistics are measured in. The default frame is the absence of one.
+
+    A subclass is a frozen dataclass of arrays, so that it can be written down with the statistics.
+    """
+
+    _kinds: ClassVar[dict[str, type[Frame]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Frame._kinds[cls.__name__] = cls
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(self) is type(other) and all(
+            np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def join(self, other: Frame) -> Frame:
+        """The common frame of two statistics that are added."""
+        return self
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Express arrays, measured in this frame, in another one."""
+        return arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Origin(Frame):
+    """Moments are taken about `origin`, so that data far from zero do not cancel.
+
+    It moves the arrays named s1, s2 (full), s2_diagonal and s2_tied (not split by class).
+    """
+
+    origin: Array
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Recentre: with d = old - new origin, x - new = (x - old) + d."""
+        if self == target:
+            return arrays
+        d = self.origin - target.origin  # type: ignore[attr-defined]
+        s0, s1, moved = arrays["s0"], arrays["s1"], dict(arrays)
+        moved["s1"] = s1 + s0[:, None] * d
+        if "s2" in arrays:
+            cross = s1[:, :, None] * d
+            moved["s2"] = (
+                arrays["s2"] + cross + np.matrix_transpose(cross) + s0[:, None, None] * np.outer(d, d)
+            )
+        if "s2_diagonal" in arrays:
+            moved["s2_diagonal"] = arrays["s2_diagonal"] + 2 * s1 * d + s0[:, None] * d**2
+        if "s2_tied" in arrays:
+            cross = np.outer(s1.sum(axis=0), d)
+            moved["s2_tied"] = arrays["s2_tied"] + cross + cross.T + s0.sum() * np.outer(d, d)
+        return moved
+
+
+@dataclass(frozen=True, eq=False)
+class Categories(Frame):
+    """`counts` has one column a (feature, category), feature after feature.
+
+    Codes run from 0; a larger number of categories is the same statistics with empty cells.
+    """
+
+    n_categories: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_categories", np.asarray(self.n_categories, dtype=np.int64))
+
+    @property
+    def offsets(self) -> Array:
+        """First column of each feature."""
+        return np.cumsum(self.n_categories) - self.n_categories
+
+    def join(self, other: Frame) -> Frame:
+        """Every category that either knows."""
+        if self == other:
+            return self
+        return Categories(np.maximum(self.n_categories, other.n_categories))  # type: ignore[attr-defined]
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Insert empty cells for the categories that only the target knows."""
+        if self == target:
+            return arrays
+        within = np.arange(self.n_categories.sum()) - np.repeat(self.offsets, self.n_categories)
+        columns = within + np.repeat(target.offsets, self.n_categories)  # type: ignore[attr-defined]
+        counts = np.zeros((arrays["counts"].shape[0], int(target.n_categories.sum())))  # type: ignore[attr-defined]
+        counts[:, columns] = arrays["counts"]
+        return {**arrays, "counts": counts}
+
+
+def _read_only(value: Array) -> Array:
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()  # the caller's own array stays writeable
+        value.flags.writeable = False
+    return value
+
+
+class Statistics(Mapping[str, Array]):
+    """Named arrays that add, subtract and scale; `s0` holds the mass of each class.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+        The statistics by name. `s0`, of shape (n_classes,), must be among them.
+    frame : Frame
+        What they are measured in.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from riskbayes.statistics import Statistics
+    >>> a = Statistics({"s0": np.array([1.0, 2.0]), "s1": np.array([0.0, 5.0])})
+    >>> (a + 0.5 * a).total
+    4.5
+    >>> (a + a - a).allclose(a)
+    True
+    """
+
+    __slots__ = ("_arrays", "frame")
+    _arrays: Mapping[str, Array]
+    frame: Frame
+
+    def __init__(self, arrays: Mapping[str, Array], frame: Frame | None = None):
+        if "s0" not in arrays:
+            raise ValueError(f"Statistics need the class masses 's0'; got {sorted(arrays)}.")
+        held = {name: _read_only(value) for name, value in arrays.items()}
+        object.__setattr__(self, "_arrays", MappingProxyType(held))
+        object.__setattr__(self, "frame", Frame() if frame is None else frame)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("Statistics are immutable; add, subtract or scale them.")
+
+    def __getitem__(self, name: str) -> Array:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in self.items())
+        return f"Statistics({shapes}; total {self.total:g})"
+
+    def __reduce__(self) -> tuple:
+        return Statistics, (dict(self._arrays), self.frame)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Statistics) and self.allclose(other, rtol=0.0, atol=0.0)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def total(self) -> float:
+        """The equivalent sample size: the mass of all classes."""
+        return float(self["s0"].sum())
+
+    @property
+    def origin(self) -> Array:
+        """The point that moments are taken about."""
+        return self.frame.origin  # type: ignore[attr-defined]
+
+    def to_frame(self, frame: Frame) -> Statistics:
+        """The same statistics, measured in another frame."""
+        if self.frame == frame:
+            return self
+        return Statistics(self.frame.convert(dict(self._arrays), frame), frame)
+
+    def _combine(self, other: Statistics, sign: float) -> Statistics:
+        if not isinstance(other, Statistics):
+            return NotImplemented
+        if set(self) != set(other):
+            raise ValueError(
+                f"These statistics belong to different models: {sorted(self)} and {sorted(other)}."
+            )
+        if self["s0"].shape != other["s0"].shape:
+            raise ValueError(
+                f"These statistics have {self['s0'].shape[0]} and {other['s0'].shape[0]} classes; "
+                "fit both with the same classes."
+            )
+        frame = self.frame.join(other.frame)
+        a, b = self.to_frame(frame), other.to_frame(frame)
+        return Statistics({name: a[name] + sign * b[name] for name in a}, frame)
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return self._combine(other, 1.0)
+
+    def __sub__(self, other: Statistics) -> Statistics:
+        return self._combine(other, -1.0)
+
+    def __mul__(self, factor: float) -> Statistics:
+        return Statistics({name: factor * value for name, value in self.items()}, self.frame)
+
+    __rmul__ = __mul__
+
+    @staticmethod
+    def merge(*parts: Statistics) -> Statistics:
+        """The statistics of all rows, from those of parts of them."""
+        if not parts:
+            raise ValueError("merge needs at least one Statistics.")
+        return reduce(Statistics.__add__, parts)
+
+    def allclose(self, other: Statistics, rtol: float = 1e-7, atol: float = 0.0) -> bool:
+        """Equality to a tolerance, relative to the largest entry of each array."""
+        if set(self) != set(other) or self["s0"].shape != other["s0"].shape:
+            return False
+        frame = self.frame.join(other.frame)
+        a, b = self.to_frame(frame), other.to_frame(frame)
+        return all(
+            bool(np.max(np.abs(a[name] - b[name]), initial=0.0) <= atol + rtol * np.max(np.abs(b[name]), initial=0.0))
+            for name in a
+        )
+
+    def is_finite(self) -> bool:
+        """Whether every entry is a number."""
+        return all(bool(np.isfinite(value).all()) for value in self.values())
+
+    def to_arrays(self) -> Arrays:
+        """Plain arrays, the frame's among them: what `numpy.savez` takes."""
+        kind = type(self.frame).__name__
+        frame = {f"{kind}.{f.name}": getattr(self.frame, f.name) for f in fields(self.frame)}
+        return {**self._arrays, **frame}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
+        """The inverse of `to_arrays`."""
+        values = {name: arrays[name] for name in arrays if "." not in name}
+        framed = [name.split(".", 1) for name in arrays if "." in name]
+        if not framed:
+            return cls(values)
+        kind = Frame._kinds[framed[0][0]]
+        return cls(values, kind(**{field: arrays[f"{name}.{field}"] for name, field in framed}))

@@ -1,0 +1,31 @@
+"""scikit-learn's own checks, for every estimator, by closed form and by RC."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from riskbayes import (
+    CategoricalNB,
+    GaussianNB,
+    GenerativeClassifier,
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from riskbayes.models import QDAModel
+from riskbayes.preprocessing import KMeansBins
+
+# The checks fit constant columns and classes of one row, which are floored with a warning, and
+# hand real numbers to CategoricalNB, which cuts them down with a warning.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning"),
+    pytest.mark.filterwarnings("ignore:.*no integer code:UserWarning"),
+]
+
+CLASSES = [CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]
+
+
+@parametrize_with_checks(
+    [estimator(learner=learner) for estimator in CLASSES for learner in ("closed_form", "rc")]
+    + [GenerativeClassifier(QDAModel()), KMeansBins()]
+)
+def test_estimator_checks(estimator, check):
+    check(estimator)

@@ -168,11 +168,19 @@ def table_columns(X: Any) -> Iterator[tuple[Array, list | None]]:
         return
     for column in nw.from_native(X, eager_only=True).iter_columns():
         if isinstance(column.dtype, nw.Categorical | nw.Enum):
-            yield np.array(column.to_list(), dtype=object), column.cat.get_categories().to_list()
+            yield np.array(column.to_list(), dtype=object), declared_categories(column)
         elif column.dtype == nw.Boolean or column.dtype.is_numeric():
             yield column.to_numpy(), None
         else:
             yield np.array(column.to_list(), dtype=object), None
+
+
+def declared_categories(column: nw.Series) -> list:
+    """All categories of a categorical column, those without a row included where it knows them."""
+    if isinstance(column.dtype, nw.Enum):
+        return list(column.dtype.categories)
+    categories = getattr(getattr(column.to_native(), "cat", None), "categories", None)  # pandas
+    return sorted(column.unique().to_list()) if categories is None else list(categories)
 
 
 class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -232,7 +232,10 @@ class Statistics(Mapping[str, Array]):
         frame = self.frame.join(other.frame)
         a, b = self.to_frame(frame), other.to_frame(frame)
         return all(
-            bool(np.max(np.abs(a[name] - b[name]), initial=0.0) <= atol + rtol * np.max(np.abs(b[name]), initial=0.0))
+            bool(
+                np.max(np.abs(a[name] - b[name]), initial=0.0)
+                <= atol + rtol * np.max(np.abs(b[name]), initial=0.0)
+            )
             for name in a
         )
 

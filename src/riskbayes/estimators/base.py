@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted, validate_data
 
 from riskbayes.engines.memory import MemoryEngine, row_chunks
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
@@ -136,7 +136,9 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
     def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
         self._resolved_learner()
         encoded = self._encode(X, reset=reset, learn=True)
-        labels = validate_data(self, y=y)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        labels = _check_y(y, estimator=self)
         check_classification_targets(labels)
         if len(encoded) != len(labels):
             raise ValueError(f"X has {len(encoded)} rows and y has {len(labels)} labels.")

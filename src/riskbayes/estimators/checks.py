@@ -66,7 +66,11 @@ def check_prior_mean(mean: Any, n: int) -> Array | None:
     """A centre of the prior on means."""
     if mean is None:
         return None
-    mu = np.broadcast_to(np.asarray(mean, dtype=np.float64), (n,)) if np.ndim(mean) == 0 else np.asarray(mean, float)
+    mu = (
+        np.broadcast_to(np.asarray(mean, dtype=np.float64), (n,))
+        if np.ndim(mean) == 0
+        else np.asarray(mean, float)
+    )
     if mu.shape != (n,) or not np.isfinite(mu).all():
         raise ValueError(f"prior_mean must be {n} finite numbers, one a feature; got shape {mu.shape}.")
     return mu
@@ -78,7 +82,9 @@ def check_prior_covariance(covariance: Any, n: int) -> Array | None:
         return None
     C = np.asarray(covariance, dtype=np.float64)
     if C.shape != (n, n) or not np.isfinite(C).all() or not np.allclose(C, C.T):
-        raise ValueError(f"prior_covariance must be a symmetric matrix of shape ({n}, {n}); got shape {C.shape}.")
+        raise ValueError(
+            f"prior_covariance must be a symmetric matrix of shape ({n}, {n}); got shape {C.shape}."
+        )
     if np.linalg.eigvalsh(C)[0] <= 0:
         raise ValueError("prior_covariance must be positive definite.")
     return C

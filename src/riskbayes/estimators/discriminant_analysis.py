@@ -86,9 +86,7 @@ class DiscriminantAnalysis(BaseGenerativeClassifier):
         return np.exp(self.parameters_.log_prior)
 
 
-class LinearDiscriminantAnalysis(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantAnalysis
-):
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantAnalysis):
     """Linear discriminant analysis, trained by risk-based calibration.
 
     Parameters

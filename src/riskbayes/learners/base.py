@@ -63,7 +63,9 @@ class Learner(BaseEstimator):
         """Refuse arguments that are wrong, and a model that lacks what this learner needs."""
         self._validate_params()
         missing = [
-            name for name in self.needs if getattr(type(model), name, None) is getattr(GenerativeModel, name, None)
+            name
+            for name in self.needs
+            if getattr(type(model), name, None) is getattr(GenerativeModel, name, None)
         ]
         if missing:
             raise TypeError(

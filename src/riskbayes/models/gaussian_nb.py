@@ -40,9 +40,7 @@ class GaussianNBModel(GaussianModel):
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, sums and sums of squares about the origin."""
         D = Z.values
-        return Statistics(
-            {"s0": W.sum(axis=0), "s1": W.T @ D, "s2_diagonal": W.T @ np.square(D)}, Z.frame
-        )
+        return Statistics({"s0": W.sum(axis=0), "s1": W.T @ D, "s2_diagonal": W.T @ np.square(D)}, Z.frame)
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Sums of squares about the overall mean, and about the classes' own means."""

@@ -80,7 +80,13 @@ class LDAModel(GaussianModel):
         W, half_log_det, Cs, floored = whiten(C[None], bound.scale, self.covariance_floor)
         everywhere = np.repeat(floored, mu.shape[0])
         return LDAParameters(
-            self.log_class_prior(S), mu, Cs[0], W[0], float(half_log_det[0]), S.frame, everywhere  # type: ignore[arg-type]
+            self.log_class_prior(S),
+            mu,
+            Cs[0],
+            W[0],
+            float(half_log_det[0]),
+            S.frame,
+            everywhere,  # type: ignore[arg-type]
         )
 
     def scores(self, Z: Centred, theta: LDAParameters) -> Array:

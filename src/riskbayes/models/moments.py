@@ -91,7 +91,11 @@ class GaussianModel(GenerativeModel):
 
     def prepare(self, X: Array, sample_weight: Array | None = None) -> Centred:
         """Rows seen from their weighted mean; X itself is not copied."""
-        w = np.full(X.shape[0], 1.0 / X.shape[0]) if sample_weight is None else sample_weight / sample_weight.sum()
+        w = (
+            np.full(X.shape[0], 1.0 / X.shape[0])
+            if sample_weight is None
+            else sample_weight / sample_weight.sum()
+        )
         origin = w.astype(X.dtype, copy=False) @ X  # an origin need not be exact
         return Centred(X, Origin(origin.astype(np.float64, copy=False)))
 
@@ -115,8 +119,12 @@ class GaussianModel(GenerativeModel):
         pooled = within / total
         if self.diagonal_mix > 0:
             pooled = (1 - self.diagonal_mix) * pooled + self.diagonal_mix * keep_diagonal(pooled)
-        covariance = pooled if self.prior_covariance is None else np.asarray(self.prior_covariance, dtype=np.float64)
-        mean = S["s1"].sum(axis=0) / total if self.prior_mean is None else np.asarray(self.prior_mean) - S.origin
+        covariance = (
+            pooled if self.prior_covariance is None else np.asarray(self.prior_covariance, dtype=np.float64)
+        )
+        mean = (
+            S["s1"].sum(axis=0) / total if self.prior_mean is None else np.asarray(self.prior_mean) - S.origin
+        )
         return replace(self, bound=Bound(S.origin, variance, scale, mean, covariance))
 
     def means(self, S: Statistics, bound: Bound) -> tuple[Array, Array, Array]:

@@ -71,7 +71,11 @@ class QDAModel(GaussianModel):
             own = S["s1"] / np.where(s0 > 0, s0, 1.0)[:, None]
             scatter = S["s2"] - s0[:, None, None] * outer(own)
         mass = np.where(s0 + m2 > 0, s0 + m2, 1.0)[:, None, None]
-        C = (m2 * bound.covariance + scatter) / mass if self.fixed_covariance is None else self.fixed_covariance
+        C = (
+            (m2 * bound.covariance + scatter) / mass
+            if self.fixed_covariance is None
+            else self.fixed_covariance
+        )
         n = C.shape[-1]
         if self.shrinkage > 0:
             spread = np.trace(C, axis1=1, axis2=2)[:, None, None] / n
@@ -80,7 +84,13 @@ class QDAModel(GaussianModel):
             C = (1 - self.reg_param) * C + self.reg_param * np.eye(n)
         whiteners, half_log_det, C, floored = whiten(C, bound.scale, self.covariance_floor)
         return QDAParameters(
-            self.log_class_prior(S), mu, C, whiteners, half_log_det, S.frame, floored  # type: ignore[arg-type]
+            self.log_class_prior(S),
+            mu,
+            C,
+            whiteners,
+            half_log_det,
+            S.frame,
+            floored,  # type: ignore[arg-type]
         )
 
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:

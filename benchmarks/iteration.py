@@ -58,7 +58,8 @@ def main() -> None:
     print(f"time ratio               {ours / floor:8.2f}    (at most 1.5)")
     allowed = 0.3 * X.nbytes + 64e6
     print(
-        f"peak extra memory        {peak / 1e6:8.1f} MB = {peak / X.nbytes:.2f} x X    (at most {allowed / 1e6:.0f} MB)"
+        f"peak extra memory        {peak / 1e6:8.1f} MB = {peak / X.nbytes:.2f} x X"
+        f"    (at most {allowed / 1e6:.0f} MB)"
     )
 
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -213,7 +213,7 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: dict = {"n_bins": [Interval(Integral, 2, 256, closed="both")]}
+    _parameter_constraints: ClassVar[dict] = {"n_bins": [Interval(Integral, 2, 256, closed="both")]}
 
     def __init__(self, n_bins: int = 5):
         self.n_bins = n_bins

@@ -50,5 +50,5 @@ def posterior_and_risks(scores: Array, y: Array, w: Array | None) -> tuple[Array
     P /= evidence[:, None]
     soft, log_loss = 1.0 - P[row, y], np.log(evidence) - own
     if w is None:
-        return P, Risks(soft.sum(), np.count_nonzero(wrong), log_loss.sum(), m)
+        return P, Risks(soft.sum(), float(np.count_nonzero(wrong)), log_loss.sum(), m)
     return P, Risks(w @ soft, w @ wrong, w @ log_loss, w.sum())

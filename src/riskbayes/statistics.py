@@ -142,7 +142,7 @@ class Statistics(Mapping[str, Array]):
 
     __slots__ = ("_arrays", "frame")
     _arrays: Mapping[str, Array]
-    frame: Frame
+    frame: Any
 
     def __init__(self, arrays: Mapping[str, Array], frame: Frame | None = None):
         if "s0" not in arrays:
@@ -183,7 +183,7 @@ class Statistics(Mapping[str, Array]):
     @property
     def origin(self) -> Array:
         """The point that moments are taken about."""
-        return self.frame.origin  # type: ignore[attr-defined]
+        return self.frame.origin
 
     def to_frame(self, frame: Frame) -> Statistics:
         """The same statistics, measured in another frame."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
@@ -29,12 +29,13 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
     a table of numbers, how to encode it (`_encode`) and decode it (`_decode`).
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "learner": [str, Learner],
         "class_weight": [dict, str, None],
         "verbose": ["verbose"],
     }
 
+    model_: GenerativeModel
     learner: Any
     class_weight: Any
     verbose: Any
@@ -108,7 +109,7 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         first = _check_partial_fit_first_call(self, classes)
         if isinstance(self.class_weight, str):
             raise ValueError(
-                "class_weight='balanced' is not known before all rows are: pass weights as a dict to partial_fit."
+                "class_weight='balanced' is not known before all rows are: pass a dict to partial_fit."
             )
         encoded, labels = self._check_X_y(X, y, reset=first)
         codes = np.searchsorted(self.classes_, labels)
@@ -361,7 +362,7 @@ class GenerativeClassifier(BaseGenerativeClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **BaseGenerativeClassifier._parameter_constraints,
         "model": [GenerativeModel],
     }

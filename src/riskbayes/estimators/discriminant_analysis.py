@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
@@ -23,7 +23,7 @@ from riskbayes.statistics import Array
 class DiscriminantAnalysis(BaseGenerativeClassifier):
     """What the two share: the Gaussian prior, and covariances that are no function of S."""
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **BaseGenerativeClassifier._parameter_constraints,
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
         "priors": ["array-like", None],
@@ -153,7 +153,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     (150, 2)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **DiscriminantAnalysis._parameter_constraints,
         "solver": [StrOptions({"svd", "lsqr", "eigen"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -369,7 +369,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     (3, 4)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **DiscriminantAnalysis._parameter_constraints,
         "solver": [StrOptions({"svd", "eigen"})],
         "reg_param": [Interval(Real, 0, 1, closed="both")],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -21,9 +21,9 @@ class CategoricalNB(BaseGenerativeClassifier):
     """Naive Bayes for categorical features, trained by risk-based calibration.
 
     Takes integer codes as scikit-learn's twin does (categories 0 to the largest code), and negative
-    numbers, strings, booleans and categorical columns of pandas or polars by value. At predict time a category that
-    was not there in training has the probability alpha / (n_y + alpha K); with `alpha=0` it says
-    nothing about the class, and that feature is ignored for that row.
+    numbers, strings, booleans and categorical columns of pandas or polars by value. At predict time
+    a category that was not there in training has the probability alpha / (n_y + alpha K); with
+    `alpha=0` it says nothing about the class, and that feature is ignored for that row.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class CategoricalNB(BaseGenerativeClassifier):
     array([1])
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **BaseGenerativeClassifier._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "force_alpha": ["boolean"],
@@ -227,7 +227,7 @@ class GaussianNB(BaseGenerativeClassifier):
     array([0, 0])
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         **BaseGenerativeClassifier._parameter_constraints,
         "priors": ["array-like", None],
         "var_smoothing": [Interval(Real, 0, None, closed="left")],

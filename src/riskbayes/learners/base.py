@@ -69,8 +69,8 @@ class Learner(BaseEstimator):
         ]
         if missing:
             raise TypeError(
-                f"The learner {type(self).__name__} needs {', '.join(f'`{name}`' for name in missing)} of the "
-                f"model, and {type(model).__name__} has no such method. Write it, or choose another learner: "
+                f"The learner {type(self).__name__} needs {', '.join(missing)} of the model, "
+                f"and {type(model).__name__} has no such method. Write it, or choose another learner: "
                 f"{known_learners()}."
             )
 

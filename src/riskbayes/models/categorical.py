@@ -89,7 +89,7 @@ class CategoricalModel(GenerativeModel):
 
     def parameters(self, S: Statistics) -> CategoricalParameters:
         """p(x_i = v | y) = (s_ivy + alpha) / sum_v (s_ivy + alpha), each numerator floored."""
-        frame: Categories = S.frame  # type: ignore[assignment]
+        frame: Categories = S.frame
         counts = S["counts"] + self.alpha
         floor = COUNT_FLOOR * max(S.total, np.finfo(float).tiny)
         floored = counts < floor
@@ -97,10 +97,8 @@ class CategoricalModel(GenerativeModel):
         sums = np.add.reduceat(counts, frame.offsets, axis=1)
         log_sums = np.log(sums)
         log_prob = np.log(counts) - np.repeat(log_sums, frame.n_categories, axis=1)
-        if self.alpha > 0:
-            log_unseen = np.log(self.alpha) - log_sums
-        else:  # nothing is known of an unseen category: it says nothing about the class
-            log_unseen = np.zeros_like(log_sums)
+        # Without pseudo-counts nothing is known of an unseen category: it says nothing of the class.
+        log_unseen = np.log(self.alpha) - log_sums if self.alpha > 0 else np.zeros_like(log_sums)
         log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
         return CategoricalParameters(log_prior, log_prob, log_unseen, frame, floored.sum(axis=1))
 

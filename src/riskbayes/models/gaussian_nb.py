@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from riskbayes.models.base import draw_classes
 from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel
-from riskbayes.statistics import Array, Origin, Statistics
+from riskbayes.statistics import Array, Statistics
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class GaussianNBParameters:
     means: Array
     variances: Array
     epsilon: float
-    frame: Origin
+    frame: Any
     floored: Array
 
 
@@ -69,7 +70,7 @@ class GaussianNBModel(GaussianModel):
             mu,
             np.maximum(variances, floor),
             epsilon,
-            S.frame,  # type: ignore[arg-type]
+            S.frame,
             (variances < floor * (1 - 1e-6)).sum(axis=1),  # epsilon may equal the floor
         )
 

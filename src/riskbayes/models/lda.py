@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from riskbayes.models.base import draw_classes
 from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel, outer, whiten
-from riskbayes.statistics import Array, Origin, Statistics
+from riskbayes.statistics import Array, Statistics
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class LDAParameters:
     covariance: Array
     whitener: Array
     half_log_det: float
-    frame: Origin
+    frame: Any
     floored: Array
 
 
@@ -86,7 +87,7 @@ class LDAModel(GaussianModel):
             W[0],
             float(half_log_det[0]),
             S.frame,
-            everywhere,  # type: ignore[arg-type]
+            everywhere,
         )
 
     def scores(self, Z: Centred, theta: LDAParameters) -> Array:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from riskbayes.models.base import draw_classes
 from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel, outer, tiny_rows, whiten
-from riskbayes.statistics import Array, Origin, Statistics
+from riskbayes.statistics import Array, Statistics
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class QDAParameters:
     covariances: Array
     whiteners: Array
     half_log_det: Array
-    frame: Origin
+    frame: Any
     floored: Array
 
 
@@ -90,7 +91,7 @@ class QDAModel(GaussianModel):
             whiteners,
             half_log_det,
             S.frame,
-            floored,  # type: ignore[arg-type]
+            floored,
         )
 
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:

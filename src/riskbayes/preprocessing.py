@@ -269,7 +269,8 @@ def kmeans_edges(column: Array, n_bins: int) -> Array:
     distinct = np.unique(column)
     if len(distinct) <= n_bins:
         return (distinct[1:] + distinct[:-1]) / 2
-    low, high = distinct[0], distinct[-1]
-    unit = (column - low) / (high - low)  # KBinsDiscretizer drops bins narrower than 1e-8
-    bins = KBinsDiscretizer(n_bins, encode="ordinal", strategy="kmeans", subsample=None).fit(unit[:, None])
-    return low + (high - low) * bins.bin_edges_[0][1:-1]
+    # KBinsDiscretizer drops bins narrower than 1e-8. A power of two brings the column to a range
+    # of about one without touching a digit.
+    unit = 2.0 ** -np.floor(np.log2(distinct[-1] - distinct[0]))
+    bins = KBinsDiscretizer(n_bins, encode="ordinal", strategy="kmeans", subsample=None)
+    return bins.fit(unit * column[:, None]).bin_edges_[0][1:-1] / unit

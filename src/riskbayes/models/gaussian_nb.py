@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,11 @@ class GaussianNBModel(GaussianModel):
         Share of the largest total variance that is added to every variance, as in scikit-learn.
     """
 
-    # scikit-learn's epsilon is 1e-9 of the largest variance: a larger floor would change its numbers.
+    floor_advice: ClassVar[str | None] = (
+        "Set var_smoothing > 0, add a prior (variance_strength > 0), or drop constant columns."
+    )
+
+    # No larger than scikit-learn's epsilon: a larger floor would change its numbers.
     covariance_floor: float = 1e-9
     var_smoothing: float = 1e-9
 
@@ -64,14 +68,15 @@ class GaussianNBModel(GaussianModel):
         widest = float(bound.variance.max())
         epsilon = self.var_smoothing * widest
         variances = (m2 * bound.covariance + squares) / np.where(s0 + m2 > 0, s0 + m2, 1.0) + epsilon
-        floor = self.covariance_floor * np.where(bound.variance > 0, bound.variance, widest or 1.0)
+        # Where epsilon is there it is the least variance; else a share of the column's own.
+        floor = epsilon or self.covariance_floor * np.where(bound.variance > 0, bound.variance, 1.0)
         return GaussianNBParameters(
             self.log_class_prior(S),
             mu,
             np.maximum(variances, floor),
             epsilon,
             S.frame,
-            (variances < floor * (1 - 1e-6)).sum(axis=1),  # epsilon may equal the floor
+            (variances < floor).sum(axis=1),
         )
 
     def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:

@@ -75,7 +75,7 @@ class GaussianModel(GenerativeModel):
     """
 
     floor_advice: ClassVar[str | None] = (
-        "Add a prior (covariance_strength > 0) or remove constant and collinear columns."
+        "Add a prior (covariance_strength > 0) or shrinkage, or drop constant and collinear columns."
     )
 
     mean_strength: float = 0.0

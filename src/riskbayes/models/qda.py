@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,10 @@ class QDAModel(GaussianModel):
     fixed_covariance : array of shape (n_classes, n, n), optional
         Covariances that are no function of S, for the closed form.
     """
+
+    floor_advice: ClassVar[str | None] = (
+        "Add a prior (covariance_strength > 0) or reg_param > 0, or drop constant and collinear columns."
+    )
 
     reg_param: float = 0.0
     shrinkage: float = 0.0

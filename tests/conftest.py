@@ -1,0 +1,56 @@
+"""Models found by discovery, and random data for them."""
+
+import importlib
+import inspect
+import os
+import pkgutil
+
+import numpy as np
+from hypothesis import settings
+
+import riskbayes.models
+from riskbayes.engines import MemoryEngine
+from riskbayes.models import GenerativeModel
+
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("explore", deadline=None, max_examples=500)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+def discover_models() -> list[type[GenerativeModel]]:
+    """Every model of the package that can be made without arguments."""
+    for module in pkgutil.iter_modules(riskbayes.models.__path__):
+        importlib.import_module(f"riskbayes.models.{module.name}")
+    found, todo = [], [GenerativeModel]
+    while todo:
+        kind = todo.pop()
+        todo += kind.__subclasses__()
+        if kind.__module__.startswith("riskbayes.models") and not inspect.isabstract(kind):
+            found.append(kind)
+    return sorted(found, key=lambda kind: kind.__name__)
+
+
+MODELS = discover_models()
+
+
+def random_rows(model, rng, m=40, n=3, r=3, balanced=True):
+    """X, y, w: overlapping classes, each with rows; weights between 0.2 and 3."""
+    y = np.concatenate([np.arange(r), rng.integers(r, size=m - r)])
+    if balanced:
+        y = np.concatenate([np.repeat(np.arange(r), 2 * n + 2), y])
+    m = len(y)
+    if model.support == "categories":
+        K = rng.integers(2, 5, size=n)
+        X = np.minimum(rng.integers(0, K, size=(m, n)) + (rng.random((m, n)) < 0.3) * y[:, None], K - 1)
+        X[: K.max()] = np.minimum(np.arange(K.max())[:, None], K - 1)  # every category occurs
+    else:
+        X = rng.standard_normal((m, n)) @ rng.standard_normal((n, n)) + rng.standard_normal((r, n))[y]
+    return X, y, rng.uniform(0.2, 3.0, size=m)
+
+
+def engine_for(model, X, y, w, r):
+    """An engine, the statistics of the data, and the model bound to them."""
+    engine = MemoryEngine(model, model.prepare(X, w), y, w, r)
+    S = engine.statistics()
+    engine.model = model.bind(S)
+    return engine, S, engine.model

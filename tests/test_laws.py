@@ -1,0 +1,288 @@
+"""Laws that every model obeys, on random data. A new model is found here without being listed."""
+
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal, norm
+
+from conftest import MODELS, engine_for, random_rows
+from riskbayes.learners import RC
+from riskbayes.loop import Status, run
+from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
+from riskbayes.statistics import Categories, Statistics
+
+every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def posterior(model, theta, X):
+    joint = model.log_joint(model.rows(X, theta), theta)
+    return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+
+
+def calibrated(model, X, y, w, r, learner):
+    engine, S, bound = engine_for(model, X, y, w, r)
+    return bound, run(bound, engine, learner, S)
+
+
+def test_models_are_discovered():
+    assert {CategoricalModel, GaussianNBModel, LDAModel, QDAModel} <= set(MODELS)
+
+
+@every_model
+@given(seed=seeds, a=st.floats(-3, 3), r=st.integers(2, 4), n=st.integers(1, 5))
+def test_statistics_are_linear_in_w_and_additive_over_rows(kind, seed, a, r, n):
+    rng, model = np.random.default_rng(seed), kind()
+    X, _, _ = random_rows(model, rng, n=n, r=r)
+    Z = model.prepare(X)
+    V, W = rng.standard_normal((2, len(X), r))
+    both = model.statistics(Z, V + a * W)
+    assert both.allclose(model.statistics(Z, V) + a * model.statistics(Z, W), rtol=1e-10, atol=1e-9)
+    cuts = np.sort(rng.integers(0, len(X) + 1, size=3))
+    parts = [s for s in np.split(np.arange(len(X)), cuts) if len(s)]
+    merged = Statistics.merge(*(model.statistics(Z[part], V[part]) for part in parts))
+    assert merged.allclose(model.statistics(Z, V), rtol=1e-10, atol=1e-9)
+
+
+@every_model
+@given(seed=seeds, lr=st.floats(1e-3, 1.0), r=st.integers(2, 4))
+def test_rc_keeps_the_total_sample_size(kind, seed, lr, r):
+    rng = np.random.default_rng(seed)
+    X, y, w = random_rows(kind(), rng, r=r)
+    _, outcome = calibrated(kind(), X, y, w, r, RC(lr=lr, max_iter=8))
+    assert outcome.S.total == pytest.approx(w.sum(), rel=1e-12)
+
+
+@every_model
+@given(seed=seeds, lr=st.floats(1e-2, 0.5), r=st.integers(2, 3))
+def test_integer_weights_equal_repeated_rows_through_rc(kind, seed, lr, r):
+    rng = np.random.default_rng(seed)
+    X, y, _ = random_rows(kind(), rng, r=r)
+    times = rng.integers(0, 4, size=len(y))
+    times[: r * (2 * X.shape[1] + 2)] += 1  # every class keeps rows
+    learner = RC(lr=lr, max_iter=6)
+    weighted, a = calibrated(kind(), X, y, times.astype(float), r, learner)
+    X2, y2 = np.repeat(X, times, axis=0), np.repeat(y, times)
+    repeated, b = calibrated(kind(), X2, y2, None, r, learner)
+    assert a.S.allclose(b.S, rtol=1e-7)
+    np.testing.assert_allclose(posterior(weighted, a.theta, X), posterior(repeated, b.theta, X), atol=1e-7)
+    np.testing.assert_allclose(a.history["soft_error"], b.history["soft_error"], atol=1e-9)
+
+
+@every_model
+@given(seed=seeds, r=st.integers(2, 4), n=st.integers(2, 4))
+def test_relabelling_and_permuting_columns_permute_the_answer(kind, seed, r, n):
+    rng = np.random.default_rng(seed)
+    X, y, w = random_rows(kind(), rng, n=n, r=r)
+    relabel, columns = rng.permutation(r), rng.permutation(n)
+    learner = RC(lr=0.1, max_iter=5)
+    model, a = calibrated(kind(), X, y, w, r, learner)
+    other, b = calibrated(kind(), X[:, columns], relabel[y], w, r, learner)
+    np.testing.assert_allclose(
+        posterior(model, a.theta, X), posterior(other, b.theta, X[:, columns])[:, relabel], atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("kind", [LDAModel, QDAModel])
+@pytest.mark.parametrize("prior", [{}, {"mean_strength": 2.0, "covariance_strength": 5.0}], ids=["ml", "map"])
+@given(seed=seeds, r=st.integers(2, 3), n=st.integers(2, 4))
+def test_discriminant_analysis_is_affine_equivariant_through_rc(kind, prior, seed, r, n):
+    rng, model = np.random.default_rng(seed), kind(covariance_floor=1e-12, **prior)
+    X, y, w = random_rows(model, rng, n=n, r=r)
+    A = np.linalg.qr(rng.standard_normal((n, n)))[0] * rng.uniform(0.3, 3.0, size=n)
+    moved = X @ A + rng.uniform(-5, 5, size=n)
+    learner = RC(lr=0.1, max_iter=5)
+    before, a = calibrated(model, X, y, w, r, learner)
+    after, b = calibrated(model, moved, y, w, r, learner)
+    assume(not a.history["floored"].any() and not b.history["floored"].any())
+    np.testing.assert_allclose(posterior(before, a.theta, X), posterior(after, b.theta, moved), atol=1e-6)
+
+
+@every_model
+@given(seed=seeds, total=st.floats(1.0, 1e4), r=st.integers(2, 4))
+def test_expected_statistics_invert_parameters_under_ml(kind, seed, total, r):
+    rng = np.random.default_rng(seed)
+    X, y, w = random_rows(kind(), rng, r=r)
+    _, S, model = engine_for(kind(), X, y, w, r)
+    theta = model.parameters(S)
+    assume(not np.any(theta.floored))
+    expected = model.expected_statistics(theta, total)
+    assert expected.total == pytest.approx(total)
+    assert expected.allclose((total / S.total) * S, rtol=1e-8)
+    again = model.parameters(expected)
+    for field in fields(theta):
+        value = getattr(theta, field.name)
+        if isinstance(value, np.ndarray):
+            np.testing.assert_allclose(getattr(again, field.name), value, rtol=1e-6, atol=1e-8)
+
+
+@every_model
+@given(seed=seeds)
+def test_the_joint_is_normalised(kind, seed):
+    """Summed over a small domain, or integrated over one real feature."""
+    rng = np.random.default_rng(seed)
+    model = kind()
+    n = 2 if model.support == "categories" else 1
+    X, y, w = random_rows(model, rng, n=n, r=2)
+    bound, outcome = calibrated(model, X, y, w, 2, RC(lr=0.1, max_iter=3))
+    theta = outcome.theta
+    if model.support == "categories":
+        domain = np.stack(np.meshgrid(*(np.arange(k) for k in X.max(axis=0) + 1)), axis=-1).reshape(-1, n)
+        total = np.exp(bound.log_joint(bound.rows(domain, theta), theta)).sum()
+    else:
+        middle, width = X.mean(), X.std() + 1e-3
+
+        def density(t):
+            x = np.array([[middle + width * t]])
+            return width * np.exp(bound.log_joint(bound.rows(x, theta), theta)).sum()
+
+        total = quad(density, -60, 60, points=np.linspace(-6, 6, 25), limit=400)[0]
+    assert total == pytest.approx(1.0, abs=1e-6)
+
+
+@given(seed=seeds, r=st.integers(2, 3), n=st.integers(1, 4))
+def test_gaussian_densities_agree_with_scipy(seed, r, n):
+    rng = np.random.default_rng(seed)
+    X, y, w = random_rows(QDAModel(), rng, n=n, r=r)
+    new = rng.standard_normal((20, n)) * 3
+    for kind in (QDAModel, LDAModel, GaussianNBModel):
+        bound, outcome = calibrated(kind(), X, y, w, r, RC(lr=0.1, max_iter=3))
+        theta = outcome.theta
+        ours = bound.log_joint(bound.rows(new, theta), theta)
+        means = theta.means + theta.frame.origin
+        for k in range(r):
+            if kind is GaussianNBModel:
+                theirs = norm(means[k], np.sqrt(theta.variances[k])).logpdf(new).sum(axis=1)
+            else:
+                C = theta.covariances[k] if kind is QDAModel else theta.covariance
+                theirs = multivariate_normal(means[k], C, allow_singular=True).logpdf(new)
+            np.testing.assert_allclose(ours[:, k], theta.log_prior[k] + theirs, rtol=1e-7, atol=1e-7)
+
+
+@given(seed=seeds, alpha=st.floats(0.1, 3))
+def test_categorical_probabilities_are_smoothed_frequencies(seed, alpha):
+    rng = np.random.default_rng(seed)
+    X, y, w = random_rows(CategoricalModel(), rng, r=2)
+    _, S, model = engine_for(CategoricalModel(alpha=alpha, class_alpha=alpha), X, y, w, 2)
+    theta = model.parameters(S)
+    ours = np.exp(model.log_joint(model.rows(X[:5], theta), theta))
+    for i in range(5):
+        for k in range(2):
+            p = (w[y == k].sum() + alpha) / (w.sum() + 2 * alpha)
+            for j in range(X.shape[1]):
+                cell = w[(y == k) & (X[:, j] == X[i, j])].sum()
+                p *= (cell + alpha) / (w[y == k].sum() + alpha * (X[:, j].max() + 1))
+            assert ours[i, k] == pytest.approx(p, rel=1e-10)
+
+
+@every_model
+def test_samples_give_back_the_parameters(kind):
+    rng = np.random.default_rng(7)
+    X, y, w = random_rows(kind(), rng, m=200, n=2, r=2)
+    bound, outcome = calibrated(kind(), X, y, w, 2, RC(lr=0.1, max_iter=4))
+    theta = outcome.theta
+    drawn, labels = bound.sample(theta, 200_000, rng)
+    _, S, refit = engine_for(kind(), drawn, labels, None, 2)
+    again = refit.parameters(S)
+    np.testing.assert_allclose(posterior(refit, again, X), posterior(bound, theta, X), atol=0.03)
+    np.testing.assert_allclose(np.exp(again.log_prior), np.exp(theta.log_prior), atol=0.01)
+    expected = bound.expected_statistics(theta, S.total)
+    assert S.allclose(expected, rtol=0.03)
+
+
+def is_finite(theta):
+    values = [getattr(theta, field.name) for field in fields(theta)]
+    return all(np.isfinite(v).all() for v in values if isinstance(v, np.ndarray | float))
+
+
+@every_model
+@given(
+    seed=seeds,
+    lr=st.floats(1e-3, 10.0),
+    r=st.integers(2, 4),
+    n=st.integers(1, 6),
+    constant=st.booleans(),
+    lonely=st.booleans(),
+)
+def test_the_returned_model_is_finite_legal_scanned_and_no_worse(kind, seed, lr, r, n, constant, lonely):
+    """Also with classes of one row, constant columns, and steps that are far too long."""
+    rng = np.random.default_rng(seed)
+    X, y, w = random_rows(kind(), rng, m=12 if lonely else 40, n=n, r=r, balanced=not lonely)
+    if constant:
+        X[:, 0] = X[0, 0]
+    learner = RC(lr=lr, max_iter=15)
+    bound, outcome = calibrated(kind(), X, y, w, r, learner)
+    assert is_dataclass(outcome.theta)
+    assert is_finite(outcome.theta)
+    assert bound.is_legal(outcome.S)
+    assert isinstance(outcome.status, Status)
+    history = outcome.history
+    kept = history["soft_error"][history["accepted"]]
+    assert np.isfinite(history["log_loss"][history["accepted"]]).all()
+    assert kept[-1] <= kept[0] + 1e-12 * (1 + kept[0])
+    # The model that came back is the one whose risk was recorded.
+    engine, _, _ = engine_for(kind(), X, y, w, r)
+    risks = engine.scan(bound.parameters(outcome.S), None).risks.mean()
+    assert risks["soft_error"] == pytest.approx(kept[-1], abs=1e-10)
+    P = posterior(bound, outcome.theta, X)
+    assert risks["soft_error"] == pytest.approx(w @ (1 - P[np.arange(len(y)), y]) / w.sum(), abs=1e-10)
+
+
+@given(seed=seeds)
+def test_chunking_does_not_change_a_scan(seed):
+    rng = np.random.default_rng(seed)
+    for kind in MODELS:
+        X, y, w = random_rows(kind(), rng, m=150)
+        engine, S, model = engine_for(kind(), X, y, w, 3)
+        theta = model.parameters(S)
+        whole = engine.scan(theta, RC.residual)
+        parts = [engine.scan(theta, RC.residual, rows) for rows in (slice(0, 37), slice(37, None))]
+        assert whole.dS.allclose(parts[0].dS + parts[1].dS, rtol=1e-9, atol=1e-9)
+        assert whole.risks.soft_error == pytest.approx(parts[0].risks.soft_error + parts[1].risks.soft_error)
+
+
+def test_map_forms_of_the_paper_and_the_exact_mode():
+    """The two forms differ by what the shift of the mean adds, and agree when the mean is free."""
+    rng = np.random.default_rng(3)
+    X, y, w = random_rows(QDAModel(), rng, n=2, r=2)
+    given_prior = {
+        "prior_mean": np.array([1.0, -1.0]),
+        "prior_covariance": np.array([[2.0, 0.3], [0.3, 1.0]]),
+    }
+    m1, m2 = 4.0, 7.0
+    exact = QDAModel(mean_strength=m1, covariance_strength=m2, **given_prior)
+    paper = replace(exact, prior_form="paper")
+    _, S, exact = engine_for(exact, X, y, w, 2)
+    _, _, paper = engine_for(paper, X, y, w, 2)
+    a, b = exact.parameters(S), paper.parameters(S)
+    for k in range(2):
+        wk, Xk = w[y == k], X[y == k]
+        m = wk.sum()
+        mu = wk @ Xk / m
+        C = np.cov(Xk.T, aweights=wk, ddof=0)
+        mean = (m1 * given_prior["prior_mean"] + m * mu) / (m1 + m)
+        shift = m1 * m / (m1 + m) * np.outer(mu - given_prior["prior_mean"], mu - given_prior["prior_mean"])
+        np.testing.assert_allclose(a.means[k] + S.origin, mean, rtol=1e-10)
+        np.testing.assert_allclose(b.means[k] + S.origin, mean, rtol=1e-10)
+        np.testing.assert_allclose(
+            b.covariances[k], (m2 * given_prior["prior_covariance"] + m * C) / (m2 + m), rtol=1e-9
+        )
+        np.testing.assert_allclose(
+            a.covariances[k], (m2 * given_prior["prior_covariance"] + m * C + shift) / (m2 + m), rtol=1e-9
+        )
+
+
+def test_categories_join_when_statistics_are_added():
+    rng = np.random.default_rng(0)
+    X, y, _ = random_rows(CategoricalModel(), rng, r=2)
+    model = CategoricalModel()
+    few, many = model.prepare(np.minimum(X, 1)), model.prepare(np.maximum(X, 3))
+    W = rng.random((len(y), 2))
+    joined = model.statistics(few, W) + model.statistics(many, W)
+    assert joined.frame == Categories(np.maximum(few.frame.n_categories, many.frame.n_categories))
+    assert joined["counts"].sum() == pytest.approx(2 * X.shape[1] * W.sum())

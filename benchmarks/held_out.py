@@ -89,8 +89,10 @@ def main() -> None:
             for k in ("ClosedForm", "RC")
         )
         console.print(
-            f"{model}, held out, mean test error over {len(ml)} sets: ML {ml.mean():.2f}, "
-            f"RC {rc.mean():.2f}; RC better by more than 0.1 on {(ml - rc > 0.1).sum()}, worse on {(rc - ml > 0.1).sum()}"
+            f"{model}, held out, mean test error over {len(ml)} sets: ML {ml.mean():.2f}, RC {rc.mean():.2f}"
+        )
+        console.print(
+            f"  RC is better by more than 0.1 on {(ml - rc > 0.1).sum()}, worse on {(rc - ml > 0.1).sum()}"
         )
     beyond = [gap for gap in sorted(gaps, reverse=True) if gap[0] > 2]
     console.print(f"{len(gaps) - len(beyond)} of {len(gaps)} figures within two points of the reference")

@@ -129,9 +129,9 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
             self.model_ = engine.model = self.model_.bind(self.data_statistics_)
         if (self.data_statistics_["s0"] > 0).all():
             self._calibrate(engine, start, callback_data(X, y, sample_weight), max_iter=1)
-        else:  # a class is still without rows: its probability is zero
-            learner = resolve_learner("closed_form")
-            self._store(run(self.model_, engine, learner, start))
+        else:  # a class is still without rows: `predict_joint_log_proba` gives it probability zero
+            with np.errstate(divide="ignore", invalid="ignore"):
+                self._store(run(self.model_, engine, resolve_learner("closed_form"), start))
         return self
 
     def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
@@ -215,6 +215,7 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         out = np.empty((len(X), len(self.classes_)))
         for part in row_chunks(len(X), X.shape[1] + len(self.classes_)):
             out[part] = self.model_.log_joint(Z[part], self.parameters_)
+        out[:, self.data_statistics_["s0"] <= 0] = -np.inf
         return out
 
     def score_samples(self, X: Any) -> Array:

@@ -24,7 +24,8 @@ def test_a_model_of_ones_own_has_every_feature_of_an_estimator(capsys):
     twin = LDAModel(class_prior=np.array([0.5, 0.5]), fixed_covariance=np.eye(1))
     other = GenerativeClassifier(twin, learner=RC(lr=0.5)).fit(X, y)
     new = np.linspace(-2, 5, 9)[:, None]
-    np.testing.assert_allclose(own.predict_joint_log_proba(new), other.predict_joint_log_proba(new), atol=1e-9)
+    a, b = own.predict_joint_log_proba(new), other.predict_joint_log_proba(new)
+    np.testing.assert_allclose(a, b, atol=1e-9)
     np.testing.assert_allclose(own.history_["soft_error"], other.history_["soft_error"], atol=1e-12)
     assert own.sample(5, random_state=0)[0].shape == (5, 1)
     streamed = clone(own).set_params(learner="closed_form")

@@ -1,0 +1,167 @@
+"""Displays in scikit-learn's style. matplotlib is optional: `pip install "riskbayes[plot]"`."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from riskbayes.statistics import Array
+
+NOT_A_RISK = ("lr", "accepted", "floored")
+"""Columns of a history that say how the fit went, not how good the model was."""
+
+
+def require_matplotlib() -> None:
+    """Raise an ImportError that says what to install where matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError('Pictures need matplotlib: pip install "riskbayes[plot]"') from error
+
+
+def new_figure(width: float, height: float) -> Any:
+    """A figure for a file: one that pyplot does not know and nobody need close."""
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+class RiskPathDisplay:
+    """The risk of the training rows along the iterations of a fit.
+
+    Make one with :meth:`from_estimator`.
+
+    Parameters
+    ----------
+    values : array of shape (n_scans,)
+        The risk of each model that was scanned; the first is the closed form.
+    accepted : array of bool, shape (n_scans,)
+        False for a trial that was not kept.
+    risk : str, default="soft_error"
+        Name of the risk.
+    label : str, default=None
+        Name of the line in a legend.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of `ax_`.
+    line_ : matplotlib Line2D
+        The models that were kept.
+    trials_ : matplotlib Line2D or None
+        The trials that were not, as hollow markers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from riskbayes import GaussianNB
+    >>> from riskbayes.plotting import RiskPathDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = GaussianNB().fit(X, y)
+    >>> display = RiskPathDisplay.from_estimator(clf)  # doctest: +SKIP
+    """
+
+    def __init__(self, values: Array, accepted: Array, *, risk: str = "soft_error", label: str | None = None):
+        self.values = np.asarray(values, dtype=float)
+        self.accepted = np.asarray(accepted, dtype=bool)
+        self.risk = risk
+        self.label = label
+
+    @classmethod
+    def from_estimator(
+        cls, clf: Any, *, ax: Any = None, risk: str = "soft_error", label: str | None = None
+    ) -> Self:
+        """Draw the path of a fitted classifier.
+
+        Parameters
+        ----------
+        clf : classifier of this package, or a Pipeline that ends in one
+            Fitted with a learner that iterates.
+        ax : matplotlib Axes, default=None
+            Where to draw; by default a new pyplot figure.
+        risk : str, default="soft_error"
+            A risk that `clf.history_` has: "soft_error", "error" or "log_loss".
+        label : str, default=None
+            Name of the line in a legend; by default the classifier's class.
+
+        Returns
+        -------
+        display : RiskPathDisplay
+            The display that was drawn.
+        """
+        require_matplotlib()
+        check_is_fitted(clf)
+        last = clf[-1] if hasattr(clf, "steps") else clf
+        if not hasattr(last, "history_"):
+            raise TypeError(f"{type(last).__name__} keeps no history_, so there is no path to draw.")
+        history = last.history_
+        risks = [name for name in history if name not in NOT_A_RISK]
+        if risk not in risks:
+            raise ValueError(f"The 'risk' parameter must be one of {risks}; got {risk!r}.")
+        if len(history[risk]) == 0:
+            raise ValueError(
+                f"This {type(last).__name__} has no path: it was fitted by its closed form. "
+                "Fit it with a learner that iterates, such as learner='rc'."
+            )
+        name = type(last).__name__ if label is None else label
+        return cls(history[risk], history["accepted"], risk=risk, label=name).plot(ax)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        label: str | None = None,
+        line_kw: dict[str, Any] | None = None,
+        trial_kw: dict[str, Any] | None = None,
+    ) -> Self:
+        """Draw the path.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; by default a new pyplot figure.
+        label : str, default=None
+            Name of the line in a legend, in place of the display's own.
+        line_kw, trial_kw : dict, default=None
+            Arguments of `Axes.plot` for the kept models and for the other trials.
+
+        Returns
+        -------
+        display : RiskPathDisplay
+            Itself.
+        """
+        require_matplotlib()
+        if ax is None:
+            # As in scikit-learn: an interactive session shows only what pyplot knows.
+            from matplotlib import pyplot
+
+            _, ax = pyplot.subplots()
+        from matplotlib.ticker import MaxNLocator
+
+        scans = np.arange(len(self.values))
+        style = {"marker": ".", "label": self.label if label is None else label} | (line_kw or {})
+        (self.line_,) = ax.plot(scans[self.accepted], self.values[self.accepted], **style)
+        self.trials_ = None
+        if not self.accepted.all():
+            hollow = {"color": self.line_.get_color(), "label": "_trials"}  # "_": not in the legend
+            hollow |= {"linestyle": "none", "marker": "o", "markerfacecolor": "none"}
+            (self.trials_,) = ax.plot(
+                scans[~self.accepted], self.values[~self.accepted], **hollow | (trial_kw or {})
+            )
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set(xlabel="iteration (0: closed form)", ylabel=risk_name(self.risk))
+        if style["label"] is not None:
+            ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def risk_name(risk: str) -> str:
+    """A column of a history in words: rows are the training rows unless it says otherwise."""
+    name = risk.removeprefix("val_").replace("_", " ")
+    return f"{'validation' if risk.startswith('val_') else 'training'} {name}"

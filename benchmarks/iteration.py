@@ -12,7 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from riskbayes.engines import MemoryEngine
-from riskbayes.learners import RC
+from riskbayes.learners.objectives import LogLoss
 from riskbayes.models import QDAModel
 
 M, N, R, TURNS = 20_000, 256, 5, 10
@@ -28,10 +28,9 @@ def main() -> None:
     engine = MemoryEngine(model, model.prepare(X), y, None, R)
     S = engine.statistics()
     engine.model = model = model.bind(S)
-    learner = RC.paper()
 
     def iteration() -> None:
-        engine.scan(model.parameters(S), learner.residual)
+        engine.scan(model.parameters(S), LogLoss())
 
     def products() -> None:
         for k in range(R):

@@ -12,7 +12,8 @@ from scipy.stats import multivariate_normal, norm
 
 from conftest import MODELS, engine_for, random_rows
 from riskbayes.learners import RC
-from riskbayes.loop import Status, run
+from riskbayes.learners.objectives import LogLoss
+from riskbayes.loop import Status, Task, run
 from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
 from riskbayes.statistics import Categories, Statistics
 
@@ -27,7 +28,7 @@ def posterior(model, theta, X):
 
 def calibrated(model, X, y, w, r, learner):
     engine, S, bound = engine_for(model, X, y, w, r)
-    return bound, run(bound, engine, learner, S)
+    return bound, run(Task(bound, engine, S, S), learner)
 
 
 def test_models_are_discovered():
@@ -114,11 +115,48 @@ def test_expected_statistics_invert_parameters_under_ml(kind, seed, total, r):
     expected = model.expected_statistics(theta, total)
     assert expected.total == pytest.approx(total)
     assert expected.allclose((total / S.total) * S, rtol=1e-8)
-    again = model.parameters(expected)
+    assert_same_parameters(model.parameters(expected), theta)
+
+
+PRIORS = {
+    "real": [{}, {"mean_strength": 2.0, "covariance_strength": 5.0, "class_alpha": 0.5}],
+    "categories": [{}, {"alpha": 1.0, "class_alpha": 0.5}],
+}
+
+
+def assert_same_parameters(again, theta):
     for field in fields(theta):
         value = getattr(theta, field.name)
         if isinstance(value, np.ndarray):
             np.testing.assert_allclose(getattr(again, field.name), value, rtol=1e-6, atol=1e-8)
+
+
+@every_model
+@pytest.mark.parametrize("prior", [0, 1], ids=["ml", "map"])
+@given(seed=seeds, r=st.integers(2, 4), paper=st.booleans())
+def test_inverse_parameters_invert_parameters_under_map_too(kind, prior, seed, r, paper):
+    rng, options = np.random.default_rng(seed), PRIORS[kind.support][prior]
+    if paper and kind.support == "real":
+        options = {**options, "prior_form": "paper"}
+    X, y, w = random_rows(kind(), rng, r=r)
+    _, S, model = engine_for(kind(**options), X, y, w, r)
+    theta = model.parameters(S)
+    assume(not np.any(theta.floored))
+    inverse = model.inverse_parameters(theta, S.total)
+    assert inverse.allclose(S, rtol=1e-8, atol=1e-8)
+    assert_same_parameters(model.parameters(inverse), theta)
+
+
+@every_model
+@given(seed=seeds, r=st.integers(2, 4))
+def test_the_likelihood_of_statistics_is_that_of_their_rows(kind, seed, r):
+    rng = np.random.default_rng(seed)
+    X, y, w = random_rows(kind(), rng, r=r)
+    bound, outcome = calibrated(kind(), X, y, w, r, RC(lr=0.1, max_iter=3))
+    Z = bound.prepare(X)
+    W = rng.random((len(X), r))
+    rows = (W * bound.log_joint(Z, outcome.theta)).sum()
+    assert bound.log_likelihood(bound.statistics(Z, W), outcome.theta) == pytest.approx(rows, rel=1e-9)
 
 
 @every_model
@@ -240,10 +278,10 @@ def test_chunking_does_not_change_a_scan(seed):
         X, y, w = random_rows(kind(), rng, m=150)
         engine, S, model = engine_for(kind(), X, y, w, 3)
         theta = model.parameters(S)
-        whole = engine.scan(theta, RC.residual)
-        parts = [engine.scan(theta, RC.residual, rows) for rows in (slice(0, 37), slice(37, None))]
+        whole = engine.scan(theta, LogLoss())
+        parts = [engine.scan(theta, LogLoss(), rows) for rows in (slice(0, 37), slice(37, None))]
         assert whole.dS.allclose(parts[0].dS + parts[1].dS, rtol=1e-9, atol=1e-9)
-        assert whole.risks.soft_error == pytest.approx(parts[0].risks.soft_error + parts[1].risks.soft_error)
+        assert whole.risks.mean() == pytest.approx(parts[0].risks.plus(parts[1].risks).mean())
 
 
 def test_map_forms_of_the_paper_and_the_exact_mode():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -22,7 +23,10 @@ class Status(StrEnum):
     TOLERANCE = "the monitored risk fell by less than tol"
     MAX_ITER = "max_iter scans were used up"
     NO_LEGAL_STEP = "no legal step was left: the last good model was kept"
+    VALIDATION = "the validation rows stopped improving: their best model was kept"
     CALLBACK = "a callback stopped the fit"
+    UPDATED = "statistics were added or subtracted; the learner did not run"
+    INTERRUPTED = "interrupted: the best model so far was kept"
 
 
 class Iteration(NamedTuple):
@@ -34,93 +38,154 @@ class Iteration(NamedTuple):
     scan: Scan
     risks: dict[str, float]
     value: float
-    """The monitored risk."""
+    """The monitored quantity."""
+    validation: float | None
+    """The same of the validation rows."""
+
+
+def nobody(iteration: Iteration) -> bool:
+    """No callback."""
+    return False
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a fit is given."""
+
+    model: GenerativeModel
+    """Bound to S."""
+    engine: Engine
+    """The training rows."""
+    S: Statistics
+    """s(X, Y) of the training rows."""
+    start: Statistics
+    """Where to begin: S, unless the fit goes on from an earlier one."""
+    validation: Engine | None = None
+    """Rows that only judge."""
+    on_iteration: Callable[[Iteration], bool] = nobody
+    """Sees every good iteration; True stops the fit."""
 
 
 class Outcome(NamedTuple):
     """What a fit gives back."""
 
+    model: GenerativeModel
     S: Statistics
     theta: Any
     history: dict[str, Array]
     status: Status
     first: Any
     """theta of the statistics that the fit started from."""
+    value: float = float("nan")
+    """The monitored quantity of the model returned, by validation rows where there are any."""
+    number: int = 0
+    """Its iteration."""
 
 
-def run(
-    model: GenerativeModel,
-    engine: Engine,
-    learner: Learner,
-    S: Statistics,
-    on_iteration: Callable[[Iteration], bool] = lambda iteration: False,
-    max_iter: int | None = None,
-) -> Outcome:
-    """Calibrate S. Whatever happens, the model returned was scanned and is no worse than the first."""
-    history = History()
-    if learner.residual is None:
-        theta = model.parameters(S)
-        return Outcome(S, theta, history.arrays(), Status.CLOSED_FORM, theta)
+def run(task: Task, learner: Learner, max_iter: int | None = None) -> Outcome:
+    """Calibrate the statistics of a task.
 
-    def visit(number: int, S: Statistics) -> Iteration:
-        theta = model.parameters(S)
-        scan = engine.scan(theta, learner.residual)
-        risks = scan.risks.mean()
-        return Iteration(number, S, theta, scan, risks, learner.monitored(risks))
-
-    step = learner.begin(model, S)
+    Whatever happens, the model returned was scanned and is no worse than the one it started from in
+    the monitored quantity on the training rows.
+    """
     limit = learner.max_iter if max_iter is None else max_iter
-    good = first = visit(0, S)
-    history.record(good, lr=0.0, accepted=True)
-    best, scans, status = good.value, 0, Status.MAX_ITER
-    if on_iteration(good):
-        return Outcome(good.S, good.theta, history.arrays(), Status.CALLBACK, first.theta)
-    while scans < limit:
-        proposal = step.propose(good.S, good.scan)
-        if not model.is_legal(proposal):
-            if step.retry():
-                continue
-            status = Status.NO_LEGAL_STEP
-            break
-        scans += 1
-        new = visit(scans, proposal)
-        accepted = new.value <= best + 1e-12 * (1 + abs(best))  # False for NaN too
-        history.record(new, lr=step.lr, accepted=accepted)
-        if not accepted:
-            if step.retry():
-                continue
-            status = Status.RISK_ROSE
-            break
-        fell = best - new.value
-        good, best = new, min(best, new.value)
-        step.on_success()
-        if on_iteration(good):
-            status = Status.CALLBACK
-            break
-        if fell < learner.tol:
-            status = Status.TOLERANCE
-            break
-    return Outcome(good.S, good.theta, history.arrays(), status, first.theta)
+    model, S = task.model, task.start
+    if learner.max_iter == 0:
+        theta = model.parameters(S)
+        return Outcome(model, S, theta, History().arrays(), Status.CLOSED_FORM, theta)
+    walk = Walk(task, learner)
+    try:
+        status = walk.go(limit)
+    except KeyboardInterrupt:
+        if walk.chosen is None:
+            raise
+        status = Status.INTERRUPTED
+    chosen, first = walk.chosen, walk.first
+    assert chosen is not None and first is not None  # noqa: PT018
+    value = chosen.value if chosen.validation is None else chosen.validation
+    return Outcome(
+        model, chosen.S, chosen.theta, walk.history.arrays(), status, first.theta, value, chosen.number
+    )
+
+
+@dataclass
+class Walk:
+    """One run of the loop, and where it stands."""
+
+    task: Task
+    learner: Learner
+    first: Iteration | None = None
+    good: Iteration | None = None
+    """The last good iteration."""
+    chosen: Iteration | None = None
+    """What would be returned now: the last good one, or the best for the validation rows."""
+    history: History = field(default_factory=lambda: History())
+
+    def go(self, limit: int) -> Status:
+        """Scan, step, record, until something says stop."""
+        task, learner = self.task, self.learner
+        step = learner.begin(task.model, task.engine, task.S)
+        # Validation rows need no dS; only an objective with losses of its own must see them.
+        watched = step.residual if hasattr(step.residual, "losses") else None
+
+        def visit(number: int, S: Statistics) -> Iteration:
+            theta = task.model.parameters(S)
+            scan = task.engine.scan(theta, step.residual)
+            risks = scan.risks.mean()
+            judged = None
+            if task.validation is not None:
+                found = task.validation.scan(theta, watched).risks.mean()
+                judged = step.value(found, theta)
+                risks |= {f"val_{name}": value for name, value in found.items()}
+            return Iteration(number, S, theta, scan, risks, step.value(risks, theta), judged)
+
+        self.first = self.good = self.chosen = good = visit(0, task.start)
+        self.history.record(good, lr=0.0, accepted=True)
+        best, least, scans = good.value, good.validation or 0.0, 0
+        if task.on_iteration(good):
+            return Status.CALLBACK
+        while scans < limit:
+            proposal = step.propose(good.S, good.theta, good.scan)
+            if not task.model.is_legal(proposal):
+                if step.retry():
+                    continue
+                return Status.NO_LEGAL_STEP
+            scans += 1
+            new = visit(scans, proposal)
+            accepted = new.value <= best + 1e-12 * (1 + abs(best))  # False for NaN too
+            self.history.record(new, lr=step.lr, accepted=accepted)
+            if not accepted:
+                if step.retry():
+                    continue
+                return Status.RISK_ROSE
+            fell = best - new.value
+            self.good, good, best = new, new, min(best, new.value)
+            step.on_success()
+            if new.validation is None or new.validation < least:
+                self.chosen, least = new, new.validation or 0.0
+            if task.on_iteration(new):
+                return Status.CALLBACK
+            if 0 < learner.n_iter_no_change <= new.number - self.chosen.number:
+                return Status.VALIDATION
+            if fell < learner.tol:
+                return Status.TOLERANCE
+        return Status.MAX_ITER
 
 
 class History:
-    """Columns of equal length; entry 0 is the closed form."""
+    """Columns of equal length; entry 0 is the model that the fit started from."""
 
-    columns = ("soft_error", "error", "log_loss", "lr", "accepted", "floored")
+    always = ("soft_error", "error", "log_loss", "lr", "accepted", "floored")
 
     def __init__(self) -> None:
-        self.rows: list[tuple] = []
+        self.rows: list[dict[str, Any]] = []
 
     def record(self, iteration: Iteration, lr: float, accepted: bool) -> None:
         """Add a row. `floored` counts the parameters that sit on a floor."""
-        risks, floored = iteration.risks, int(np.sum(getattr(iteration.theta, "floored", 0)))
-        self.rows.append((risks["soft_error"], risks["error"], risks["log_loss"], lr, accepted, floored))
+        floored = int(np.sum(getattr(iteration.theta, "floored", 0)))
+        self.rows.append({**iteration.risks, "lr": lr, "accepted": accepted, "floored": floored})
 
     def arrays(self) -> dict[str, Array]:
         """The history as arrays."""
-        types = (float, float, float, float, bool, int)
-        columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.columns)
-        return {
-            name: np.array(values, dtype=kind)
-            for name, values, kind in zip(self.columns, columns, types, strict=True)
-        }
+        names = self.rows[0] if self.rows else self.always
+        return {name: np.array([row[name] for row in self.rows]) for name in names}

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from riskbayes.statistics import Array
 
 
-class Risks(NamedTuple):
-    """Weighted sums over rows; they add over chunks, and `mean` divides by the weight."""
+class Risks:
+    """Weighted sums over rows, by name; they add over chunks, and `mean` divides by the weight."""
 
-    soft_error: float
-    error: float
-    log_loss: float
-    weight: float
+    __slots__ = ("sums", "weight")
+
+    def __init__(self, sums: dict[str, float], weight: float):
+        self.sums, self.weight = sums, weight
 
     def plus(self, other: Risks) -> Risks:
         """The risks of both sets of rows."""
-        return Risks(*(a + b for a, b in zip(self, other, strict=True)))
+        if not self.sums:
+            return other
+        sums = {name: value + other.sums[name] for name, value in self.sums.items()}
+        return Risks(sums, self.weight + other.weight)
 
     def mean(self) -> dict[str, float]:
-        """Average soft 0-1 loss, 0-1 loss and log loss."""
-        return {name: float(getattr(self, name)) / float(self.weight) for name in self._fields[:-1]}
+        """Average soft 0-1 loss, 0-1 loss, log loss, and what else was counted."""
+        return {name: float(value) / float(self.weight) for name, value in self.sums.items()}
 
 
-NO_RISK = Risks(0.0, 0.0, 0.0, 0.0)
+NO_RISK = Risks({}, 0.0)
 
 
 def log_evidence(log_joint: Array) -> Array:
@@ -35,10 +38,11 @@ def log_evidence(log_joint: Array) -> Array:
     return top + np.log(np.exp(log_joint - top[:, None]).sum(axis=1))
 
 
-def posterior_and_risks(scores: Array, y: Array, w: Array | None) -> tuple[Array, Risks]:
+def posterior_and_risks(scores: Array, y: Array, w: Array | None, objective: Any) -> tuple[Array, Risks]:
     """P and the risks, from log joints that may miss a constant of the row.
 
-    `scores` is overwritten. `y` are class codes, `w` the weights (None: one each).
+    `scores` is overwritten. `y` are class codes, `w` the weights (None: one each). An objective with
+    losses of its own has them counted too.
     """
     m = scores.shape[0]
     row = np.arange(m)
@@ -48,7 +52,9 @@ def posterior_and_risks(scores: Array, y: Array, w: Array | None) -> tuple[Array
     P = np.exp(scores, out=scores)
     evidence = P.sum(axis=1)
     P /= evidence[:, None]
-    soft, log_loss = 1.0 - P[row, y], np.log(evidence) - own
+    losses = {"soft_error": 1.0 - P[row, y], "error": wrong, "log_loss": np.log(evidence) - own}
+    if hasattr(objective, "losses"):
+        losses |= objective.losses(P, y)
     if w is None:
-        return P, Risks(soft.sum(), float(np.count_nonzero(wrong)), log_loss.sum(), m)
-    return P, Risks(w @ soft, w @ wrong, w @ log_loss, w.sum())
+        return P, Risks({name: loss.sum() for name, loss in losses.items()}, m)
+    return P, Risks({name: w @ loss for name, loss in losses.items()}, w.sum())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
 
 from riskbayes.models.base import GenerativeModel, Residual
 from riskbayes.risks import Risks
@@ -24,6 +25,8 @@ class Engine(ABC):
     """
 
     model: GenerativeModel
+    y: Array
+    """Class codes of the rows."""
 
     @abstractmethod
     def statistics(self) -> Statistics:
@@ -32,3 +35,11 @@ class Engine(ABC):
     @abstractmethod
     def scan(self, theta: Any, residual: Residual | None, rows: Array | slice | None = None) -> Scan:
         """One pass over all rows, or some. No residual: only the risks."""
+
+    def subset(self, rows: Array) -> Self:
+        """An engine over some of the rows (repeats allowed), without a copy of them."""
+        raise NotImplementedError(f"{type(self).__name__} cannot pick rows.")
+
+    def rows(self, order: Array) -> Iterator[tuple[Any, int, float]]:
+        """One row after another, for a learner that goes row by row: Z, class code, weight."""
+        raise NotImplementedError(f"{type(self).__name__} cannot go row by row.")

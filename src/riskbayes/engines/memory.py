@@ -40,15 +40,40 @@ class MemoryEngine(Engine):
         The number of classes, observed here or not.
     """
 
-    def __init__(self, model: GenerativeModel, Z: Any, y: Array, w: Array | None, n_classes: int):
-        self.model, self.Z, self.y, self.w, self.n_classes = model, Z, y, w, n_classes
+    def __init__(
+        self,
+        model: GenerativeModel,
+        Z: Any,
+        y: Array,
+        w: Array | None,
+        n_classes: int,
+        picked: Array | None = None,
+    ):
+        self.model, self.n_classes = model, n_classes
+        self._Z, self._y, self._w, self._picked = Z, y, w, picked
+
+    @property
+    def y(self) -> Array:
+        """Class codes of the rows."""
+        return self._y if self._picked is None else self._y[self._picked]
+
+    def subset(self, rows: Array) -> MemoryEngine:
+        """Some of the rows, gathered a chunk at a time."""
+        picked = rows if self._picked is None else self._picked[rows]
+        return MemoryEngine(self.model, self._Z, self._y, self._w, self.n_classes, picked)
+
+    def rows(self, order: Array) -> Iterator[tuple[Any, int, float]]:
+        """One row after another."""
+        for i in order if self._picked is None else self._picked[order]:
+            yield self._Z[i : i + 1], int(self._y[i]), 1.0 if self._w is None else float(self._w[i])
 
     def _chunks(self, rows: Array | slice | None) -> Iterator[tuple[Any, Array, Array | None]]:
-        Z, y, w = self.Z, self.y, self.w
+        Z, y, w, picked = self._Z, self._y, self._w, self._picked
         if rows is not None:
-            Z, y, w = Z[rows], y[rows], None if w is None else w[rows]
-        for part in row_chunks(len(Z), Z.shape[1] + self.n_classes):
-            yield Z[part], y[part], None if w is None else w[part]
+            picked = np.arange(len(y))[rows] if picked is None else picked[rows]
+        for part in row_chunks(len(y) if picked is None else len(picked), Z.shape[1] + self.n_classes):
+            chunk = part if picked is None else picked[part]
+            yield Z[chunk], y[chunk], None if w is None else w[chunk]
 
     def statistics(self) -> Statistics:
         """s(X, Y)."""

@@ -16,7 +16,8 @@ from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, ca
 from riskbayes.estimators.checks import check_finite, check_masses
 from riskbayes.exceptions import FlooredWarning
 from riskbayes.learners.base import Learner, resolve_learner
-from riskbayes.loop import Iteration, Outcome, run
+from riskbayes.learners.objectives import check_cost_matrix
+from riskbayes.loop import History, Iteration, Outcome, Status, Task, run
 from riskbayes.models.base import GenerativeModel
 from riskbayes.risks import log_evidence
 from riskbayes.statistics import Array, Statistics
@@ -32,12 +33,14 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
     _parameter_constraints: ClassVar[dict] = {
         "learner": [str, Learner],
         "class_weight": [dict, str, None],
+        "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
 
     model_: GenerativeModel
     learner: Any
     class_weight: Any
+    warm_start: Any
     verbose: Any
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> GenerativeModel:
@@ -52,7 +55,15 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         return X
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
         """Fit the model: the closed form, then the learner's iterations.
 
         Parameters
@@ -63,6 +74,9 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. A weight of 2 is the row twice.
+        X_val, y_val, sample_weight_val : array-like, default=None
+            Rows that only judge: the model returned is the best one for them, and the learner stops
+            when they do not improve.
 
         Returns
         -------
@@ -70,6 +84,7 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
             The fitted estimator.
         """
         encoded, labels = self._check_X_y(X, y, reset=True)
+        old = getattr(self, "statistics_", None) if self.warm_start else None
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -78,8 +93,10 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         w = self._weights(sample_weight, encoded, labels)
         check_masses(self.classes_, codes, w)
         engine, S = self._begin(encoded, codes, w)
+        validation = self._validation_engine(engine, X_val, y_val, sample_weight_val)
+        start = S if old is None else (S.total / old.total) * old
         self.data_statistics_ = S
-        self._calibrate(engine, S, callback_data(X, y, sample_weight))
+        self._calibrate(engine, S, start, callback_data(X, y, sample_weight), validation)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -112,13 +129,7 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
                 "class_weight='balanced' is not known before all rows are: pass a dict to partial_fit."
             )
         encoded, labels = self._check_X_y(X, y, reset=first)
-        codes = np.searchsorted(self.classes_, labels)
-        known = self.classes_[np.minimum(codes, len(self.classes_) - 1)] == labels
-        if not known.all():
-            raise ValueError(
-                f"y has the label {labels[~known][0]!r}, which is not among the classes of the first call to "
-                f"partial_fit: {list(self.classes_)}."
-            )
+        labels, codes = self._known_labels(labels, "y")
         w = self._weights(sample_weight, encoded, labels)
         past = None if first else (self.data_statistics_, self.statistics_)
         engine, batch = self._begin(encoded, codes, w)
@@ -128,10 +139,12 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
             self.data_statistics_, start = past[0] + batch, past[1] + batch
             self.model_ = engine.model = self.model_.bind(self.data_statistics_)
         if (self.data_statistics_["s0"] > 0).all():
-            self._calibrate(engine, start, callback_data(X, y, sample_weight), max_iter=1)
+            self._calibrate(
+                engine, self.data_statistics_, start, callback_data(X, y, sample_weight), max_iter=1
+            )
         else:  # a class is still without rows: `predict_joint_log_proba` gives it probability zero
             with np.errstate(divide="ignore", invalid="ignore"):
-                self._store(run(self.model_, engine, resolve_learner("closed_form"), start))
+                self._update(start)
         return self
 
     def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
@@ -159,30 +172,179 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
     def _begin(self, X: Array, y: Array, w: Array | None) -> tuple[MemoryEngine, Statistics]:
         """The model bound to the statistics of these rows, and an engine that holds them."""
         model = self._make_model(X, y, w)
-        self._resolved_learner().check(model)
+        self._resolved_learner().check(model, len(self.classes_))
         engine = MemoryEngine(model, model.prepare(X, w), y, w, len(self.classes_))
         S = engine.statistics()
         self.model_ = engine.model = model.bind(S)
         return engine, S
 
+    def _validation_engine(
+        self, engine: MemoryEngine, X: Any, y: Any, sample_weight: Any
+    ) -> MemoryEngine | None:
+        if (X is None) != (y is None):
+            raise ValueError("X_val and y_val go together: pass both or none.")
+        if X is None:
+            return None
+        encoded = self._encode(X, reset=False, learn=False)
+        labels, codes = self._known_labels(y, "y_val")
+        if len(encoded) != len(labels):
+            raise ValueError(f"X_val has {len(encoded)} rows and y_val has {len(labels)} labels.")
+        w = self._weights(sample_weight, encoded, labels)
+        Z = self.model_.rows(encoded, self.model_.parameters(engine.statistics()))
+        return MemoryEngine(self.model_, Z, codes, w, len(self.classes_))
+
+    def _known_labels(self, y: Any, name: str) -> tuple[Array, Array]:
+        """Labels and their codes, all of them among `classes_`."""
+        labels = _check_y(y, estimator=self)
+        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+        known = self.classes_[codes] == labels
+        if not known.all():
+            raise ValueError(
+                f"{name} has the label {labels[~known][0]!r}, which is not among the classes "
+                f"{list(self.classes_)}."
+            )
+        return labels, codes
+
     def _calibrate(
-        self, engine: MemoryEngine, S: Statistics, data: dict[str, Any], max_iter: int | None = None
+        self,
+        engine: MemoryEngine,
+        S: Statistics,
+        start: Statistics,
+        data: dict[str, Any],
+        validation: MemoryEngine | None = None,
+        max_iter: int | None = None,
     ) -> None:
+        """Run the learner from `start` on the engine's rows; `max_iter` asks for so many steps only."""
         learner = self._resolved_learner()
 
         def fitted(iteration: Iteration) -> dict[str, Any]:
             return {"statistics_": iteration.S, "parameters_": iteration.theta}
 
         progress = FitProgress(self, learner.max_iter if max_iter is None else max_iter, data, fitted)
-        outcome = run(self.model_, engine, learner, S, progress, max_iter)
+        task = Task(self.model_, engine, S, start, validation, progress)
+        outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
+        self.learner_ = learner
         self._store(outcome)
         self._warn_of_floors(outcome.first)
         progress.end()
+        if outcome.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
 
     def _store(self, outcome: Outcome) -> None:
-        self.statistics_, self.parameters_ = outcome.S, outcome.theta
+        self.model_, self.statistics_, self.parameters_ = outcome.model, outcome.S, outcome.theta
         self.history_, self.status_ = outcome.history, outcome.status
         self.n_iter_ = max(0, len(outcome.history["lr"]) - 1)
+
+    def _update(self, S: Statistics) -> None:
+        """Take S as it is, without a scan."""
+        theta = self.model_.parameters(S)
+        self._store(Outcome(self.model_, S, theta, History().arrays(), Status.UPDATED, theta))
+
+    def merge(self, *others: Self) -> Self:
+        """Take in models fitted apart, by adding their statistics.
+
+        For `learner="closed_form"` the result is that of one fit on all rows. For other learners it is
+        a start: `calibrate` goes on from it.
+
+        Parameters
+        ----------
+        *others : estimators
+            Of the same class, fitted with the same classes and columns.
+
+        Returns
+        -------
+        self : object
+            The merged estimator.
+        """
+        check_is_fitted(self)
+        for other in others:
+            check_is_fitted(other)
+            if type(other) is not type(self) or not np.array_equal(self.classes_, other.classes_):
+                raise ValueError(
+                    f"merge needs estimators of one kind with the same classes: {type(self).__name__} with "
+                    f"{list(self.classes_)}, and {type(other).__name__} with {list(other.classes_)}."
+                )
+            data, calibrated = self._statistics_of(other)
+            self.data_statistics_ = self.data_statistics_ + data
+            self.statistics_ = self.statistics_ + calibrated
+        self.model_ = self.model_.bind(self.data_statistics_)
+        self._update(self.statistics_)
+        return self
+
+    def _statistics_of(self, other: Self) -> tuple[Statistics, Statistics]:
+        """Another estimator's statistics, in this one's terms."""
+        return other.data_statistics_, other.statistics_
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows out again, by subtracting their statistics.
+
+        Exact for `learner="closed_form"`. For other learners what the rows did to the calibration
+        stays: call `calibrate` on the rows that remain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows that were fitted.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
+        """
+        engine, S = self._more_rows(X, y, sample_weight)
+        left = self.data_statistics_ - S
+        # What is left of a class without rows is rounding.
+        gone = left["s0"] <= 1e-9 * self.data_statistics_["s0"]
+        if gone.any():
+            raise ValueError(
+                f"Nothing would be left of class {self.classes_[gone].tolist()[0]!r}: forget fewer rows, or "
+                "fit without that class."
+            )
+        self.data_statistics_, calibrated = left, self.statistics_ - S
+        self.model_ = engine.model.bind(left)
+        self._update(calibrated if self.model_.is_legal(calibrated) else left)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Run the learner from the present statistics, on rows that are counted already.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to calibrate on.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        self : object
+            The calibrated estimator.
+        """
+        engine, _ = self._more_rows(X, y, sample_weight)
+        engine.model = self.model_
+        data = callback_data(X, y, sample_weight)
+        self._calibrate(engine, self.data_statistics_, self.statistics_, data)
+        return self
+
+    def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[MemoryEngine, Statistics]:
+        """An engine over further rows of a fitted estimator, and their statistics."""
+        check_is_fitted(self)
+        encoded = self._encode(X, reset=False, learn=False)
+        labels, codes = self._known_labels(y, "y")
+        if len(encoded) != len(labels):
+            raise ValueError(f"X has {len(encoded)} rows and y has {len(labels)} labels.")
+        w = self._weights(sample_weight, encoded, labels)
+        engine = MemoryEngine(
+            self.model_, self.model_.rows(encoded, self.parameters_), codes, w, len(self.classes_)
+        )
+        return engine, engine.statistics()
 
     def _warn_of_floors(self, theta: Any) -> None:
         floored = np.asarray(getattr(theta, "floored", 0))
@@ -280,6 +442,26 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         joint = self.predict_joint_log_proba(X)
         return self.classes_[joint.argmax(axis=1)]
 
+    def decide(self, X: Any, cost_matrix: Any) -> Array:
+        """The decision of least expected cost under the posterior, however the model was trained.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        cost_matrix : array-like of shape (n_classes, n_classes)
+            What it costs to decide for the class of the column where that of the row is true; both
+            follow `classes_`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels.
+        """
+        P = self.predict_proba(X)
+        C = check_cost_matrix(cost_matrix, len(self.classes_), "cost_matrix")
+        return self.classes_[(P @ C).argmin(axis=1)]
+
     def decision_function(self, X: Any) -> Array:
         """Log joint of each class; for two classes the log odds of the second.
 
@@ -334,6 +516,8 @@ class GenerativeClassifier(BaseGenerativeClassifier):
         How it is trained.
     class_weight : dict, "balanced" or None, default=None
         Multiplies `sample_weight`.
+    warm_start : bool, default=False
+        Begin a fit where the last one ended.
     verbose : int, default=0
         Print each iteration.
 
@@ -369,11 +553,18 @@ class GenerativeClassifier(BaseGenerativeClassifier):
     }
 
     def __init__(
-        self, model: GenerativeModel, learner: Any = "rc", *, class_weight: Any = None, verbose: int = 0
+        self,
+        model: GenerativeModel,
+        learner: Any = "rc",
+        *,
+        class_weight: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
     ):
         self.model = model
         self.learner = learner
         self.class_weight = class_weight
+        self.warm_start = warm_start
         self.verbose = verbose
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> GenerativeModel:

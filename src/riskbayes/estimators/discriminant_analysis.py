@@ -58,7 +58,7 @@ class DiscriminantAnalysis(BaseGenerativeClassifier):
         name = "shrinkage='auto'" if self.shrinkage == "auto" else "covariance_estimator"
         if self.shrinkage is not None and self.covariance_estimator is not None:
             raise ValueError("Set either shrinkage or covariance_estimator, not both of them.")
-        if self._resolved_learner().residual is not None:
+        if self._resolved_learner().max_iter > 0:
             raise ValueError(
                 f"{name} is no function of the statistics that {self.learner!r} calibrates: use it with "
                 "learner='closed_form', or a prior (covariance_strength) in its place."
@@ -124,6 +124,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         How the statistics are trained: "closed_form" gives scikit-learn's numbers.
     class_weight : dict, "balanced" or None, default=None
         Multiplies `sample_weight`.
+    warm_start : bool, default=False
+        Begin a fit where the last one ended.
     verbose : int, default=0
         Print each iteration.
 
@@ -179,6 +181,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         class_alpha: float = 0.0,
         learner: Any = "rc",
         class_weight: Any = None,
+        warm_start: bool = False,
         verbose: int = 0,
     ):
         self.solver = solver
@@ -198,6 +201,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.class_alpha = class_alpha
         self.learner = learner
         self.class_weight = class_weight
+        self.warm_start = warm_start
         self.verbose = verbose
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> LDAModel:
@@ -341,6 +345,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         How the statistics are trained: "closed_form" gives scikit-learn's numbers.
     class_weight : dict, "balanced" or None, default=None
         Multiplies `sample_weight`.
+    warm_start : bool, default=False
+        Begin a fit where the last one ended.
     verbose : int, default=0
         Print each iteration.
 
@@ -395,6 +401,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         class_alpha: float = 0.0,
         learner: Any = "rc",
         class_weight: Any = None,
+        warm_start: bool = False,
         verbose: int = 0,
     ):
         self.solver = solver
@@ -414,6 +421,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         self.class_alpha = class_alpha
         self.learner = learner
         self.class_weight = class_weight
+        self.warm_start = warm_start
         self.verbose = verbose
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> QDAModel:

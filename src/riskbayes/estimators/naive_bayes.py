@@ -44,6 +44,8 @@ class CategoricalNB(BaseGenerativeClassifier):
         How the statistics are trained: "closed_form" gives scikit-learn's numbers.
     class_weight : dict, "balanced" or None, default=None
         Multiplies `sample_weight`.
+    warm_start : bool, default=False
+        Begin a fit where the last one ended.
     verbose : int, default=0
         Print each iteration.
 
@@ -96,6 +98,7 @@ class CategoricalNB(BaseGenerativeClassifier):
         class_alpha: float = 0.0,
         learner: Any = "rc",
         class_weight: Any = None,
+        warm_start: bool = False,
         verbose: int = 0,
     ):
         self.alpha = alpha
@@ -106,6 +109,7 @@ class CategoricalNB(BaseGenerativeClassifier):
         self.class_alpha = class_alpha
         self.learner = learner
         self.class_weight = class_weight
+        self.warm_start = warm_start
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
@@ -197,6 +201,8 @@ class GaussianNB(BaseGenerativeClassifier):
         How the statistics are trained: "closed_form" gives scikit-learn's numbers.
     class_weight : dict, "balanced" or None, default=None
         Multiplies `sample_weight`.
+    warm_start : bool, default=False
+        Begin a fit where the last one ended.
     verbose : int, default=0
         Print each iteration.
 
@@ -252,6 +258,7 @@ class GaussianNB(BaseGenerativeClassifier):
         class_alpha: float = 0.0,
         learner: Any = "rc",
         class_weight: Any = None,
+        warm_start: bool = False,
         verbose: int = 0,
     ):
         self.priors = priors
@@ -264,6 +271,7 @@ class GaussianNB(BaseGenerativeClassifier):
         self.class_alpha = class_alpha
         self.learner = learner
         self.class_weight = class_weight
+        self.warm_start = warm_start
         self.verbose = verbose
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> GaussianNBModel:

@@ -10,7 +10,7 @@ import numpy as np
 from riskbayes.engines import MemoryEngine
 from riskbayes.experiments.report import Table
 from riskbayes.learners import RC
-from riskbayes.loop import Iteration, run
+from riskbayes.loop import Iteration, Task, run
 from riskbayes.models import LDAModel
 from riskbayes.plotting import new_figure
 from riskbayes.risks import log_evidence
@@ -100,7 +100,7 @@ def run_toy() -> Toy:
             toy.models.append(iteration.theta)
         return False
 
-    run(model, engine, RC(lr=LR, max_iter=max(SHOWN)), S, record)
+    run(Task(model, engine, S, S, on_iteration=record), RC(lr=LR, max_iter=max(SHOWN)))
     return toy
 
 

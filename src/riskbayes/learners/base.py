@@ -1,14 +1,17 @@
-"""What a learner is: a residual and a step."""
+"""What a learner is: an objective, which has a residual, and a step."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.base import BaseEstimator, clone
 
-from riskbayes.engines.base import Scan
+from riskbayes.engines.base import Engine, Scan
 from riskbayes.models.base import GenerativeModel, Residual
 from riskbayes.statistics import Statistics
+
+if TYPE_CHECKING:
+    from riskbayes.loop import Outcome, Task
 
 
 class Step:
@@ -20,8 +23,15 @@ class Step:
     lr: float = 0.0
     """The step length in force, for the history."""
 
-    def propose(self, S: Statistics, scan: Scan) -> Statistics:
-        """The statistics to try next, from the last good ones and their scan."""
+    residual: Residual
+    """What a scan adds up."""
+
+    def value(self, risks: dict[str, float], theta: Any) -> float:
+        """The monitored quantity, which must not rise."""
+        return risks["soft_error"]
+
+    def propose(self, S: Statistics, theta: Any, scan: Scan) -> Statistics:
+        """The statistics to try next, from the last good ones, their parameters and their scan."""
         raise NotImplementedError
 
     def on_success(self) -> None:
@@ -41,38 +51,40 @@ class Learner(BaseEstimator):
         The name that estimators accept in place of an instance.
     needs : tuple of str
         Methods that a model must have beside the three formulas.
-    residual : callable or None
-        (P, y) -> E; None for a learner that takes no steps.
     """
 
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
-    residual: Residual | None = None
     tol: float = 0.0
     max_iter: int = 0
+    n_iter_no_change: int = 0
+    """Iterations that validation rows may fail to improve; 0 is no limit."""
 
-    def begin(self, model: GenerativeModel, S: Statistics) -> Step:
-        """The state of a fit that starts from the statistics of the data."""
-        return Step()
+    def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
+        """The state of a fit on rows whose statistics are S."""
+        raise NotImplementedError
 
-    def monitored(self, risks: dict[str, float]) -> float:
-        """The quantity that must not rise."""
-        return risks["soft_error"]
+    def fit_statistics(self, task: Task) -> Outcome:
+        """Train the statistics: one run of the loop, unless the learner chooses among several."""
+        from riskbayes.loop import run
 
-    def check(self, model: GenerativeModel) -> None:
+        return run(task, self)
+
+    def check(self, model: GenerativeModel, n_classes: int) -> None:
         """Refuse arguments that are wrong, and a model that lacks what this learner needs."""
         self._validate_params()
-        missing = [
-            name
-            for name in self.needs
-            if getattr(type(model), name, None) is getattr(GenerativeModel, name, None)
-        ]
+        missing = [name for name in self.needs if not has_own(model, name)]
         if missing:
             raise TypeError(
                 f"The learner {type(self).__name__} needs {', '.join(missing)} of the model, "
                 f"and {type(model).__name__} has no such method. Write it, or choose another learner: "
                 f"{known_learners()}."
             )
+
+
+def has_own(model: GenerativeModel, name: str) -> bool:
+    """Whether a model writes a method that the base class leaves open."""
+    return getattr(type(model), name, None) is not getattr(GenerativeModel, name, None)
 
 
 def known_learners() -> str:

@@ -1,52 +1,73 @@
-"""Risk-based calibration (RC): the statistics move until the soft error stops falling."""
+"""Risk-based calibration (RC): the statistics move against the risk."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from riskbayes.engines.base import Scan
-from riskbayes.learners.base import Learner, Step
+from riskbayes.engines.base import Engine
+from riskbayes.learners.base import Learner, Step, has_own
+from riskbayes.learners.objectives import resolve_objective
+from riskbayes.learners.steps import AdaptiveStep, Anchor, FixedStep, StochasticStep
 from riskbayes.models.base import GenerativeModel
 from riskbayes.statistics import Array, Statistics
 
-
-def label_minus_posterior(P: Array, y: Array) -> Array:
-    """E[i, k] = 1[y_i = k] - P[i, k], in place of P. Its rows sum to zero."""
-    E = np.negative(P, out=P)
-    E[np.arange(len(y)), y] += 1.0
-    return E
-
-
-class FixedStep(Step):
-    """S <- S + lr dS; the first step that does not help is the last."""
-
-    def __init__(self, lr: float):
-        self.lr = lr
-
-    def propose(self, S: Statistics, scan: Scan) -> Statistics:
-        """S + lr (s(X, Y) - s(X, h))."""
-        return S + self.lr * scan.dS  # type: ignore[operator]
+if TYPE_CHECKING:
+    from riskbayes.loop import Outcome, Task
 
 
 class RC(Learner):
     """Risk-based calibration: strengthen the statistics of the label, weaken those of the posterior.
 
     One iteration is S <- S + lr * (s(X, Y) - s(X, h)), where s(X, h) are the statistics under the
-    posterior of the present model. It goes on until the soft 0-1 error of the training rows rises,
-    and returns the last good model.
+    posterior of the present model; with another objective, the residual of that one takes the place
+    of label minus posterior. It goes on until the monitored risk of the training rows rises, and
+    returns the last good model.
 
     Parameters
     ----------
     lr : float, default=0.1
-        The learning rate.
+        The learning rate; with adaptive steps, the first one.
     max_iter : int, default=64
         The most scans of the data after that of the closed form.
+    objective : {"log_loss", "soft_error"} or array of shape (n_classes, n_classes), default="log_loss"
+        What the step descends: the log loss (the paper's step), the soft 0-1 error, or the expected
+        cost of a cost matrix whose rows (true class) and columns (decision) follow `classes_`. After
+        training for costs `predict_proba` is no probability of a class any more.
+    monitor : {"soft_error", "log_loss", "objective"} or None, default=None
+        What must not rise. None: the soft error for the fixed step, the objective for the adaptive.
+        With a `generative_weight` the objective includes the anchor.
+    step : {"fixed", "adaptive"}, default="fixed"
+        "adaptive" halves the step on an illegal statistic or a rise, and grows it on success; each
+        trial costs a scan.
+    generative_weight : float, default=0.0
+        The anchor g: the step follows the objective plus g times the mean joint log-likelihood.
+        0 is RC, infinity the closed form.
     tol : float, default=0.0
-        Stop when the soft error falls by less than this.
+        Stop when the monitored quantity falls by less than this.
+    early_stopping : bool, default=False
+        Hold out `validation_fraction` of the rows, at random, and stop when they do not improve for
+        `n_iter_no_change` iterations. Rows given to `fit` as `X_val, y_val` take their place.
+    validation_fraction : float, default=0.1
+        Share of the rows held out.
+    n_iter_no_change : int, default=5
+        Iterations without improvement on the validation rows.
+    refit : bool, default=False
+        After early stopping, fit all rows for as many iterations as the best model had.
+    batch_size : int or None, default=None
+        Rows of a step. None: all of them. Otherwise an iteration is an epoch of such steps, lengths
+        decaying from epoch to epoch, and ends at the average of the second half of its iterates.
+    n_restarts : int, default=0
+        Further fits from the statistics of bootstrap samples; the best by the validation rows, or by
+        the monitored quantity, is kept.
+    random_state : int, RandomState instance or None, default=None
+        For `early_stopping`, `batch_size` and `n_restarts`.
 
     References
     ----------
@@ -65,24 +86,130 @@ class RC(Learner):
     """
 
     name: ClassVar[str] = "rc"
-    residual = staticmethod(label_minus_posterior)
 
     _parameter_constraints: ClassVar[dict] = {
         "lr": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "objective": [str, "array-like"],
+        "monitor": [StrOptions({"soft_error", "log_loss", "objective"}), None],
+        "step": [StrOptions({"fixed", "adaptive"})],
+        "generative_weight": [Interval(Real, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "refit": ["boolean"],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "n_restarts": [Interval(Integral, 0, None, closed="left")],
+        "random_state": ["random_state"],
     }
 
-    def __init__(self, lr: float = 0.1, max_iter: int = 64, tol: float = 0.0):
+    def __init__(
+        self,
+        lr: float = 0.1,
+        max_iter: int = 64,
+        objective: Any = "log_loss",
+        monitor: str | None = None,
+        step: str = "fixed",
+        generative_weight: float = 0.0,
+        tol: float = 0.0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        refit: bool = False,
+        batch_size: int | None = None,
+        n_restarts: int = 0,
+        random_state: Any = None,
+    ):
         self.lr = lr
         self.max_iter = max_iter
+        self.objective = objective
+        self.monitor = monitor
+        self.step = step
+        self.generative_weight = generative_weight
         self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.refit = refit
+        self.batch_size = batch_size
+        self.n_restarts = n_restarts
+        self.random_state = random_state
 
     @classmethod
     def paper(cls) -> RC:
         """The setting of the paper's experiments."""
-        return cls(lr=0.1, max_iter=64, tol=0.0)
+        return cls(lr=0.1, max_iter=64, objective="log_loss", monitor="soft_error", step="fixed")
 
-    def begin(self, model: GenerativeModel, S: Statistics) -> Step:
-        """A fixed step."""
-        return FixedStep(self.lr)
+    def check(self, model: GenerativeModel, n_classes: int) -> None:
+        """Beside the arguments: the objective, and what an anchor in the objective asks of the model."""
+        super().check(model, n_classes)
+        resolve_objective(self.objective, n_classes)
+        if self.batch_size is not None and self.step == "adaptive":
+            raise ValueError("batch_size goes with step='fixed': a step on few rows has no risk to adapt to.")
+        if self._monitored_name() == "objective" and self.generative_weight > 0:
+            missing = [name for name in ("log_likelihood", "expected_statistics") if not has_own(model, name)]
+            if missing:
+                raise TypeError(
+                    f"To monitor an objective with a generative_weight, {type(model).__name__} must write "
+                    f"{', '.join(missing)}; or set monitor='soft_error' or 'log_loss'."
+                )
+
+    def _monitored_name(self) -> str:
+        return self.monitor or ("soft_error" if self.step == "fixed" else "objective")
+
+    def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
+        """The step that was asked for."""
+        objective = resolve_objective(self.objective, S["s0"].shape[0])
+        anchor, name = Anchor(model, S, self.generative_weight), self._monitored_name()
+        anchored = name == "objective"
+        common = objective, objective.risk if anchored else name, anchored, anchor, self.lr
+        if self.batch_size is not None:
+            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            return StochasticStep(*common, engine, self.batch_size, rng)
+        return (FixedStep if self.step == "fixed" else AdaptiveStep)(*common)
+
+    def fit_statistics(self, task: Task) -> Outcome:
+        """One run of the loop; several with restarts, one more to refit after early stopping."""
+        from riskbayes.loop import Status, run
+
+        random = check_random_state(self.random_state)
+        held = task
+        if self.early_stopping and task.validation is None:
+            held = hold_out(task, self.validation_fraction, random)
+        best = run(held, self)
+        for _ in range(self.n_restarts):
+            if best.status in (Status.INTERRUPTED, Status.CALLBACK):
+                return best
+            start = bootstrap_start(held, random)
+            if held.model.is_legal(start):
+                found = run(replace(held, start=start), self)
+                best = min(best, found, key=lambda outcome: outcome.value)
+        if self.refit and held is not task and best.status is not Status.INTERRUPTED:
+            best = run(task, self, max_iter=best.number)
+        return best
+
+
+def hold_out(task: Task, fraction: float, random: np.random.RandomState) -> Task:
+    """The same task on part of the rows, judged by the others."""
+    y = task.engine.y
+    if np.bincount(y).min() < 2:
+        raise ValueError("early_stopping needs two rows or more of each class; pass X_val and y_val to fit.")
+    split = StratifiedShuffleSplit(1, test_size=fraction, random_state=random)
+    return judged_by(task, *next(split.split(np.empty((len(y), 0)), y)))
+
+
+def judged_by(task: Task, kept: Array, held: Array) -> Task:
+    """The task on the kept rows, with the model bound to them, judged by the held ones."""
+    train, validation = task.engine.subset(kept), task.engine.subset(held)
+    S = train.statistics()
+    model = train.model = validation.model = task.model.bind(S)
+    start = S if task.start is task.S else (S.total / task.start.total) * task.start
+    return replace(task, model=model, engine=train, S=S, start=start, validation=validation)
+
+
+def bootstrap_start(task: Task, random: np.random.RandomState) -> Statistics:
+    """The statistics of a bootstrap sample, brought to the mass of the rows."""
+    m = len(task.engine.y)
+    S = task.engine.subset(random.randint(m, size=m)).statistics()
+    return (task.S.total / S.total) * S

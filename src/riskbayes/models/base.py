@@ -74,11 +74,35 @@ class GenerativeModel(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no `expected_statistics`.")
 
+    def log_likelihood(self, S: Statistics, theta: Any) -> float:
+        """The joint log-likelihood of rows whose statistics are S: sum_ik W[i, k] log p(x_i, k)."""
+        raise NotImplementedError(f"{type(self).__name__} has no `log_likelihood`.")
+
+    def inverse_parameters(self, theta: Any, total: float) -> Statistics:
+        """Statistics S of that total with `parameters(S)` equal to theta, under MAP too."""
+        raise NotImplementedError(f"{type(self).__name__} has no `inverse_parameters`.")
+
+    def to_natural(self, theta: Any) -> dict[str, Array]:
+        """The natural parameters of the paper's appendix, with eta0 = log p(y)."""
+        raise NotImplementedError(f"{type(self).__name__} has no `to_natural`.")
+
+    def natural_gradient(self, dS: Statistics, theta: Any) -> dict[str, Array]:
+        """The gradient of the conditional log-likelihood in them: the centred statistics."""
+        raise NotImplementedError(f"{type(self).__name__} has no `natural_gradient`.")
+
+    def from_natural(self, eta: dict[str, Array], theta: Any, simplex: Any, floor: float) -> Any:
+        """theta of natural parameters, after projection.
+
+        `simplex` brings logarithms (last axis) to logarithms of probabilities; eigenvalues of
+        covariances are at least `floor`. The former `theta` tells the frame.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no `from_natural`.")
+
     def scan_chunk(
         self, Z: Any, y: Array, w: Array | None, theta: Any, residual: Residual | None
     ) -> tuple[Statistics | None, Risks]:
         """Log joint, posterior, residual, statistics: one pass over a chunk of rows."""
-        P, risks = posterior_and_risks(self.scores(Z, theta), y, w)
+        P, risks = posterior_and_risks(self.scores(Z, theta), y, w, residual)
         if residual is None:
             return None, risks
         E = residual(P, y)
@@ -95,6 +119,11 @@ def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -
     p = np.maximum(s0 + alpha, 0.0) if fixed is None else np.asarray(fixed, dtype=np.float64)
     with np.errstate(divide="ignore"):
         return np.log(p / p.sum())
+
+
+def invert_class_prior(log_prior: Array, total: float, alpha: float = 0.0) -> Array:
+    """Class masses of that total whose smoothed frequencies are p(y)."""
+    return np.exp(log_prior) * (total + alpha * log_prior.shape[0]) - alpha
 
 
 def draw_classes(log_prior: Array, n: int, rng: np.random.Generator) -> Array:

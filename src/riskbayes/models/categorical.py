@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
+from riskbayes.models.base import (
+    GenerativeModel,
+    draw_classes,
+    invert_class_prior,
+    log_class_prior,
+)
 from riskbayes.statistics import Array, Categories, Statistics
 
 COUNT_FLOOR = 1e-9
@@ -129,3 +134,32 @@ class CategoricalModel(GenerativeModel):
         """Counts of `total` rows: total p(y) p(x_i | y)."""
         s0 = total * np.exp(theta.log_prior)
         return Statistics({"s0": s0, "counts": s0[:, None] * np.exp(theta.log_prob)}, theta.frame)
+
+    def log_likelihood(self, S: Statistics, theta: CategoricalParameters) -> float:
+        """sum_y s0 log p(y) + sum_iy s_iy log p(x_i | y)."""
+        counts = S.to_frame(theta.frame)["counts"]
+        return float(S["s0"] @ theta.log_prior + (counts * theta.log_prob).sum())
+
+    def inverse_parameters(self, theta: CategoricalParameters, total: float) -> Statistics:
+        """Counts whose smoothed frequencies are theta."""
+        s0 = invert_class_prior(theta.log_prior, total, self.class_alpha)
+        cells = np.repeat(theta.frame.n_categories, theta.frame.n_categories)
+        counts = np.exp(theta.log_prob) * (s0[:, None] + self.alpha * cells) - self.alpha
+        return Statistics({"s0": s0, "counts": counts}, theta.frame)
+
+    def to_natural(self, theta: CategoricalParameters) -> dict[str, Array]:
+        """log p(y) and log p(x_i | y); the log-partition is zero."""
+        return {"eta0": theta.log_prior, "eta": theta.log_prob}
+
+    def natural_gradient(self, dS: Statistics, theta: CategoricalParameters) -> dict[str, Array]:
+        """The statistics themselves."""
+        fixed = self.class_prior is not None
+        return {"eta0": np.zeros_like(dS["s0"]) if fixed else dS["s0"], "eta": dS["counts"]}
+
+    def from_natural(
+        self, eta: dict[str, Array], theta: CategoricalParameters, simplex: Any, floor: float
+    ) -> CategoricalParameters:
+        """Each distribution brought back to probabilities."""
+        cells = np.split(eta["eta"], theta.frame.offsets[1:], axis=1)
+        log_prob = np.concatenate([simplex(cell) for cell in cells], axis=1)
+        return replace(theta, log_prior=simplex(eta["eta0"]), log_prob=log_prob)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -102,3 +102,43 @@ class GaussianNBModel(GaussianModel):
         s0 = total * np.exp(theta.log_prior)[:, None]
         squares = s0 * (theta.variances - theta.epsilon + theta.means**2)
         return Statistics({"s0": s0[:, 0], "s1": s0 * theta.means, "s2_diagonal": squares}, theta.frame)
+
+    def log_likelihood(self, S: Statistics, theta: GaussianNBParameters) -> float:
+        """sum_y s0 (log p(y) - sum_i log 2pi var_i / 2) - sum of squares about mu / var / 2."""
+        S = S.to_frame(theta.frame)
+        s0, mu = S["s0"], theta.means
+        squares = S["s2_diagonal"] - 2 * mu * S["s1"] + s0[:, None] * mu**2
+        constants = theta.log_prior - 0.5 * (np.log(theta.variances) + LOG_2PI).sum(axis=1)
+        return float(s0 @ constants - 0.5 * (squares / theta.variances).sum())
+
+    def inverse_parameters(self, theta: GaussianNBParameters, total: float) -> Statistics:
+        """Moments whose MAP estimates are theta."""
+        s0, s1, mu0, bound = self.invert_means(theta, total)
+        m1, m2 = self.mean_strength, self.covariance_strength
+        squares = (theta.variances - theta.epsilon) * (s0 + m2)[:, None] - m2 * bound.covariance
+        if self.prior_form == "exact":
+            second = squares - m1 * mu0**2 + (s0 + m1)[:, None] * theta.means**2
+        else:
+            second = squares + s1**2 / s0[:, None]
+        return Statistics({"s0": s0, "s1": s1, "s2_diagonal": second}, theta.frame)
+
+    def to_natural(self, theta: GaussianNBParameters) -> dict[str, Array]:
+        """eta1 = mu / var, eta2 = -1 / (2 var), about the origin zero."""
+        mu = theta.means + theta.frame.origin
+        return {"eta0": theta.log_prior, "eta1": mu / theta.variances, "eta2": -0.5 / theta.variances}
+
+    def natural_gradient(self, dS: Statistics, theta: GaussianNBParameters) -> dict[str, Array]:
+        """dS0, dS1 - mu dS0, dS2 - (mu^2 + var) dS0, about the origin zero."""
+        dS = dS.to_frame(theta.frame)
+        g0, g1 = self.first_gradient(dS, theta)
+        g2 = dS["s2_diagonal"] - (theta.means**2 + theta.variances) * dS["s0"][:, None]
+        return {"eta0": g0, "eta1": g1, "eta2": g2 + 2 * g1 * theta.frame.origin}
+
+    def from_natural(
+        self, eta: dict[str, Array], theta: GaussianNBParameters, simplex: Any, floor: float
+    ) -> GaussianNBParameters:
+        """var = -1 / (2 eta2), floored; mu = var eta1."""
+        with np.errstate(divide="ignore"):
+            variances = np.maximum(-0.5 / eta["eta2"], floor)
+        mu = variances * eta["eta1"] - theta.frame.origin
+        return replace(theta, log_prior=simplex(eta["eta0"]), means=mu, variances=variances)

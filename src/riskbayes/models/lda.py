@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from riskbayes.models.base import draw_classes
-from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel, outer, whiten
+from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel, floor_eigenvalues, outer, whiten
 from riskbayes.statistics import Array, Statistics
 
 
@@ -115,3 +115,49 @@ class LDAModel(GaussianModel):
         s1 = s0[:, None] * theta.means
         tied = total * theta.covariance + theta.means.T @ s1
         return Statistics({"s0": s0, "s1": s1, "s2_tied": tied}, theta.frame)
+
+    def log_likelihood(self, S: Statistics, theta: LDAParameters) -> float:
+        """sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about the means) / 2."""
+        S = S.to_frame(theta.frame)
+        s0, mu = S["s0"], theta.means
+        cross = mu.T @ S["s1"]
+        scatter = S["s2_tied"] - cross - cross.T + (s0[:, None] * mu).T @ mu
+        constants = theta.log_prior - theta.half_log_det - 0.5 * mu.shape[1] * LOG_2PI
+        return float(s0 @ constants - 0.5 * (theta.whitener @ theta.whitener.T * scatter).sum())
+
+    def inverse_parameters(self, theta: LDAParameters, total: float) -> Statistics:
+        """Moments whose MAP estimates are theta."""
+        s0, s1, mu0, bound = self.invert_means(theta, total)
+        m1, m2, C, n = self.mean_strength, self.covariance_strength, theta.covariance, theta.means.shape[1]
+        if self.shrinkage < 1:
+            C = (C - self.shrinkage * np.trace(C) / n * np.eye(n)) / (1 - self.shrinkage)
+        scatter = C * (m2 + total) - m2 * bound.covariance
+        if self.prior_form == "exact":
+            kappa = (s0 + m1)[:, None]
+            tied = scatter - len(s0) * m1 * outer(mu0) + (kappa * theta.means).T @ theta.means
+        else:
+            tied = scatter + (s1 / s0[:, None]).T @ s1
+        return Statistics({"s0": s0, "s1": s1, "s2_tied": tied}, theta.frame)
+
+    def to_natural(self, theta: LDAParameters) -> dict[str, Array]:
+        """eta1 = Sigma^-1 mu, eta2 = -Sigma^-1 / 2, about the origin zero."""
+        precision = theta.whitener @ theta.whitener.T
+        mu = theta.means + theta.frame.origin
+        return {"eta0": theta.log_prior, "eta1": mu @ precision, "eta2": -0.5 * precision}
+
+    def natural_gradient(self, dS: Statistics, theta: LDAParameters) -> dict[str, Array]:
+        """dS0, dS1 - mu dS0, and the sum over classes of dS2 - (mu mu^T + Sigma) dS0."""
+        dS = dS.to_frame(theta.frame)
+        s0 = dS["s0"]
+        g0, g1 = self.first_gradient(dS, theta)
+        g2 = dS["s2_tied"] - (s0[:, None] * theta.means).T @ theta.means - theta.covariance * s0.sum()
+        shift = np.outer(g1.sum(axis=0), theta.frame.origin)  # from the frame's origin to zero
+        return {"eta0": g0, "eta1": g1, "eta2": g2 + shift + shift.T}
+
+    def from_natural(
+        self, eta: dict[str, Array], theta: LDAParameters, simplex: Any, floor: float
+    ) -> LDAParameters:
+        """Sigma = -eta2^-1 / 2 with floored eigenvalues, mu = Sigma eta1."""
+        C = floor_eigenvalues(-0.5 * np.linalg.inv(eta["eta2"]), floor)
+        mu = eta["eta1"] @ C - theta.frame.origin
+        return replace(theta, log_prior=simplex(eta["eta0"]), means=mu, covariance=C)

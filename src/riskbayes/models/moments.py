@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from riskbayes.models.base import GenerativeModel, log_class_prior
+from riskbayes.models.base import GenerativeModel, invert_class_prior, log_class_prior
 from riskbayes.statistics import Array, Origin, Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
@@ -147,6 +147,23 @@ class GaussianModel(GenerativeModel):
         """log p(y)."""
         return log_class_prior(S["s0"], self.class_alpha, self.class_prior)
 
+    def invert_means(self, theta: Any, total: float) -> tuple[Array, Array, Array, Bound]:
+        """s0, s1, the prior's mean and what is bound, for `inverse_parameters`."""
+        bound = self.bound
+        if bound is None:
+            raise ValueError("inverse_parameters needs a bound model: call bind(S) first.")
+        alpha = self.class_alpha if self.class_prior is None else 0.0
+        s0 = invert_class_prior(theta.log_prior, total, alpha)
+        mu0 = bound.mean + (bound.origin - theta.frame.origin)
+        s1 = theta.means * (s0 + self.mean_strength)[:, None] - self.mean_strength * mu0
+        return s0, s1, mu0, bound
+
+    def first_gradient(self, dS: Statistics, theta: Any) -> tuple[Array, Array]:
+        """Gradients in eta0 and eta1: dS0 and dS1 - mu dS0, the same about every origin."""
+        s0 = dS["s0"]
+        gradient0 = s0 if self.class_prior is None else np.zeros_like(s0)
+        return gradient0, dS["s1"] - theta.means * s0[:, None]
+
     def bound_to(self, S: Statistics) -> Bound:
         """What `bind` froze, or what S itself says."""
         return self.bound or self.bind(S).bound  # type: ignore[return-value]
@@ -197,3 +214,9 @@ def tiny_rows(weights: Array) -> Array | None:
     size = np.abs(weights)
     rows = np.flatnonzero(size > 1e-12 * size.max(initial=0.0))
     return rows if rows.size <= 0.75 * weights.size else None
+
+
+def floor_eigenvalues(C: Array, floor: float) -> Array:
+    """The paper's projection: symmetric, with no eigenvalue below the floor."""
+    eigenvalues, V = np.linalg.eigh((C + np.matrix_transpose(C)) / 2)
+    return (V * np.maximum(eigenvalues, floor)[..., None, :]) @ np.matrix_transpose(V)

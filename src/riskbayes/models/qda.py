@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from riskbayes.models.base import draw_classes
-from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel, outer, tiny_rows, whiten
+from riskbayes.models.moments import (
+    LOG_2PI,
+    Centred,
+    GaussianModel,
+    floor_eigenvalues,
+    outer,
+    tiny_rows,
+    whiten,
+)
 from riskbayes.statistics import Array, Statistics
 
 
@@ -127,3 +135,54 @@ class QDAModel(GaussianModel):
         s0 = total * np.exp(theta.log_prior)
         s2 = s0[:, None, None] * (theta.covariances + outer(theta.means))
         return Statistics({"s0": s0, "s1": s0[:, None] * theta.means, "s2": s2}, theta.frame)
+
+    def log_likelihood(self, S: Statistics, theta: QDAParameters) -> float:
+        """sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about mu) / 2."""
+        S = S.to_frame(theta.frame)
+        s0, mu = S["s0"], theta.means
+        cross = mu[:, :, None] * S["s1"][:, None, :]
+        scatter = S["s2"] - cross - np.matrix_transpose(cross) + s0[:, None, None] * outer(mu)
+        precision = theta.whiteners @ np.matrix_transpose(theta.whiteners)
+        constants = theta.log_prior - theta.half_log_det - 0.5 * mu.shape[1] * LOG_2PI
+        return float(s0 @ constants - 0.5 * (precision * scatter).sum())
+
+    def inverse_parameters(self, theta: QDAParameters, total: float) -> Statistics:
+        """Moments whose MAP estimates are theta."""
+        s0, s1, mu0, bound = self.invert_means(theta, total)
+        m1, m2, C, n = self.mean_strength, self.covariance_strength, theta.covariances, theta.means.shape[1]
+        C = (C - self.reg_param * np.eye(n)) / (1 - self.reg_param) if self.reg_param < 1 else C
+        spread = np.trace(C, axis1=1, axis2=2)[:, None, None] / n
+        C = (C - self.shrinkage * spread * np.eye(n)) / (1 - self.shrinkage) if self.shrinkage < 1 else C
+        scatter = C * (s0 + m2)[:, None, None] - m2 * bound.covariance
+        if self.prior_form == "exact":
+            s2 = scatter - m1 * outer(mu0) + (s0 + m1)[:, None, None] * outer(theta.means)
+        else:
+            s2 = scatter + outer(s1) / s0[:, None, None]
+        return Statistics({"s0": s0, "s1": s1, "s2": s2}, theta.frame)
+
+    def to_natural(self, theta: QDAParameters) -> dict[str, Array]:
+        """eta1 = Sigma^-1 mu, eta2 = -Sigma^-1 / 2, about the origin zero."""
+        precision = theta.whiteners @ np.matrix_transpose(theta.whiteners)
+        mu = theta.means + theta.frame.origin
+        return {
+            "eta0": theta.log_prior,
+            "eta1": (precision @ mu[:, :, None])[:, :, 0],
+            "eta2": -0.5 * precision,
+        }
+
+    def natural_gradient(self, dS: Statistics, theta: QDAParameters) -> dict[str, Array]:
+        """dS0, dS1 - mu dS0, dS2 - (mu mu^T + Sigma) dS0, about the origin zero."""
+        dS = dS.to_frame(theta.frame)
+        g0, g1 = self.first_gradient(dS, theta)
+        g2 = dS["s2"] - (outer(theta.means) + theta.covariances) * dS["s0"][:, None, None]
+        shift = g1[:, :, None] * theta.frame.origin  # from the frame's origin to zero
+        return {"eta0": g0, "eta1": g1, "eta2": g2 + shift + np.matrix_transpose(shift)}
+
+    def from_natural(
+        self, eta: dict[str, Array], theta: QDAParameters, simplex: Any, floor: float
+    ) -> QDAParameters:
+        """Sigma = -eta2^-1 / 2 with floored eigenvalues, mu = Sigma eta1."""
+        C = floor_eigenvalues(-0.5 * np.linalg.inv(eta["eta2"]), floor)
+        mu = (C @ eta["eta1"][:, :, None])[:, :, 0] - theta.frame.origin
+        log_prior = simplex(eta["eta0"])
+        return replace(theta, log_prior=log_prior, means=mu, covariances=C)

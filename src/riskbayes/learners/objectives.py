@@ -1,0 +1,85 @@
+"""What a learner descends: the residual of a risk, its negative gradient in the log joint.
+
+Each objective is a callable (P, y) -> E with E[i, k] = -d loss(x_i, y_i) / d log p(x_i, k). The rows
+of E sum to zero. It may overwrite P.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from riskbayes.statistics import Array
+
+
+class LogLoss:
+    """-log P[y]. This residual is the paper's: strengthen the label, weaken the posterior."""
+
+    risk = "log_loss"
+
+    def __call__(self, P: Array, y: Array) -> Array:
+        """E[i, k] = 1[y = k] - P[k]."""
+        E = np.negative(P, out=P)
+        E[np.arange(len(y)), y] += 1.0
+        return E
+
+
+class SoftError:
+    """1 - P[y], what the paper monitors."""
+
+    risk = "soft_error"
+
+    def __call__(self, P: Array, y: Array) -> Array:
+        """E[i, k] = P[y] (1[y = k] - P[k])."""
+        row = np.arange(len(y))
+        own = P[row, y]
+        E = np.multiply(P, -own[:, None], out=P)
+        E[row, y] += own
+        return E
+
+
+class ExpectedCost:
+    """sum_k P[k] C[y, k]: what a decision drawn from the posterior costs on average."""
+
+    risk = "cost"
+
+    def __init__(self, C: Array):
+        self.C = C
+
+    def losses(self, P: Array, y: Array) -> dict[str, Array]:
+        """The expected cost of each row."""
+        return {"cost": np.einsum("ik,ik->i", P, self.C[y])}
+
+    def __call__(self, P: Array, y: Array) -> Array:
+        """E[i, k] = P[k] (sum_j P[j] C[y, j] - C[y, k])."""
+        costs = self.C[y]
+        mean = np.einsum("ik,ik->i", P, costs)
+        return np.multiply(P, mean[:, None] - costs, out=P)
+
+
+NAMED: dict[str, Any] = {"log_loss": LogLoss, "soft_error": SoftError}
+
+
+def resolve_objective(objective: Any, n_classes: int) -> LogLoss | SoftError | ExpectedCost:
+    """An objective from its name or a cost matrix."""
+    if isinstance(objective, str):
+        if objective not in NAMED:
+            raise ValueError(
+                f"objective must be one of {', '.join(map(repr, NAMED))} or a cost matrix; got {objective!r}."
+            )
+        return NAMED[objective]()
+    return ExpectedCost(check_cost_matrix(objective, n_classes, "objective"))
+
+
+def check_cost_matrix(cost: Any, n_classes: int, name: str) -> Array:
+    """A matrix of finite costs: rows are true classes, columns decisions, both as `classes_`."""
+    C = np.asarray(cost, dtype=np.float64)
+    if C.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"{name} as a cost matrix needs a row for each true class and a column for each decision: shape "
+            f"({n_classes}, {n_classes}); got {C.shape}."
+        )
+    if not np.isfinite(C).all():
+        raise ValueError(f"{name} as a cost matrix must hold finite numbers.")
+    return C

@@ -1,0 +1,165 @@
+"""RC whose iterations, anchor and objective are chosen by cross-validation, one path a fold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from riskbayes.engines.base import Engine
+from riskbayes.learners.base import Learner, Step
+from riskbayes.learners.rc import RC, judged_by
+from riskbayes.models.base import GenerativeModel
+from riskbayes.statistics import Array, Statistics
+
+if TYPE_CHECKING:
+    from riskbayes.loop import Outcome, Task
+
+
+class RCCV(Learner):
+    """Risk-based calibration with cross-validated iterations, anchor and objective.
+
+    Each fold walks each path once and scores every iteration of it on its held-out rows; the setting
+    and the iteration of least error (then of least soft error, then the fewest iterations) are
+    refitted on all rows.
+
+    Parameters
+    ----------
+    cv : int, default=5
+        Number of stratified folds.
+    generative_weights : sequence of float, default=(0, 0.03, 0.1, 0.3)
+        Anchors to try.
+    objectives : sequence, default=("log_loss", "soft_error")
+        Objectives to try.
+    lr, max_iter, step, monitor
+        As in :class:`RC`.
+    n_jobs : int or None, default=None
+        Paths walked at the same time, in threads.
+    random_state : int, RandomState instance or None, default=None
+        For the folds.
+
+    Attributes
+    ----------
+    On `clf.learner_` after a fit: `generative_weight_`, `objective_`, `n_iter_`, `settings_` (what was
+    tried) and `cv_error_` (settings x iterations, mean held-out error of the folds).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from riskbayes import QuadraticDiscriminantAnalysis
+    >>> from riskbayes.learners import RCCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = QuadraticDiscriminantAnalysis(learner=RCCV(random_state=0)).fit(X, y)
+    >>> clf.learner_.cv_error_.shape
+    (8, 65)
+    """
+
+    name: ClassVar[str] = "rc_cv"
+
+    _parameter_constraints: ClassVar[dict] = {
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "generative_weights": ["array-like"],
+        "objectives": [list, tuple],
+        "lr": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "step": [StrOptions({"fixed", "adaptive"})],
+        "monitor": [StrOptions({"soft_error", "log_loss", "objective"}), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        cv: int = 5,
+        generative_weights: Any = (0, 0.03, 0.1, 0.3),
+        objectives: Any = ("log_loss", "soft_error"),
+        lr: float = 0.1,
+        max_iter: int = 64,
+        step: str = "fixed",
+        monitor: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ):
+        self.cv = cv
+        self.generative_weights = generative_weights
+        self.objectives = objectives
+        self.lr = lr
+        self.max_iter = max_iter
+        self.step = step
+        self.monitor = monitor
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _learners(self) -> list[RC]:
+        common: dict[str, Any] = {name: getattr(self, name) for name in ("lr", "max_iter", "step", "monitor")}
+        return [
+            # The whole path is wanted: no iteration without improvement ends it.
+            RC(objective=objective, generative_weight=weight, n_iter_no_change=self.max_iter + 1, **common)
+            for objective, weight in product(self.objectives, self.generative_weights)
+        ]
+
+    def check(self, model: GenerativeModel, n_classes: int) -> None:
+        """Every setting must be one of RC's."""
+        super().check(model, n_classes)
+        if len(self.objectives) == 0 or len(self.generative_weights) == 0:
+            raise ValueError("RCCV needs at least one of objectives and one of generative_weights.")
+        for learner in self._learners():
+            learner.check(model, n_classes)
+
+    def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
+        """Where there is no path to choose on, as in `partial_fit`: the first setting."""
+        return self._learners()[0].begin(model, engine, S)
+
+    def fit_statistics(self, task: Task) -> Outcome:
+        """Walk the paths, choose, and walk the chosen one on all rows."""
+        from riskbayes.loop import Status, nobody, run
+
+        learners, y, whole = self._learners(), task.engine.y, task.S
+        fewest = int(np.bincount(y).min())
+        if fewest < 2:
+            raise ValueError("RCCV needs two rows or more of each class.")
+        folds = StratifiedKFold(min(self.cv, fewest), shuffle=True, random_state=self.random_state)
+        quiet = replace(task, on_iteration=nobody)
+        parts = [judged_by(quiet, *rows) for rows in folds.split(np.empty((len(y), 0)), y)]
+        jobs = effective_n_jobs(self.n_jobs)
+        # Threads of our own or of BLAS, never both.
+        with threadpool_limits(limits=1 if jobs > 1 else None):
+            walks = Parallel(n_jobs=jobs, prefer="threads")(
+                delayed(run)(part, learner) for learner in learners for part in parts
+            )
+        if any(walk.status is Status.INTERRUPTED for walk in walks):
+            return run(task, learners[0], max_iter=0)._replace(status=Status.INTERRUPTED)
+        mass = np.array([whole.total - part.S.total for part in parts])
+        shape = len(learners), len(parts), -1
+        error, soft = (
+            np.average(
+                np.reshape([held_path(walk.history, f"val_{name}", self.max_iter) for walk in walks], shape),
+                axis=1,
+                weights=mass,
+            )
+            for name in ("error", "soft_error")
+        )
+        # Fewest iterations first, so that ties go to them.
+        number, setting = np.unravel_index(
+            np.lexsort((soft.T.ravel(), error.T.ravel().round(12)))[0], error.T.shape
+        )
+        chosen = learners[setting]
+        self.generative_weight_, self.objective_ = chosen.generative_weight, chosen.objective
+        self.n_iter_, self.cv_error_ = int(number), error
+        self.settings_ = [(learner.objective, learner.generative_weight) for learner in learners]
+        return run(task, chosen, max_iter=self.n_iter_)
+
+
+def held_path(history: dict[str, Array], name: str, max_iter: int) -> Array:
+    """A risk by scan: that of the last good model, to the end of the path."""
+    values, accepted = history[name], history["accepted"]
+    last = np.maximum.accumulate(np.where(accepted, np.arange(len(values)), 0))
+    return values[last][np.minimum(np.arange(max_iter + 1), len(values) - 1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -176,6 +176,7 @@ class History:
     """Columns of equal length; entry 0 is the model that the fit started from."""
 
     always = ("soft_error", "error", "log_loss", "lr", "accepted", "floored")
+    types: ClassVar[dict[str, type]] = {"accepted": bool, "floored": int}
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -188,4 +189,5 @@ class History:
     def arrays(self) -> dict[str, Array]:
         """The history as arrays."""
         names = self.rows[0] if self.rows else self.always
-        return {name: np.array([row[name] for row in self.rows]) for name in names}
+        kinds = {name: self.types.get(name, float) for name in names}
+        return {name: np.array([row[name] for row in self.rows], dtype=kinds[name]) for name in names}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -21,59 +21,82 @@ UNSEEN = 2**31 - 1
 """The code of a value that was not there in training: beyond every category."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class ColumnCodes:
     """How one column becomes codes: by itself (`categories` None), or by position among its values."""
 
-    categories: list[Any] | None
-    declared: int = 0
-    """Categories that count even if unobserved."""
+    name: str
+    categories: tuple[Any, ...] | None
 
     @property
     def least(self) -> int:
         """The least number of categories."""
-        return self.declared if self.categories is None else len(self.categories)
+        return 0 if self.categories is None else len(self.categories)
+
+    def extended(self, values: list) -> ColumnCodes:
+        """With further categories, after those that are there."""
+        if self.categories is None:
+            return self
+        return ColumnCodes(self.name, tuple(dict.fromkeys([*self.categories, *values])))
+
+    def encode(self, values: Array, *, learn: bool) -> Array:
+        """Codes of values; those that were not there in training are `UNSEEN`."""
+        if self.categories is None:
+            if values.dtype.kind not in "iub":
+                raise ValueError(f"{self.name} held integer codes in training and now holds {values[0]!r}.")
+            beyond = (values < 0) | (values >= UNSEEN)
+            if learn and beyond.any():
+                raise ValueError(
+                    f"{self.name} holds {values[beyond][0]}: integer codes are counted from 0 to at most "
+                    f"{UNSEEN - 1}. Pass such values as strings."
+                )
+            return np.where(beyond, UNSEEN, values) if beyond.any() else values
+        found, inverse = distinct(values)
+        position = {value: code for code, value in enumerate(self.categories)}
+        codes = np.array([position.get(value, UNSEEN) for value in found], dtype=np.int64)
+        return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))[inverse]
 
 
 class CategoryEncoder:
-    """Codes for the columns of a table, learned once and extended by later batches.
+    """Codes for the columns of a table; immutable, so that a refused batch leaves nothing behind.
 
     Whole numbers from 0 are codes already, as in scikit-learn. A column with negative numbers,
     strings, booleans and other values are coded by value; a data frame's categorical columns keep
-    all categories that they declare. A value that was not there in training is `UNSEEN`.
+    all categories that they declare.
     """
 
-    def __init__(self) -> None:
-        self.columns: list[ColumnCodes] = []
+    def __init__(self, columns: tuple[ColumnCodes, ...] = ()):
+        self.columns = columns
 
     @property
     def least_categories(self) -> Array:
         """The least number of categories of each column."""
         return np.array([column.least for column in self.columns], dtype=np.int64)
 
-    def encode(self, X: Any, names: list[str], *, learn: bool) -> Array:
-        """Codes of shape (m, n); with `learn`, unknown values become new categories."""
-        first = not self.columns
+    def encode(self, X: Any, names: list[str], *, learn: bool) -> tuple[Array, CategoryEncoder]:
+        """Codes of shape (m, n), and the encoder; with `learn` it takes in new values."""
         if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
             X = whole_numbers(X, names)
-            if X.min(initial=0) >= 0 and all(column.categories is None for column in self.columns):
-                if first:
-                    self.columns = [ColumnCodes(None) for _ in names]
-                return X
-        codes = np.empty(X.shape, dtype=np.int64)
+            plain = self.columns or tuple(ColumnCodes(name, None) for name in names)
+            usual = X.min(initial=0) >= 0 and X.max(initial=0) < UNSEEN
+            if usual and all(column.categories is None for column in plain):
+                return X, CategoryEncoder(plain)
+        codes, columns = [], []
         for j, (values, declared) in enumerate(table_columns(X)):
-            values = typed(values, names[j])
-            if first:
-                self.columns.append(start_column(values, declared))
-            codes[:, j] = encode_column(self.columns[j], values, declared, names[j], learn)
-        return codes
+            values = values if declared is not None else typed(values, names[j])
+            column = self.columns[j] if self.columns else start_column(names[j], values, declared)
+            if learn:
+                column = column.extended([*(declared or []), *distinct(values)[0]])
+            columns.append(column)
+            codes.append(column.encode(values, learn=learn))
+        return np.stack(codes, axis=1), CategoryEncoder(tuple(columns))
 
     def decode(self, codes: Array) -> Array:
         """Values for codes; one dtype where all columns have one, else objects."""
         if all(column.categories is None for column in self.columns):
             return codes
         columns = [
-            codes[:, j] if column.categories is None else np.asarray(column.categories)[codes[:, j]]
+            codes[:, j] if column.categories is None else as_array(column.categories)[codes[:, j]]
             for j, column in enumerate(self.columns)
         ]
         if len({values.dtype.kind for values in columns}) > 1:
@@ -81,30 +104,35 @@ class CategoryEncoder:
         return np.stack(columns, axis=1)
 
 
-def start_column(values: Array, declared: list | None) -> ColumnCodes:
+def as_array(values: Sequence) -> Array:
+    """An array of values, one entry each, whatever they are."""
+    plain = np.array(values) if all(isinstance(v, str | int | float) for v in values) else None
+    if plain is not None and plain.ndim == 1:
+        return plain
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
+def distinct(values: Array) -> tuple[list, Array]:
+    """The distinct values, sorted where they can be, and which of them each entry is."""
+    try:
+        found, inverse = np.unique(values, return_inverse=True)
+        return found.tolist(), inverse
+    except TypeError:  # objects without an order
+        first = {value: code for code, value in enumerate(dict.fromkeys(values.tolist()))}
+        return list(first), np.array([first[value] for value in values.tolist()])
+
+
+def start_column(name: str, values: Array, declared: list | None) -> ColumnCodes:
     """How a column will be coded, from its first values."""
     if declared is not None:
-        return ColumnCodes(list(declared))
+        return ColumnCodes(name, tuple(declared))
     if values.dtype.kind == "b":
-        return ColumnCodes([False, True])
+        return ColumnCodes(name, (False, True))
     if values.dtype.kind in "iu" and values.min(initial=0) >= 0:
-        return ColumnCodes(None)
-    return ColumnCodes([])
-
-
-def encode_column(column: ColumnCodes, values: Array, declared: list | None, name: str, learn: bool) -> Array:
-    """The codes of one column."""
-    if column.categories is None:
-        if values.dtype.kind not in "iub":
-            raise ValueError(f"{name} held integer codes in training and now holds {values[0]!r}.")
-        return np.where(values < 0, UNSEEN, values)
-    found, inverse = np.unique(values, return_inverse=True)
-    if learn:
-        known = set(column.categories)
-        fresh = [v for v in [*(declared or []), *found.tolist()] if v not in known]
-        column.categories += list(dict.fromkeys(fresh))
-    position = {value: code for code, value in enumerate(column.categories)}
-    return np.array([position.get(value, UNSEEN) for value in found.tolist()], dtype=np.int64)[inverse]
+        return ColumnCodes(name, None)
+    return ColumnCodes(name, ())
 
 
 def typed(values: Array, name: str) -> Array:
@@ -113,18 +141,28 @@ def typed(values: Array, name: str) -> Array:
         return whole_numbers(values[:, None], [name])[:, 0]
     if values.dtype != object:
         return values
-    listed = values.tolist()
-    if any(value is None or value != value for value in listed):
+    listed = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
+    if any(is_missing(value) for value in listed):
         raise missing_values(name)
     kinds = {type(value) for value in listed}
     if kinds <= {bool}:
-        return values.astype(bool)
+        return np.array(listed, dtype=bool)
     if all(issubclass(kind, int | float) for kind in kinds):
-        return whole_numbers(values.astype(np.float64)[:, None], [name])[:, 0]
+        return whole_numbers(np.array(listed, dtype=np.float64)[:, None], [name])[:, 0]
     if all(issubclass(kind, str) for kind in kinds):
-        return values.astype(str)
+        return np.array(listed, dtype=str)
     odd = next((value for value in listed if not isinstance(value, str | int | float)), listed[0])
     raise TypeError(f"{name} holds {odd!r}: each argument must be a string or a number, one kind a column.")
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, and the missing values of data frames, which are not even equal to themselves."""
+    try:
+        return value is None or not bool(value == value)
+    except TypeError:  # pandas.NA
+        return True
+    except ValueError:  # an array: refused later, by its kind
+        return False
 
 
 def missing_values(name: str, what: str = "NaN") -> ValueError:
@@ -137,28 +175,26 @@ def missing_values(name: str, what: str = "NaN") -> ValueError:
 
 def whole_numbers(X: Array, names: list[str]) -> Array:
     """Integers of the smallest type that holds them; fractions are cut off with a warning."""
-    if X.dtype.kind == "f":
-        for j, name in enumerate(names):
-            column = X[:, j]
-            if not np.isfinite(column).all():
-                raise missing_values(name, "NaN" if np.isnan(column).any() else "infinity")
-        for j, name in enumerate(names):
-            broken = X[:, j] != np.trunc(X[:, j])
-            if broken.any():
-                warnings.warn(
-                    f"{name} holds {X[broken, j][0]:g}, which is no integer code; it is cut down to one, as "
-                    "in scikit-learn. Put riskbayes.preprocessing.KMeansBins before CategoricalNB, or take "
-                    "GaussianNB.",
-                    UserWarning,
-                    stacklevel=2,
-                )
-                break
-    low, high = int(X.min(initial=0)), int(X.max(initial=0))
-    if max(-low, high) >= UNSEEN:
-        raise ValueError(f"Integer codes must be below {UNSEEN}; got {high if high >= UNSEEN else low}.")
     if X.dtype.kind != "f":
         return X
-    return X.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
+    for j, name in enumerate(names):
+        column = X[:, j]
+        if not np.isfinite(column).all():
+            raise missing_values(name, "NaN" if np.isnan(column).any() else "infinity")
+    for j, name in enumerate(names):
+        broken = X[:, j] != np.trunc(X[:, j])
+        if broken.any():
+            warnings.warn(
+                f"{name} holds {X[broken, j][0]:g}, which is no integer code; it is cut down to one, as "
+                "in scikit-learn. Put riskbayes.preprocessing.KMeansBins before CategoricalNB, or take "
+                "GaussianNB.",
+                UserWarning,
+                stacklevel=2,
+            )
+            break
+    low, high = max(int(X.min(initial=0)), -UNSEEN), min(int(X.max(initial=0)), UNSEEN)
+    smallest = np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high))
+    return np.clip(X, low, high).astype(smallest) if high == UNSEEN or low == -UNSEEN else X.astype(smallest)
 
 
 def table_columns(X: Any) -> Iterator[tuple[Array, list | None]]:
@@ -167,8 +203,10 @@ def table_columns(X: Any) -> Iterator[tuple[Array, list | None]]:
         yield from ((X[:, j], None) for j in range(X.shape[1]))
         return
     for column in nw.from_native(X, eager_only=True).iter_columns():
+        if column.null_count():
+            raise missing_values(f"column {column.name!r}")
         if isinstance(column.dtype, nw.Categorical | nw.Enum):
-            yield np.array(column.to_list(), dtype=object), declared_categories(column)
+            yield as_array(column.to_list()), declared_categories(column)
         elif column.dtype == nw.Boolean or column.dtype.is_numeric():
             yield column.to_numpy(), None
         else:

@@ -19,6 +19,14 @@ Array = Any  # an array of any namespace; NumPy's on the CPU
 Arrays = dict[str, Array]
 
 
+def _frozen(value: Array) -> Array:
+    """The array itself, made read-only; a copy of one that shares another's memory."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value if value.base is None else value.copy()
+        value.flags.writeable = False
+    return value
+
+
 @dataclass(frozen=True, eq=False)
 class Frame:
     """What statistics are measured in. The default frame is the absence of one.
@@ -31,6 +39,10 @@ class Frame:
     def __init_subclass__(cls) -> None:
         Frame._kinds[cls.__name__] = cls
 
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            object.__setattr__(self, f.name, _frozen(getattr(self, f.name)))
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -42,6 +54,12 @@ class Frame:
 
     def join(self, other: Frame) -> Frame:
         """The common frame of two statistics that are added."""
+        mine, theirs = ([np.shape(getattr(frame, f.name)) for f in fields(frame)] for frame in (self, other))
+        if type(self) is not type(other) or mine != theirs:
+            raise ValueError(
+                f"These statistics are measured differently: {type(self).__name__} {mine} and "
+                f"{type(other).__name__} {theirs}. They are of other models or columns."
+            )
         return self
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
@@ -88,7 +106,8 @@ class Categories(Frame):
     n_categories: Array
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_categories", np.asarray(self.n_categories, dtype=np.int64))
+        object.__setattr__(self, "n_categories", np.array(self.n_categories, dtype=np.int64))
+        super().__post_init__()
 
     @property
     def offsets(self) -> Array:
@@ -99,24 +118,20 @@ class Categories(Frame):
         """Every category that either knows."""
         if self == other:
             return self
+        super().join(other)
         return Categories(np.maximum(self.n_categories, other.n_categories))  # type: ignore[attr-defined]
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Insert empty cells for the categories that only the target knows."""
         if self == target:
             return arrays
+        if self.join(target) != target:
+            raise ValueError("Statistics cannot be expressed with fewer categories than they count.")
         within = np.arange(self.n_categories.sum()) - np.repeat(self.offsets, self.n_categories)
         columns = within + np.repeat(target.offsets, self.n_categories)  # type: ignore[attr-defined]
         counts = np.zeros((arrays["counts"].shape[0], int(target.n_categories.sum())))  # type: ignore[attr-defined]
         counts[:, columns] = arrays["counts"]
         return {**arrays, "counts": counts}
-
-
-def _read_only(value: Array) -> Array:
-    if isinstance(value, np.ndarray) and value.flags.writeable:
-        value = value.view()  # the caller's own array stays writeable
-        value.flags.writeable = False
-    return value
 
 
 class Statistics(Mapping[str, Array]):
@@ -125,7 +140,8 @@ class Statistics(Mapping[str, Array]):
     Parameters
     ----------
     arrays : mapping of str to array
-        The statistics by name. `s0`, of shape (n_classes,), must be among them.
+        The statistics by name. `s0`, of shape (n_classes,), must be among them. They are handed
+        over: arrays become read-only.
     frame : Frame
         What they are measured in.
 
@@ -141,13 +157,14 @@ class Statistics(Mapping[str, Array]):
     """
 
     __slots__ = ("_arrays", "frame")
+    __array_ufunc__ = None  # a NumPy scalar on the left leaves the product to us
     _arrays: Mapping[str, Array]
     frame: Any
 
     def __init__(self, arrays: Mapping[str, Array], frame: Frame | None = None):
         if "s0" not in arrays:
             raise ValueError(f"Statistics need the class masses 's0'; got {sorted(arrays)}.")
-        held = {name: _read_only(value) for name, value in arrays.items()}
+        held = {name: _frozen(value) for name, value in arrays.items()}
         object.__setattr__(self, "_arrays", MappingProxyType(held))
         object.__setattr__(self, "frame", Frame() if frame is None else frame)
 
@@ -191,9 +208,8 @@ class Statistics(Mapping[str, Array]):
             return self
         return Statistics(self.frame.convert(dict(self._arrays), frame), frame)
 
-    def _combine(self, other: Statistics, sign: float) -> Statistics:
-        if not isinstance(other, Statistics):
-            return NotImplemented
+    def _aligned(self, other: Statistics) -> tuple[Statistics, Statistics]:
+        """Both in their common frame, or an error that says why there is none."""
         if set(self) != set(other):
             raise ValueError(
                 f"These statistics belong to different models: {sorted(self)} and {sorted(other)}."
@@ -205,7 +221,19 @@ class Statistics(Mapping[str, Array]):
             )
         frame = self.frame.join(other.frame)
         a, b = self.to_frame(frame), other.to_frame(frame)
-        return Statistics({name: a[name] + sign * b[name] for name in a}, frame)
+        for name in a:
+            if a[name].shape != b[name].shape:
+                raise ValueError(
+                    f"These statistics are of tables with different columns: {name} has the shapes "
+                    f"{a[name].shape} and {b[name].shape}."
+                )
+        return a, b
+
+    def _combine(self, other: Statistics, sign: float) -> Statistics:
+        if not isinstance(other, Statistics):
+            return NotImplemented
+        a, b = self._aligned(other)
+        return Statistics({name: a[name] + sign * b[name] for name in a}, a.frame)
 
     def __add__(self, other: Statistics) -> Statistics:
         return self._combine(other, 1.0)
@@ -214,6 +242,9 @@ class Statistics(Mapping[str, Array]):
         return self._combine(other, -1.0)
 
     def __mul__(self, factor: float) -> Statistics:
+        if isinstance(factor, Statistics | str) or np.ndim(factor) != 0:
+            return NotImplemented
+        factor = float(factor)
         return Statistics({name: factor * value for name, value in self.items()}, self.frame)
 
     __rmul__ = __mul__
@@ -227,17 +258,12 @@ class Statistics(Mapping[str, Array]):
 
     def allclose(self, other: Statistics, rtol: float = 1e-7, atol: float = 0.0) -> bool:
         """Equality to a tolerance, relative to the largest entry of each array."""
-        if set(self) != set(other) or self["s0"].shape != other["s0"].shape:
+        try:
+            a, b = self._aligned(other)
+        except ValueError:
             return False
-        frame = self.frame.join(other.frame)
-        a, b = self.to_frame(frame), other.to_frame(frame)
-        return all(
-            bool(
-                np.max(np.abs(a[name] - b[name]), initial=0.0)
-                <= atol + rtol * np.max(np.abs(b[name]), initial=0.0)
-            )
-            for name in a
-        )
+        gaps = {name: np.max(np.abs(a[name] - b[name]), initial=0.0) for name in a}
+        return all(bool(gaps[name] <= atol + rtol * np.max(np.abs(b[name]), initial=0.0)) for name in a)
 
     def is_finite(self) -> bool:
         """Whether every entry is a number."""
@@ -256,5 +282,7 @@ class Statistics(Mapping[str, Array]):
         framed = [name.split(".", 1) for name in arrays if "." in name]
         if not framed:
             return cls(values)
+        if framed[0][0] not in Frame._kinds:
+            raise ValueError(f"Unknown frame {framed[0][0]!r}; known are {', '.join(sorted(Frame._kinds))}.")
         kind = Frame._kinds[framed[0][0]]
         return cls(values, kind(**{field: arrays[f"{name}.{field}"] for name, field in framed}))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted, validate_data
 
 from riskbayes.engines.memory import MemoryEngine, row_chunks
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
-from riskbayes.estimators.checks import check_finite, check_masses
+from riskbayes.estimators.checks import check_finite, check_masses, unchanged_on_error
 from riskbayes.exceptions import FlooredWarning
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.learners.objectives import check_cost_matrix
@@ -32,7 +34,7 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
 
     _parameter_constraints: ClassVar[dict] = {
         "learner": [str, Learner],
-        "class_weight": [dict, str, None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
@@ -53,6 +55,32 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
 
     def _decode(self, X: Array) -> Array:
         return X
+
+    def _drawn_parameters(self) -> Any:
+        """What `sample` draws from."""
+        return self.parameters_
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of a learner instance by `learner__<name>`.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        nested = [name for name in params if name.startswith("learner__")]
+        learner = params.get("learner", self.learner)
+        if nested and isinstance(learner, str):
+            kind = type(resolve_learner(learner)).__name__
+            raise ValueError(
+                f"{nested[0]} needs a learner, and learner={learner!r} is a name: pass learner={kind}()."
+            )
+        return super().set_params(**params)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -83,21 +111,28 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         self : object
             The fitted estimator.
         """
+        with unchanged_on_error(self):
+            self._fit_rows(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        return self
+
+    def _fit_rows(
+        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
+    ) -> None:
         encoded, labels = self._check_X_y(X, y, reset=True)
         old = getattr(self, "statistics_", None) if self.warm_start else None
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least two classes in y; got one class, {self.classes_[0]!r}."
+                f"{type(self).__name__} needs at least two classes in y; got one class, "
+                f"{self.classes_.tolist()[0]!r}."
             )
-        w = self._weights(sample_weight, encoded, labels)
+        w = self._weights(sample_weight, encoded, codes)
         check_masses(self.classes_, codes, w)
         engine, S = self._begin(encoded, codes, w)
         validation = self._validation_engine(engine, X_val, y_val, sample_weight_val)
         start = S if old is None else (S.total / old.total) * old
         self.data_statistics_ = S
         self._calibrate(engine, S, start, callback_data(X, y, sample_weight), validation)
-        return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -123,14 +158,27 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         self : object
             The updated estimator.
         """
-        first = _check_partial_fit_first_call(self, classes)
+        self._check_stream()
+        with unchanged_on_error(self):
+            self._add_batch(X, y, classes, sample_weight)
+        return self
+
+    def _check_stream(self) -> None:
+        """Refuse what only all rows together tell."""
         if isinstance(self.class_weight, str):
             raise ValueError(
                 "class_weight='balanced' is not known before all rows are: pass a dict to partial_fit."
             )
+
+    def _add_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        first = _check_partial_fit_first_call(self, classes)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"partial_fit needs at least two classes; got one class, {self.classes_.tolist()[0]!r}."
+            )
         encoded, labels = self._check_X_y(X, y, reset=first)
         labels, codes = self._known_labels(labels, "y")
-        w = self._weights(sample_weight, encoded, labels)
+        w = self._weights(sample_weight, encoded, codes)
         past = None if first else (self.data_statistics_, self.statistics_)
         engine, batch = self._begin(encoded, codes, w)
         if past is None:
@@ -145,7 +193,6 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         else:  # a class is still without rows: `predict_joint_log_proba` gives it probability zero
             with np.errstate(divide="ignore", invalid="ignore"):
                 self._update(start)
-        return self
 
     def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
         self._resolved_learner()
@@ -161,13 +208,18 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
     def _resolved_learner(self) -> Learner:
         return resolve_learner(self.learner)
 
-    def _weights(self, sample_weight: Any, X: Array, y: Array) -> Array | None:
+    def _weights(self, sample_weight: Any, X: Array, codes: Array) -> Array | None:
         if sample_weight is None and self.class_weight is None:
             return None
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if self.class_weight is not None:
-            w = w * compute_sample_weight(self.class_weight, y)
-        return w
+        if self.class_weight is None:
+            return w
+        labels = self.classes_[codes]
+        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=labels, sample_weight=w)
+        if not (by_class >= 0).all():
+            label = self.classes_[~(by_class >= 0)].tolist()[0]
+            raise ValueError(f"class_weight of class {label!r} must not be negative.")
+        return w * by_class[codes]
 
     def _begin(self, X: Array, y: Array, w: Array | None) -> tuple[MemoryEngine, Statistics]:
         """The model bound to the statistics of these rows, and an engine that holds them."""
@@ -189,7 +241,7 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         labels, codes = self._known_labels(y, "y_val")
         if len(encoded) != len(labels):
             raise ValueError(f"X_val has {len(encoded)} rows and y_val has {len(labels)} labels.")
-        w = self._weights(sample_weight, encoded, labels)
+        w = self._weights(sample_weight, encoded, codes)
         Z = self.model_.rows(encoded, self.model_.parameters(engine.statistics()))
         return MemoryEngine(self.model_, Z, codes, w, len(self.classes_))
 
@@ -200,8 +252,8 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         known = self.classes_[codes] == labels
         if not known.all():
             raise ValueError(
-                f"{name} has the label {labels[~known][0]!r}, which is not among the classes "
-                f"{list(self.classes_)}."
+                f"{name} has the label {labels[~known].tolist()[0]!r}, which is not among the classes "
+                f"{self.classes_.tolist()}."
             )
         return labels, codes
 
@@ -262,7 +314,7 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
             if type(other) is not type(self) or not np.array_equal(self.classes_, other.classes_):
                 raise ValueError(
                     f"merge needs estimators of one kind with the same classes: {type(self).__name__} with "
-                    f"{list(self.classes_)}, and {type(other).__name__} with {list(other.classes_)}."
+                    f"{self.classes_.tolist()}, and {type(other).__name__} with {other.classes_.tolist()}."
                 )
             data, calibrated = self._statistics_of(other)
             self.data_statistics_ = self.data_statistics_ + data
@@ -340,7 +392,7 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         labels, codes = self._known_labels(y, "y")
         if len(encoded) != len(labels):
             raise ValueError(f"X has {len(encoded)} rows and y has {len(labels)} labels.")
-        w = self._weights(sample_weight, encoded, labels)
+        w = self._weights(sample_weight, encoded, codes)
         engine = MemoryEngine(
             self.model_, self.model_.rows(encoded, self.parameters_), codes, w, len(self.classes_)
         )
@@ -348,15 +400,10 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
 
     def _warn_of_floors(self, theta: Any) -> None:
         floored = np.asarray(getattr(theta, "floored", 0))
-        advice = self.model_.floor_advice
-        if advice is not None and floored.any():
+        if self.model_.floor_warning is not None and floored.any():
             named = ", ".join(repr(label) for label in self.classes_[floored > 0].tolist())
-            warnings.warn(
-                f"The covariance of class {named} has not full rank, so {floored.max()} of its eigenvalues "
-                f"(the most of a class) were set to covariance_floor. {advice}",
-                FlooredWarning,
-                stacklevel=4,
-            )
+            message = self.model_.floor_warning.format(classes=named, most=floored.max())
+            warnings.warn(message, FlooredWarning, stacklevel=6)
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Log joint log p(x, y) of each row and class.
@@ -496,12 +543,12 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
             Labels.
         """
         check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1; got {n_samples}.")
+        if not isinstance(n_samples, Integral) or n_samples < 1:
+            raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}.")
         rng = random_state
         if not isinstance(rng, np.random.Generator):
             rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        X, y = self.model_.sample(self.parameters_, n_samples, rng)
+        X, y = self.model_.sample(self._drawn_parameters(), int(n_samples), rng)
         return self._decode(X), self.classes_[y]
 
 

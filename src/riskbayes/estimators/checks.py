@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from riskbayes.statistics import Array
+
+
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """All or nothing: an estimator that refuses its input stays as it was.
+
+    What belongs to callbacks is left to them.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except Exception:
+        for name in set(vars(estimator)) - set(before):
+            if not name.startswith(("_callback", "_skl")):
+                delattr(estimator, name)
+        vars(estimator).update(before)
+        raise
 
 
 def column_name(estimator: Any, j: int) -> str:
@@ -45,11 +64,19 @@ def check_masses(classes: Array, y: Array, w: Array | None) -> None:
         )
 
 
+def as_floats(value: Any, name: str) -> Array:
+    """Numbers, or an error that names the parameter."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers; got {value!r}.") from None
+
+
 def check_class_prior(prior: Any, n_classes: int, name: str) -> Array | None:
     """A fixed p(y) that is one."""
     if prior is None:
         return None
-    p = np.asarray(prior, dtype=np.float64)
+    p = as_floats(prior, name)
     if p.shape != (n_classes,):
         raise ValueError(
             f"{name} needs one probability for each class. Number of priors must match number of classes: "
@@ -66,11 +93,7 @@ def check_prior_mean(mean: Any, n: int) -> Array | None:
     """A centre of the prior on means."""
     if mean is None:
         return None
-    mu = (
-        np.broadcast_to(np.asarray(mean, dtype=np.float64), (n,))
-        if np.ndim(mean) == 0
-        else np.asarray(mean, float)
-    )
+    mu = as_floats(mean, f"prior_mean, one for each of the {n} features,")
     if mu.shape != (n,) or not np.isfinite(mu).all():
         raise ValueError(f"prior_mean must be {n} finite numbers, one a feature; got shape {mu.shape}.")
     return mu
@@ -80,7 +103,7 @@ def check_prior_covariance(covariance: Any, n: int) -> Array | None:
     """A centre of the prior on covariances: symmetric and positive definite."""
     if covariance is None:
         return None
-    C = np.asarray(covariance, dtype=np.float64)
+    C = as_floats(covariance, "prior_covariance")
     if C.shape != (n, n) or not np.isfinite(C).all() or not np.allclose(C, C.T):
         raise ValueError(
             f"prior_covariance must be a symmetric matrix of shape ({n}, {n}); got shape {C.shape}."
@@ -94,7 +117,7 @@ def check_prior_variance(variance: Any, n: int) -> Array | None:
     """A centre of the prior on variances: positive."""
     if variance is None:
         return None
-    v = np.asarray(variance, dtype=np.float64)
+    v = as_floats(variance, "prior_variance")
     if v.shape != (n,) or not (np.isfinite(v) & (v > 0)).all():
         raise ValueError(f"prior_variance must be {n} positive numbers, one a feature; got shape {v.shape}.")
     return v

@@ -75,6 +75,14 @@ class DiscriminantAnalysis(BaseGenerativeClassifier):
             covariances.append(fitted.covariance_ * np.outer(scale, scale))
         return np.stack(covariances)
 
+    def _check_stream(self) -> None:
+        super()._check_stream()
+        if self.shrinkage == "auto" or self.covariance_estimator is not None:
+            raise ValueError(
+                "shrinkage='auto' and covariance_estimator need all rows at once: call fit, or give "
+                "partial_fit a shrinkage between 0 and 1 or a prior (covariance_strength)."
+            )
+
     @property
     def means_(self) -> Array:
         """Calibrated means of the classes."""
@@ -212,11 +220,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"n_components cannot be larger than min(n_features, n_classes - 1) = {most}; "
                 f"got {self.n_components}."
             )
+        parameters = self._gaussian_parameters(n)
         given = self._given_covariances(X, y, sample_weight)
         if given is not None:
-            p = np.bincount(y) / len(y) if self.priors is None else np.asarray(self.priors)
+            p = np.bincount(y) / len(y) if self.priors is None else parameters["class_prior"]
             given = np.tensordot(p, given, axes=1)
-        return LDAModel(**self._gaussian_parameters(n), fixed_covariance=given)
+        return LDAModel(**parameters, fixed_covariance=given)
 
     @property
     def _n_features_out(self) -> int:
@@ -233,10 +242,10 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self.priors_ @ self.means_
 
     def _scores(self) -> tuple[Array, Array]:
-        """coef and intercept of every class: Sigma^-1 mu, and log p(y) - mu^T Sigma^-1 mu / 2."""
-        whitened = self.means_ @ self.parameters_.whitener
-        coef = whitened @ self.parameters_.whitener.T
-        return coef, self.parameters_.log_prior - 0.5 * (whitened**2).sum(axis=1)
+        """Sigma^-1 (mu - xbar) of every class, and the intercept for rows seen from xbar."""
+        theta = self.parameters_
+        whitened = (theta.means - self.priors_ @ theta.means) @ theta.whitener
+        return whitened @ theta.whitener.T, theta.log_prior - 0.5 * (whitened**2).sum(axis=1)
 
     @property
     def coef_(self) -> Array:
@@ -247,7 +256,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def intercept_(self) -> Array:
         """Intercepts of the linear scores."""
-        intercept = self._scores()[1]
+        coef, intercept = self._scores()
+        intercept = intercept - coef @ self.xbar_
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
     def _directions(self) -> tuple[Array, Array]:
@@ -304,7 +314,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         check_is_fitted(self)
         if len(self.classes_) == 2:
             return super().decision_function(X)
-        return self._encode(X, reset=False, learn=False) @ self.coef_.T + self.intercept_
+        coef, intercept = self._scores()
+        # From xbar, not from zero: data may lie far away.
+        return (self._encode(X, reset=False, learn=False) - self.xbar_) @ coef.T + intercept
 
 
 class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
@@ -425,10 +437,9 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         self.verbose = verbose
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> QDAModel:
+        parameters = self._gaussian_parameters(X.shape[1])
         given = self._given_covariances(X, y, sample_weight)
-        return QDAModel(
-            **self._gaussian_parameters(X.shape[1]), reg_param=self.reg_param, fixed_covariance=given
-        )
+        return QDAModel(**parameters, reg_param=self.reg_param, fixed_covariance=given)
 
     @property
     def covariance_(self) -> list[Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,9 +12,9 @@ from sklearn.utils.validation import check_array, validate_data
 
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import check_class_prior, check_prior_mean, check_prior_variance, column_name
-from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
 from riskbayes.models.gaussian_nb import GaussianNBModel
-from riskbayes.preprocessing import CategoryEncoder
+from riskbayes.preprocessing import CategoryEncoder, as_array
 from riskbayes.statistics import Array
 
 
@@ -51,6 +52,8 @@ class CategoricalNB(BaseGenerativeClassifier):
 
     Attributes
     ----------
+    categories_ : list of ndarray
+        The values of each feature, in the order of the columns of `feature_log_prob_`.
     category_count_ : list of ndarray of shape (n_classes, n_categories)
         The data's counts, by feature.
     class_count_ : ndarray of shape (n_classes,)
@@ -112,6 +115,8 @@ class CategoricalNB(BaseGenerativeClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    _encoder: CategoryEncoder
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
@@ -120,13 +125,15 @@ class CategoricalNB(BaseGenerativeClassifier):
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         if hasattr(X, "columns"):  # a data frame: its columns keep their own types
             validate_data(self, X, reset=reset, skip_check_array=True)
-            check_array(np.empty(X.shape), estimator=self)  # empty tables
+            check_array(np.zeros(X.shape, dtype=bool), estimator=self)  # empty tables
         else:
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-        if reset:
-            self._encoder = CategoryEncoder()
+        known = CategoryEncoder() if reset else self._encoder
         names = [column_name(self, j) for j in range(self.n_features_in_)]
-        return self._encoder.encode(X, names, learn=learn)
+        codes, encoder = known.encode(X, names, learn=learn)
+        if learn:
+            self._encoder = encoder
+        return codes
 
     def _decode(self, X: Array) -> Array:
         return self._encoder.decode(X)
@@ -149,6 +156,52 @@ class CategoricalNB(BaseGenerativeClassifier):
             prior = np.full(r, 1.0 / r)
         alpha = self.alpha if self.force_alpha else max(self.alpha, 1e-10)
         return CategoricalModel(float(alpha), float(self.class_alpha), prior, least)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Rows and labels drawn from the calibrated joint.
+
+        Of columns coded by value only named categories are drawn: those that `min_categories` adds
+        have a probability, but no value.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+        random_state : int, RandomState instance, Generator or None, default=None
+            Makes the draw repeatable.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        y : ndarray of shape (n_samples,)
+            Labels.
+        """
+        return super().sample(n_samples, random_state)
+
+    def _drawn_parameters(self) -> CategoricalParameters:
+        theta, frame = self.parameters_, self.parameters_.frame
+        named = np.array(
+            [
+                k if c.categories is None else len(c.categories)
+                for k, c in zip(frame.n_categories, self._encoder.columns, strict=True)
+            ]
+        )
+        if (named == frame.n_categories).all():
+            return theta
+        code = np.arange(theta.log_prob.shape[1]) - np.repeat(frame.offsets, frame.n_categories)
+        p = np.where(code < np.repeat(named, frame.n_categories), np.exp(theta.log_prob), 0.0)
+        sums = np.repeat(np.add.reduceat(p, frame.offsets, axis=1), frame.n_categories, axis=1)
+        with np.errstate(divide="ignore"):
+            return replace(theta, log_prob=np.log(p / sums))
+
+    @property
+    def categories_(self) -> list[Array]:
+        """The values of each feature, in the order of the columns of `feature_log_prob_`."""
+        return [
+            np.arange(k) if column.categories is None else as_array(column.categories)
+            for k, column in zip(self.n_categories_, self._encoder.columns, strict=True)
+        ]
 
     @property
     def n_categories_(self) -> Array:

@@ -28,8 +28,9 @@ class GenerativeModel(ABC):
     support: ClassVar[str] = "real"
     """What a feature is: "real" numbers or "categories" (codes from 0)."""
 
-    floor_advice: ClassVar[str | None] = None
-    """What to tell the user when the closed form itself sits on a floor; None: nothing."""
+    floor_warning: ClassVar[str | None] = None
+    """What to tell the user, of `{classes}` and at `{most}` floored parameters of a class, when the closed
+    form itself sits on a floor; None: nothing."""
 
     def prepare(self, X: Array, sample_weight: Array | None = None) -> Any:
         """Rows as the scans read them, made once a fit: any object with a length and `Z[rows]`."""

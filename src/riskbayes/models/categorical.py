@@ -45,6 +45,20 @@ class Codes:
         return csr_array((np.ones(m * n), columns.ravel(), pointers), shape=(m, width))
 
 
+def check_codes(X: Array) -> None:
+    """Refuse what is no code, column by column: a table may be large."""
+    if X.dtype.kind == "u":
+        return
+    for j in range(X.shape[1]):
+        bad = X[:, j] < 0
+        if X.dtype.kind == "f":
+            bad |= X[:, j] != np.floor(X[:, j])
+        if bad.any():
+            raise ValueError(
+                f"column {j} holds {X[bad, j][0]}, which is no code: categories are whole numbers from 0."
+            )
+
+
 @dataclass(frozen=True)
 class CategoricalParameters:
     """Logarithms of p(y), of p(x_i | y) in the columns of `frame`, and of an unseen category."""
@@ -82,10 +96,11 @@ class CategoricalModel(GenerativeModel):
     def prepare(self, X: Array, sample_weight: Array | None = None) -> Codes:
         """Codes in the smallest unsigned type; category K-1 is the largest code seen."""
         X = np.asarray(X)
+        check_codes(X)
         top = X.max(axis=0).astype(np.int64) + 1
         if self.min_categories is not None:
             top = np.maximum(top, self.min_categories)
-        return Codes(X.astype(np.min_scalar_type(int(top.max())), copy=False), Categories(top))
+        return Codes(X.astype(np.min_scalar_type(int(X.max(initial=0))), copy=False), Categories(top))
 
     def statistics(self, Z: Codes, W: Array) -> Statistics:
         """Weighted counts of classes and of (class, feature, category)."""

@@ -34,8 +34,9 @@ class GaussianNBModel(GaussianModel):
         Share of the largest total variance that is added to every variance, as in scikit-learn.
     """
 
-    floor_advice: ClassVar[str | None] = (
-        "Set var_smoothing > 0, add a prior (variance_strength > 0), or drop constant columns."
+    floor_warning: ClassVar[str | None] = (
+        "{most} columns do not vary within class {classes}, and their variances were set to a floor. Set "
+        "var_smoothing > 0, add a prior (variance_strength > 0), or drop constant columns."
     )
 
     # No larger than scikit-learn's epsilon: a larger floor would change its numbers.

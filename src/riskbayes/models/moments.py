@@ -74,8 +74,10 @@ class GaussianModel(GenerativeModel):
         Set by `bind`.
     """
 
-    floor_advice: ClassVar[str | None] = (
-        "Add a prior (covariance_strength > 0) or shrinkage, or drop constant and collinear columns."
+    floor_warning: ClassVar[str | None] = (
+        "The rows do not determine the covariance of class {classes}: {most} of its eigenvalues (at the most) "
+        "were set to covariance_floor. Add a prior (covariance_strength > 0) or shrinkage, or drop "
+        "constant and collinear columns."
     )
 
     mean_strength: float = 0.0

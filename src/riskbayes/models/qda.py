@@ -47,8 +47,10 @@ class QDAModel(GaussianModel):
         Covariances that are no function of S, for the closed form.
     """
 
-    floor_advice: ClassVar[str | None] = (
-        "Add a prior (covariance_strength > 0) or reg_param > 0, or drop constant and collinear columns."
+    floor_warning: ClassVar[str | None] = (
+        "The rows do not determine the covariance of class {classes}: {most} of its eigenvalues (at the most) "
+        "were set to covariance_floor. Add a prior (covariance_strength > 0) or reg_param > 0, or drop "
+        "constant and collinear columns."
     )
 
     reg_param: float = 0.0

@@ -309,19 +309,25 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
             The merged estimator.
         """
         check_is_fitted(self)
-        for other in others:
-            check_is_fitted(other)
-            if type(other) is not type(self) or not np.array_equal(self.classes_, other.classes_):
-                raise ValueError(
-                    f"merge needs estimators of one kind with the same classes: {type(self).__name__} with "
-                    f"{self.classes_.tolist()}, and {type(other).__name__} with {other.classes_.tolist()}."
-                )
-            data, calibrated = self._statistics_of(other)
-            self.data_statistics_ = self.data_statistics_ + data
-            self.statistics_ = self.statistics_ + calibrated
-        self.model_ = self.model_.bind(self.data_statistics_)
-        self._update(self.statistics_)
+        with unchanged_on_error(self):
+            for other in others:
+                self._take_in(other)
+            self.model_ = self.model_.bind(self.data_statistics_)
+            self._update(self.statistics_)
         return self
+
+    def _take_in(self, other: Self) -> None:
+        """Add the statistics of one estimator to this one's."""
+        if type(other) is not type(self):
+            raise TypeError(f"{type(self).__name__} cannot merge with {type(other).__name__}.")
+        check_is_fitted(other)
+        if not np.array_equal(self.classes_, other.classes_):
+            raise ValueError(
+                f"merge needs the same classes: {self.classes_.tolist()} and {other.classes_.tolist()}."
+            )
+        data, calibrated = self._statistics_of(other)
+        self.data_statistics_ = self.data_statistics_ + data
+        self.statistics_ = self.statistics_ + calibrated
 
     def _statistics_of(self, other: Self) -> tuple[Statistics, Statistics]:
         """Another estimator's statistics, in this one's terms."""
@@ -347,6 +353,7 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         self : object
             The updated estimator.
         """
+        self._check_stream()
         engine, S = self._more_rows(X, y, sample_weight)
         left = self.data_statistics_ - S
         # What is left of a class without rows is rounding.
@@ -385,10 +392,14 @@ class BaseGenerativeClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstima
         self._calibrate(engine, self.data_statistics_, self.statistics_, data)
         return self
 
+    def _check_counted(self, X: Array) -> None:
+        """Refuse rows that cannot be among those that were fitted."""
+
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[MemoryEngine, Statistics]:
         """An engine over further rows of a fitted estimator, and their statistics."""
         check_is_fitted(self)
         encoded = self._encode(X, reset=False, learn=False)
+        self._check_counted(encoded)
         labels, codes = self._known_labels(y, "y")
         if len(encoded) != len(labels):
             raise ValueError(f"X has {len(encoded)} rows and y has {len(labels)} labels.")

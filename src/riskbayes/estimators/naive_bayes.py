@@ -15,7 +15,7 @@ from riskbayes.estimators.checks import check_class_prior, check_prior_mean, che
 from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.preprocessing import CategoryEncoder, as_array
-from riskbayes.statistics import Array
+from riskbayes.statistics import Array, Categories, Statistics
 
 
 class CategoricalNB(BaseGenerativeClassifier):
@@ -178,6 +178,45 @@ class CategoricalNB(BaseGenerativeClassifier):
             Labels.
         """
         return super().sample(n_samples, random_state)
+
+    def _check_counted(self, X: Array) -> None:
+        for j, k in enumerate(self.n_categories_):
+            if X[:, j].max(initial=0) >= k:
+                raise ValueError(
+                    f"{column_name(self, j)} holds a category that was never counted: these rows were not fitted."
+                )
+
+    def _statistics_of(self, other: CategoricalNB) -> tuple[Statistics, Statistics]:
+        """The other's counts, with its categories in the order of this one's."""
+        theirs, columns, n_categories, places = other._encoder.columns, [], [], []
+        for j, (column, known, k) in enumerate(
+            zip(theirs, self._encoder.columns, other.n_categories_.tolist(), strict=True)
+        ):
+            if (column.categories is None) != (known.categories is None):
+                raise ValueError(
+                    f"{column_name(self, j)} holds integer codes in one of the models to merge, and other values "
+                    "in the other."
+                )
+            union = known.extended(list(column.categories or ()))
+            columns.append(union)
+            position = {value: code for code, value in enumerate(union.categories or range(k))}
+            named = list(column.categories or range(k))
+            # Categories that only min_categories asks for have no name: they stay at the end.
+            unnamed = range(len(position), len(position) + k - len(named))
+            places.append([*(position[value] for value in named), *unnamed])
+            n_categories.append(len(position) + len(unnamed))
+        self._encoder = CategoryEncoder(tuple(columns))
+        frame = Categories(np.array(n_categories))
+        place = np.concatenate(
+            [offset + np.array(p) for offset, p in zip(frame.offsets, places, strict=True)]
+        )
+
+        def moved(S: Statistics) -> Statistics:
+            counts = np.zeros((len(self.classes_), int(frame.n_categories.sum())))
+            counts[:, place] = S.to_frame(other.statistics_.frame)["counts"]
+            return Statistics({"s0": S["s0"], "counts": counts}, frame)
+
+        return moved(other.data_statistics_), moved(other.statistics_)
 
     def _drawn_parameters(self) -> CategoricalParameters:
         theta, frame = self.parameters_, self.parameters_.frame

@@ -102,6 +102,12 @@ class CategoricalModel(GenerativeModel):
             top = np.maximum(top, self.min_categories)
         return Codes(X.astype(np.min_scalar_type(int(X.max(initial=0))), copy=False), Categories(top))
 
+    def rows(self, X: Array, theta: CategoricalParameters) -> Codes:
+        """Codes, in the categories of theta where it knows them all."""
+        Z = self.prepare(X)
+        known = (Z.frame.n_categories <= theta.frame.n_categories).all()
+        return Codes(Z.codes, theta.frame) if known else Z
+
     def statistics(self, Z: Codes, W: Array) -> Statistics:
         """Weighted counts of classes and of (class, feature, category)."""
         counts = (Z.one_hot.T @ W).T

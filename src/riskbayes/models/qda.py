@@ -48,7 +48,7 @@ class QDAModel(GaussianModel):
     """
 
     floor_warning: ClassVar[str | None] = (
-        "The rows do not determine the covariance of class {classes}: {most} of its eigenvalues (at the most) "
+        "The rows do not determine the covariance of class {classes}: {most} of its eigenvalues (at most) "
         "were set to covariance_floor. Add a prior (covariance_strength > 0) or reg_param > 0, or drop "
         "constant and collinear columns."
     )

@@ -34,7 +34,8 @@ lint: $(READY)
 
 test: lint
 	@echo "pytest ..."
-	@$(BIN)/python -m pytest -q -n auto
+	@# Two test processes on few cores: BLAS threads of their own would only wait for each other.
+	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 
 bench: $(READY)
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

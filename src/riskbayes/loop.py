@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import StrEnum, auto
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,15 +18,33 @@ from riskbayes.statistics import Array, Statistics
 class Status(StrEnum):
     """How a fit ended."""
 
-    CLOSED_FORM = "closed form: no iterations were asked for"
-    RISK_ROSE = "the monitored risk rose: the last good model was kept"
-    TOLERANCE = "the monitored risk fell by less than tol"
-    MAX_ITER = "max_iter scans were used up"
-    NO_LEGAL_STEP = "no legal step was left: the last good model was kept"
-    VALIDATION = "the validation rows stopped improving: their best model was kept"
-    CALLBACK = "a callback stopped the fit"
-    UPDATED = "statistics were added or subtracted; the learner did not run"
-    INTERRUPTED = "interrupted: the best model so far was kept"
+    CLOSED_FORM = auto()
+    RISK_ROSE = auto()
+    TOLERANCE = auto()
+    MAX_ITER = auto()
+    NO_LEGAL_STEP = auto()
+    VALIDATION = auto()
+    CALLBACK = auto()
+    UPDATED = auto()
+    INTERRUPTED = auto()
+
+    @property
+    def message(self) -> str:
+        """The status in a sentence."""
+        return MESSAGES[self]
+
+
+MESSAGES = {
+    Status.CLOSED_FORM: "closed form: no iterations were asked for",
+    Status.RISK_ROSE: "the monitored risk rose: the last good model was kept",
+    Status.TOLERANCE: "the monitored risk fell by less than tol",
+    Status.MAX_ITER: "max_iter scans were used up",
+    Status.NO_LEGAL_STEP: "no legal step was left: the last good model was kept",
+    Status.VALIDATION: "the validation rows stopped improving: their best model was kept",
+    Status.CALLBACK: "a callback stopped the fit",
+    Status.UPDATED: "statistics were added or subtracted; the learner did not run",
+    Status.INTERRUPTED: "interrupted: the best model so far was kept",
+}
 
 
 class Iteration(NamedTuple):

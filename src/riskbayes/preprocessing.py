@@ -52,6 +52,11 @@ class ColumnCodes:
                 )
             return np.where(beyond, UNSEEN, values) if beyond.any() else values
         found, inverse = distinct(values)
+        if found and self.categories and isinstance(found[0], str) != isinstance(self.categories[0], str):
+            raise ValueError(
+                f"{self.name} held values such as {self.categories[0]!r} in training and now {found[0]!r}: "
+                "strings and numbers are different categories."
+            )
         position = {value: code for code, value in enumerate(self.categories)}
         codes = np.array([position.get(value, UNSEEN) for value in found], dtype=np.int64)
         return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))[inverse]

@@ -59,7 +59,7 @@ class FitProgress:
     def end(self) -> None:
         """The fit is over."""
         if self.estimator.verbose:
-            print(f"[{type(self.estimator).__name__}] {self.estimator.status_}")
+            print(f"[{type(self.estimator).__name__}] {self.estimator.status_.message}")
         self.context.call_on_fit_task_end(
             estimator=self.estimator, **self.data, reconstruction_attributes=dict
         )

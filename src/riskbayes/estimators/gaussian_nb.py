@@ -1,0 +1,148 @@
+"""Gaussian naive Bayes."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from riskbayes.estimators.checks import check_class_prior, check_prior_mean, check_prior_variance
+from riskbayes.estimators.streaming import StreamingClassifier
+from riskbayes.models.gaussian_nb import GaussianNBModel
+from riskbayes.statistics import Array
+
+
+class GaussianNB(StreamingClassifier):
+    """Gaussian naive Bayes, trained by risk-based calibration.
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,), default=None
+        A fixed p(y).
+    var_smoothing : float, default=1e-9
+        Share of the largest variance that is added to every variance. The largest variance is the
+        weighted one, so that weights equal repeated rows; scikit-learn takes the unweighted one.
+    mean_strength, variance_strength : float, default=0.0
+        Equivalent sample sizes of the prior on means and variances; 0 is maximum likelihood.
+    prior_mean, prior_variance : array-like of shape (n_features,), default=None
+        Centre of that prior; by default the pooled mean and within-class variance.
+    prior_form : {"exact", "paper"}, default="exact"
+        The exact mode of the posterior, or the paper's two-strength form.
+    class_alpha : float, default=0.0
+        Pseudo-counts a class for p(y).
+    learner : str or Learner, default="rc"
+        How the statistics are trained: "closed_form" gives scikit-learn's numbers.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies `sample_weight`.
+    warm_start : bool, default=False
+        Begin a fit where the last one ended.
+    verbose : int, default=0
+        Print each iteration.
+
+    Attributes
+    ----------
+    theta_, var_ : ndarray of shape (n_classes, n_features)
+        Calibrated means and variances.
+    class_prior_ : ndarray of shape (n_classes,)
+        Calibrated p(y).
+    class_count_ : ndarray of shape (n_classes,)
+        The data's weight of each class.
+    epsilon_ : float
+        What was added to the variances.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_ : Statistics
+        Calibrated, and as counted from the data.
+    history_, n_iter_, status_
+        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from riskbayes import GaussianNB
+    >>> X, y = load_wine(return_X_y=True)
+    >>> clf = GaussianNB().fit(X, y)
+    >>> clf.predict(X[:2])
+    array([0, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **StreamingClassifier._parameter_constraints,
+        "priors": ["array-like", None],
+        "var_smoothing": [Interval(Real, 0, None, closed="left")],
+        "mean_strength": [Interval(Real, 0, None, closed="left")],
+        "variance_strength": [Interval(Real, 0, None, closed="left")],
+        "prior_mean": ["array-like", None],
+        "prior_variance": ["array-like", None],
+        "prior_form": [StrOptions({"exact", "paper"})],
+        "class_alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        priors: Any = None,
+        var_smoothing: float = 1e-9,
+        mean_strength: float = 0.0,
+        variance_strength: float = 0.0,
+        prior_mean: Any = None,
+        prior_variance: Any = None,
+        prior_form: str = "exact",
+        class_alpha: float = 0.0,
+        learner: Any = "rc",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ):
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+        self.mean_strength = mean_strength
+        self.variance_strength = variance_strength
+        self.prior_mean = prior_mean
+        self.prior_variance = prior_variance
+        self.prior_form = prior_form
+        self.class_alpha = class_alpha
+        self.learner = learner
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> GaussianNBModel:
+        n = X.shape[1]
+        return GaussianNBModel(
+            mean_strength=self.mean_strength,
+            covariance_strength=self.variance_strength,
+            prior_mean=check_prior_mean(self.prior_mean, n),
+            prior_covariance=check_prior_variance(self.prior_variance, n),
+            prior_form=self.prior_form,
+            class_alpha=self.class_alpha,
+            class_prior=check_class_prior(self.priors, len(self.classes_), "priors"),
+            var_smoothing=self.var_smoothing,
+        )
+
+    @property
+    def theta_(self) -> Array:
+        """Calibrated means."""
+        return self.parameters_.means + self.parameters_.frame.origin
+
+    @property
+    def var_(self) -> Array:
+        """Calibrated variances."""
+        return self.parameters_.variances
+
+    @property
+    def epsilon_(self) -> float:
+        """What was added to the variances."""
+        return self.parameters_.epsilon
+
+    @property
+    def class_prior_(self) -> Array:
+        """Calibrated p(y)."""
+        return np.exp(self.parameters_.log_prior)
+
+    @property
+    def class_count_(self) -> Array:
+        """The data's weight of each class."""
+        return self.data_statistics_["s0"]

@@ -1,0 +1,238 @@
+"""Linear discriminant analysis."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
+from riskbayes.models.lda import LDAModel
+from riskbayes.statistics import Array
+
+
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantAnalysis):
+    """Linear discriminant analysis, trained by risk-based calibration.
+
+    Parameters
+    ----------
+    solver : {"svd", "lsqr", "eigen"}, default="svd"
+        Accepted for scikit-learn's sake; it has no effect.
+    shrinkage : "auto", float or None, default=None
+        A float between 0 and 1 mixes the covariance with its mean variance; "auto" (Ledoit-Wolf)
+        goes with `learner="closed_form"` only.
+    priors : array-like of shape (n_classes,), default=None
+        A fixed p(y).
+    n_components : int, default=None
+        Number of components of `transform`.
+    store_covariance : bool, default=False
+        Accepted; `covariance_` is always there.
+    tol : float, default=1e-4
+        Least relative singular value of a discriminant direction of `transform`.
+    covariance_estimator : estimator, default=None
+        Goes with `learner="closed_form"` only.
+    mean_strength, covariance_strength : float, default=0.0
+        Equivalent sample sizes of the prior on means and covariance; 0 is maximum likelihood.
+    prior_mean : array-like of shape (n_features,), default=None
+        Centre of the prior on means; by default the pooled mean.
+    prior_covariance : array-like of shape (n_features, n_features), default=None
+        Centre of the prior on the covariance; by default the pooled within-class one.
+    diagonal_mix : float, default=0.0
+        Share of its own diagonal in the default prior covariance.
+    prior_form : {"exact", "paper"}, default="exact"
+        The exact mode of the posterior, or the paper's two-strength form.
+    covariance_floor : float, default=1e-4
+        Least eigenvalue of the covariance, where each column has variance 1.
+    class_alpha : float, default=0.0
+        Pseudo-counts a class for p(y).
+    learner : str or Learner, default="rc"
+        How the statistics are trained: "closed_form" gives scikit-learn's numbers.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies `sample_weight`.
+    warm_start : bool, default=False
+        Begin a fit where the last one ended.
+    verbose : int, default=0
+        Print each iteration.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray
+        The linear scores; one row for two classes.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Calibrated within-class covariance.
+    means_, priors_ : ndarray
+        Calibrated means of the classes, and p(y).
+    scalings_, xbar_, explained_variance_ratio_ : ndarray
+        What `transform` projects on, from where, and how much each component separates.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_ : Statistics
+        Calibrated, and as counted from the data.
+    history_, n_iter_, status_
+        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from riskbayes import LinearDiscriminantAnalysis
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LinearDiscriminantAnalysis().fit(X, y).transform(X).shape
+    (150, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **DiscriminantAnalysis._parameter_constraints,
+        "solver": [StrOptions({"svd", "lsqr", "eigen"})],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        solver: str = "svd",
+        shrinkage: Any = None,
+        priors: Any = None,
+        n_components: int | None = None,
+        store_covariance: bool = False,
+        tol: float = 1e-4,
+        covariance_estimator: Any = None,
+        *,
+        mean_strength: float = 0.0,
+        covariance_strength: float = 0.0,
+        prior_mean: Any = None,
+        prior_covariance: Any = None,
+        diagonal_mix: float = 0.0,
+        prior_form: str = "exact",
+        covariance_floor: float = 1e-4,
+        class_alpha: float = 0.0,
+        learner: Any = "rc",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ):
+        self.solver = solver
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.n_components = n_components
+        self.store_covariance = store_covariance
+        self.tol = tol
+        self.covariance_estimator = covariance_estimator
+        self.mean_strength = mean_strength
+        self.covariance_strength = covariance_strength
+        self.prior_mean = prior_mean
+        self.prior_covariance = prior_covariance
+        self.diagonal_mix = diagonal_mix
+        self.prior_form = prior_form
+        self.covariance_floor = covariance_floor
+        self.class_alpha = class_alpha
+        self.learner = learner
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> LDAModel:
+        r, n = len(self.classes_), X.shape[1]
+        most = min(r - 1, n)
+        if self.n_components is not None and self.n_components > most:
+            raise ValueError(
+                f"n_components cannot be larger than min(n_features, n_classes - 1) = {most}; "
+                f"got {self.n_components}."
+            )
+        parameters = self._gaussian_parameters(n)
+        given = self._given_covariances(X, y, sample_weight)
+        if given is not None:
+            p = np.bincount(y) / len(y) if self.priors is None else parameters["class_prior"]
+            given = np.tensordot(p, given, axes=1)
+        return LDAModel(**parameters, fixed_covariance=given)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components or min(len(self.classes_) - 1, self.n_features_in_)
+
+    @property
+    def covariance_(self) -> Array:
+        """Calibrated within-class covariance."""
+        return self.parameters_.covariance
+
+    @property
+    def xbar_(self) -> Array:
+        """Overall mean, priors @ means."""
+        return self.priors_ @ self.means_
+
+    def _scores(self) -> tuple[Array, Array]:
+        """Sigma^-1 (mu - xbar) of every class, and the intercept for rows seen from xbar."""
+        theta = self.parameters_
+        whitened = (theta.means - self.priors_ @ theta.means) @ theta.whitener
+        return whitened @ theta.whitener.T, theta.log_prior - 0.5 * (whitened**2).sum(axis=1)
+
+    @property
+    def coef_(self) -> Array:
+        """Weights of the linear scores."""
+        coef = self._scores()[0]
+        return coef[1:] - coef[:1] if len(coef) == 2 else coef
+
+    @property
+    def intercept_(self) -> Array:
+        """Intercepts of the linear scores."""
+        coef, intercept = self._scores()
+        intercept = intercept - coef @ self.xbar_
+        return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
+
+    def _directions(self) -> tuple[Array, Array]:
+        """Discriminant directions: the singular vectors of the whitened class means."""
+        W, p = self.parameters_.whitener, self.priors_
+        offsets = self.parameters_.means - p @ self.parameters_.means
+        _, singular, Vt = np.linalg.svd((np.sqrt(p)[:, None] * offsets) @ W, full_matrices=False)
+        rank = int((singular > self.tol * singular[0]).sum())
+        return W @ Vt[:rank].T, singular
+
+    @property
+    def scalings_(self) -> Array:
+        """What `transform` projects on."""
+        return self._directions()[0]
+
+    @property
+    def explained_variance_ratio_(self) -> Array:
+        """Share of the separation that each component explains."""
+        singular = self._directions()[1]
+        return (singular**2 / (singular**2).sum())[: self._n_features_out]
+
+    def transform(self, X: Any) -> Array:
+        """Project on the directions that separate the classes most.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        X_new : ndarray of shape (n_samples, n_components)
+            Coordinates, about `xbar_`.
+        """
+        check_is_fitted(self)
+        X = self._encode(X, reset=False, learn=False)
+        return (X - self.xbar_) @ self.scalings_[:, : self._n_features_out]
+
+    def decision_function(self, X: Any) -> Array:
+        """Linear scores `X @ coef_.T + intercept_`; for two classes the log odds of the second.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The larger, the more probable the class.
+        """
+        check_is_fitted(self)
+        if len(self.classes_) == 2:
+            return super().decision_function(X)
+        coef, intercept = self._scores()
+        # From xbar, not from zero: data may lie far away.
+        return (self._encode(X, reset=False, learn=False) - self.xbar_) @ coef.T + intercept

@@ -1,0 +1,174 @@
+"""Quadratic discriminant analysis."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
+from riskbayes.models.moments import LOG_2PI
+from riskbayes.models.qda import QDAModel
+from riskbayes.statistics import Array
+
+
+class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
+    """Quadratic discriminant analysis, trained by risk-based calibration.
+
+    Parameters
+    ----------
+    solver : {"svd", "eigen"}, default="svd"
+        Accepted for scikit-learn's sake; it has no effect.
+    shrinkage : "auto", float or None, default=None
+        A float between 0 and 1 mixes each covariance with its mean variance; "auto" (Ledoit-Wolf)
+        goes with `learner="closed_form"` only.
+    priors : array-like of shape (n_classes,), default=None
+        A fixed p(y).
+    reg_param : float, default=0.0
+        Sigma <- (1 - reg_param) Sigma + reg_param I.
+    store_covariance : bool, default=False
+        Keep `covariance_`.
+    tol : float, default=1e-4
+        Accepted; `covariance_floor` has its place.
+    covariance_estimator : estimator, default=None
+        Goes with `learner="closed_form"` only.
+    mean_strength, covariance_strength : float, default=0.0
+        Equivalent sample sizes of the prior on means and covariances; 0 is maximum likelihood.
+    prior_mean : array-like of shape (n_features,), default=None
+        Centre of the prior on means; by default the pooled mean.
+    prior_covariance : array-like of shape (n_features, n_features), default=None
+        Centre of the prior on covariances; by default the pooled within-class one.
+    diagonal_mix : float, default=0.0
+        Share of its own diagonal in the default prior covariance.
+    prior_form : {"exact", "paper"}, default="exact"
+        The exact mode of the posterior, or the paper's two-strength form.
+    covariance_floor : float, default=1e-4
+        Least eigenvalue of a covariance, where each column has variance 1.
+    class_alpha : float, default=0.0
+        Pseudo-counts a class for p(y).
+    learner : str or Learner, default="rc"
+        How the statistics are trained: "closed_form" gives scikit-learn's numbers.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies `sample_weight`.
+    warm_start : bool, default=False
+        Begin a fit where the last one ended.
+    verbose : int, default=0
+        Print each iteration.
+
+    Attributes
+    ----------
+    means_, priors_ : ndarray
+        Calibrated means of the classes, and p(y).
+    covariance_ : list of ndarray of shape (n_features, n_features)
+        Calibrated covariances; only with `store_covariance=True`.
+    rotations_, scalings_ : list of ndarray
+        Principal axes of each class and the variances along them.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_ : Statistics
+        Calibrated, and as counted from the data.
+    history_, n_iter_, status_
+        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from riskbayes import QuadraticDiscriminantAnalysis
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = QuadraticDiscriminantAnalysis().fit(X, y)
+    >>> clf.sample(3, random_state=0)[0].shape
+    (3, 4)
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **DiscriminantAnalysis._parameter_constraints,
+        "solver": [StrOptions({"svd", "eigen"})],
+        "reg_param": [Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self,
+        *,
+        solver: str = "svd",
+        shrinkage: Any = None,
+        priors: Any = None,
+        reg_param: float = 0.0,
+        store_covariance: bool = False,
+        tol: float = 1e-4,
+        covariance_estimator: Any = None,
+        mean_strength: float = 0.0,
+        covariance_strength: float = 0.0,
+        prior_mean: Any = None,
+        prior_covariance: Any = None,
+        diagonal_mix: float = 0.0,
+        prior_form: str = "exact",
+        covariance_floor: float = 1e-4,
+        class_alpha: float = 0.0,
+        learner: Any = "rc",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ):
+        self.solver = solver
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.reg_param = reg_param
+        self.store_covariance = store_covariance
+        self.tol = tol
+        self.covariance_estimator = covariance_estimator
+        self.mean_strength = mean_strength
+        self.covariance_strength = covariance_strength
+        self.prior_mean = prior_mean
+        self.prior_covariance = prior_covariance
+        self.diagonal_mix = diagonal_mix
+        self.prior_form = prior_form
+        self.covariance_floor = covariance_floor
+        self.class_alpha = class_alpha
+        self.learner = learner
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> QDAModel:
+        parameters = self._gaussian_parameters(X.shape[1])
+        given = self._given_covariances(X, y, sample_weight)
+        return QDAModel(**parameters, reg_param=self.reg_param, fixed_covariance=given)
+
+    @property
+    def covariance_(self) -> list[Array]:
+        """Calibrated covariances."""
+        if not self.store_covariance:
+            raise AttributeError("covariance_ is kept with store_covariance=True only.")
+        return list(self.parameters_.covariances)
+
+    def _axes(self) -> tuple[Array, Array]:
+        variances, axes = np.linalg.eigh(self.parameters_.covariances)
+        return variances[:, ::-1], axes[:, :, ::-1]
+
+    @property
+    def rotations_(self) -> list[Array]:
+        """Principal axes of each class."""
+        return list(self._axes()[1])
+
+    @property
+    def scalings_(self) -> list[Array]:
+        """Variances along the principal axes, largest first."""
+        return list(self._axes()[0])
+
+    def decision_function(self, X: Any) -> Array:
+        """Log joint of each class but for the constant -n/2 log 2pi, as scikit-learn's.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, the log odds of the second.
+        """
+        scores = super().decision_function(X)
+        return scores if scores.ndim == 1 else scores + 0.5 * self.n_features_in_ * LOG_2PI

@@ -1,0 +1,194 @@
+"""Arithmetic on the statistics: batches of rows, models fitted apart, rows to forget."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils.multiclass import _check_partial_fit_first_call
+from sklearn.utils.validation import check_is_fitted
+
+from riskbayes.engines.memory import MemoryEngine
+from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.estimators.callbacks import callback_data
+from riskbayes.estimators.checks import unchanged_on_error
+from riskbayes.statistics import Array, Statistics
+
+
+class StreamingClassifier(BaseGenerativeClassifier):
+    """An estimator whose statistics add and subtract."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add a batch of rows.
+
+        Its statistics are added to those of the rows before: for `learner="closed_form"` the result
+        is that of one `fit` on all rows. Other learners then take one step on the rows of the batch,
+        once every class has rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        classes : array-like of shape (n_classes,), default=None
+            All classes that will ever appear; needed in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
+        """
+        self._check_stream()
+        with unchanged_on_error(self):
+            self._add_batch(X, y, classes, sample_weight)
+        return self
+
+    def _check_stream(self) -> None:
+        """Refuse what only all rows together tell."""
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' is not known before all rows are: pass a dict to partial_fit."
+            )
+
+    def _add_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        first = _check_partial_fit_first_call(self, classes)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"partial_fit needs at least two classes; got one class, {self.classes_.tolist()[0]!r}."
+            )
+        encoded, labels = self._check_X_y(X, y, reset=first)
+        labels, codes = self._known_labels(labels, "y")
+        self.class_weight_ = self._class_weights(codes, sample_weight, encoded)
+        w = self._weights(sample_weight, encoded, codes)
+        past = None if first else (self.data_statistics_, self.statistics_)
+        engine, batch = self._begin(encoded, codes, w)
+        if past is None:
+            self.data_statistics_, start = batch, batch
+        else:
+            self.data_statistics_, start = past[0] + batch, past[1] + batch
+            self.model_ = engine.model = self.model_.bind(self.data_statistics_)
+        if (self.data_statistics_["s0"] > 0).all():
+            self._calibrate(
+                engine, self.data_statistics_, start, callback_data(X, y, sample_weight), max_iter=1
+            )
+        else:  # a class is still without rows: `predict_joint_log_proba` gives it probability zero
+            with np.errstate(divide="ignore", invalid="ignore"):
+                self._update(start)
+
+    def merge(self, *others: Self) -> Self:
+        """Take in models fitted apart, by adding their statistics.
+
+        For `learner="closed_form"` the result is that of one fit on all rows. For other learners it is
+        a start: `calibrate` goes on from it.
+
+        Parameters
+        ----------
+        *others : estimators
+            Of the same class, fitted with the same classes and columns.
+
+        Returns
+        -------
+        self : object
+            The merged estimator.
+        """
+        check_is_fitted(self)
+        with unchanged_on_error(self):
+            for other in others:
+                self._take_in(other)
+            self.model_ = self.model_.bind(self.data_statistics_)
+            self._update(self.statistics_)
+        return self
+
+    def _take_in(self, other: Self) -> None:
+        """Add the statistics of one estimator to this one's."""
+        if type(other) is not type(self):
+            raise TypeError(f"{type(self).__name__} cannot merge with {type(other).__name__}.")
+        check_is_fitted(other)
+        if not np.array_equal(self.classes_, other.classes_):
+            raise ValueError(
+                f"merge needs the same classes: {self.classes_.tolist()} and {other.classes_.tolist()}."
+            )
+        data, calibrated = self._statistics_of(other)
+        self.data_statistics_ = self.data_statistics_ + data
+        self.statistics_ = self.statistics_ + calibrated
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows out again, by subtracting their statistics.
+
+        Exact for `learner="closed_form"`. For other learners what the rows did to the calibration
+        stays: call `calibrate` on the rows that remain.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows that were fitted.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        self : object
+            The updated estimator.
+        """
+        self._check_stream()
+        engine, S = self._more_rows(X, y, sample_weight)
+        left = self.data_statistics_ - S
+        # What is left of a class without rows is rounding.
+        gone = left["s0"] <= 1e-9 * self.data_statistics_["s0"]
+        if gone.any():
+            raise ValueError(
+                f"Nothing would be left of class {self.classes_[gone].tolist()[0]!r}: forget fewer rows, or "
+                "fit without that class."
+            )
+        self.data_statistics_, calibrated = left, self.statistics_ - S
+        self.model_ = engine.model.bind(left)
+        self._update(calibrated if self.model_.is_legal(calibrated) else left)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Run the learner from the present statistics, on rows that are counted already.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to calibrate on.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        self : object
+            The calibrated estimator.
+        """
+        engine, _ = self._more_rows(X, y, sample_weight)
+        engine.model = self.model_
+        data = callback_data(X, y, sample_weight)
+        self._calibrate(engine, self.data_statistics_, self.statistics_, data)
+        return self
+
+    def _check_counted(self, X: Array) -> None:
+        """Refuse rows that cannot be among those that were fitted."""
+
+    def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[MemoryEngine, Statistics]:
+        """An engine over further rows of a fitted estimator, and their statistics."""
+        check_is_fitted(self)
+        encoded = self._encode(X, reset=False, learn=False)
+        self._check_counted(encoded)
+        labels, codes = self._known_labels(y, "y")
+        if len(encoded) != len(labels):
+            raise ValueError(f"X has {len(encoded)} rows and y has {len(labels)} labels.")
+        w = self._weights(sample_weight, encoded, codes)
+        engine = MemoryEngine(
+            self.model_, self.model_.rows(encoded, self.parameters_), codes, w, len(self.classes_)
+        )
+        return engine, engine.statistics()

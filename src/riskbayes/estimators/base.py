@@ -147,8 +147,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         same = np.array_equal(self.classes_, old.classes_) and self.n_features_in_ == old.n_features_in_
         if not same:
             raise ValueError(
-                f"warm_start goes on from {old.n_features_in_} columns and the classes {old.classes_.tolist()}, "
-                f"and these rows have {self.n_features_in_} and {self.classes_.tolist()}: set warm_start=False."
+                f"warm_start goes on from {old.n_features_in_} columns and classes {old.classes_.tolist()}; "
+                f"these rows have {self.n_features_in_} and {self.classes_.tolist()}. Set warm_start=False."
             )
         last = self._statistics_of(old)[1]
         return (S.total / last.total) * last

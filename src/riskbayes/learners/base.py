@@ -60,6 +60,11 @@ class Learner(BaseEstimator):
     n_iter_no_change: int = 0
     """Iterations that validation rows may fail to improve; 0 is no limit."""
 
+    @classmethod
+    def from_name(cls) -> Learner:
+        """The learner that its name stands for."""
+        return cls()
+
     def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
         """The state of a fit on rows whose statistics are S."""
         raise NotImplementedError
@@ -112,4 +117,4 @@ def resolve_learner(learner: Any) -> Learner:
             f"The 'learner' parameter must be one of {known_learners()}, or a learner such as RC(lr=0.1); "
             f"got {learner!r}."
         )
-    return known[learner]()
+    return known[learner].from_name()

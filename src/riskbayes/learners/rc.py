@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from riskbayes.loop import Outcome, Task
 
 
+ANCHOR_NEEDS = ("log_likelihood", "expected_statistics")
+ANCHOR_SHARE = 0.3
+
+
 class RC(Learner):
     """Risk-based calibration: strengthen the statistics of the label, weaken those of the posterior.
 
@@ -46,9 +50,11 @@ class RC(Learner):
     step : {"fixed", "adaptive"}, default="fixed"
         "adaptive" halves the step on an illegal statistic or a rise, and grows it on success; each
         trial costs a scan.
-    generative_weight : float, default=0.0
+    generative_weight : float or "auto", default=0.0
         The anchor g: the step follows the objective plus g times the mean joint log-likelihood.
-        0 is RC, infinity the closed form.
+        0 is RC, infinity the closed form. "auto" is 0.3 times the model's degrees of freedom over the
+        total weight: small sets are held closer to their closed form, large ones go free. It is 0 for
+        a model that has no `log_likelihood`.
     tol : float, default=0.0
         Stop when the monitored quantity falls by less than this.
     early_stopping : bool, default=False
@@ -93,7 +99,7 @@ class RC(Learner):
         "objective": [str, "array-like"],
         "monitor": [StrOptions({"soft_error", "log_loss", "objective"}), None],
         "step": [StrOptions({"fixed", "adaptive"})],
-        "generative_weight": [Interval(Real, 0, None, closed="left")],
+        "generative_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -111,7 +117,7 @@ class RC(Learner):
         objective: Any = "log_loss",
         monitor: str | None = None,
         step: str = "fixed",
-        generative_weight: float = 0.0,
+        generative_weight: float | str = 0.0,
         tol: float = 0.0,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -141,14 +147,25 @@ class RC(Learner):
         """The setting of the paper's experiments."""
         return cls(lr=0.1, max_iter=64, objective="log_loss", monitor="soft_error", step="fixed")
 
+    @classmethod
+    def recommended(cls) -> RC:
+        """What `learner="rc"` means: adaptive steps, an anchor that fades as the data grow.
+
+        Chosen on held-out rows by `benchmarks/default_rc.py`, which prints its table.
+        """
+        return cls(step="adaptive", generative_weight="auto")
+
+    from_name = recommended
+
     def check(self, model: GenerativeModel, n_classes: int) -> None:
         """Beside the arguments: the objective, and what an anchor in the objective asks of the model."""
         super().check(model, n_classes)
         resolve_objective(self.objective, n_classes)
         if self.batch_size is not None and self.step == "adaptive":
             raise ValueError("batch_size goes with step='fixed': a step on few rows has no risk to adapt to.")
-        if self._monitored_name() == "objective" and self.generative_weight > 0:
-            missing = [name for name in ("log_likelihood", "expected_statistics") if not has_own(model, name)]
+        weight = self.generative_weight
+        if self._monitored_name() == "objective" and not isinstance(weight, str) and weight > 0:
+            missing = [name for name in ANCHOR_NEEDS if not has_own(model, name)]
             if missing:
                 raise TypeError(
                     f"To monitor an objective with a generative_weight, {type(model).__name__} must write "
@@ -158,10 +175,18 @@ class RC(Learner):
     def _monitored_name(self) -> str:
         return self.monitor or ("soft_error" if self.step == "fixed" else "objective")
 
+    def _weight(self, model: GenerativeModel, S: Statistics) -> float:
+        """The anchor's weight in numbers."""
+        if not isinstance(self.generative_weight, str):
+            return self.generative_weight
+        if not all(has_own(model, name) for name in ANCHOR_NEEDS):
+            return 0.0
+        return ANCHOR_SHARE * model.degrees_of_freedom(S) / S.total
+
     def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
         """The step that was asked for."""
         objective = resolve_objective(self.objective, S["s0"].shape[0])
-        anchor, name = Anchor(model, S, self.generative_weight), self._monitored_name()
+        anchor, name = Anchor(model, S, self._weight(model, S)), self._monitored_name()
         anchored = name == "objective"
         common = objective, objective.risk if anchored else name, anchored, anchor, self.lr
         if self.batch_size is not None:

@@ -75,6 +75,11 @@ class GenerativeModel(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no `expected_statistics`.")
 
+    def degrees_of_freedom(self, S: Statistics) -> float:
+        """How many numbers the rows determine: the statistics of the classes, less what a prior holds."""
+        r = S["s0"].shape[0]
+        return float(sum(value.size for value in S.values() if value.shape[0] == r))
+
     def log_likelihood(self, S: Statistics, theta: Any) -> float:
         """The joint log-likelihood of rows whose statistics are S: sum_ik W[i, k] log p(x_i, k)."""
         raise NotImplementedError(f"{type(self).__name__} has no `log_likelihood`.")

@@ -48,6 +48,10 @@ class GaussianNBModel(GaussianModel):
         D = Z.values
         return Statistics({"s0": W.sum(axis=0), "s1": W.T @ D, "s2_diagonal": W.T @ np.square(D)}, Z.frame)
 
+    def second_moments(self, n: int) -> float:
+        """Of a class's own."""
+        return float(n)
+
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Sums of squares about the overall mean, and about the classes' own means."""
         s0, s1, second = S["s0"], S["s1"], S["s2_diagonal"].sum(axis=0)

@@ -57,6 +57,10 @@ class LDAModel(GaussianModel):
             tied = (D[rows] * w[rows, None]).T @ D[rows]
         return Statistics({"s0": W.sum(axis=0), "s1": W.T @ D, "s2_tied": tied}, Z.frame)
 
+    def second_moments(self, n: int) -> float:
+        """Of a class's own."""
+        return 0.0
+
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Scatter about the overall mean, and about the classes' own means."""
         s0, s1, second = S["s0"], S["s1"], S["s2_tied"]

@@ -145,6 +145,19 @@ class GaussianModel(GenerativeModel):
         by_class = np.inf if self.class_prior is not None else self.class_alpha
         return least + min(by_prior, by_class) > 0
 
+    def second_moments(self, n: int) -> float:
+        """How many second moments a class of n features has of its own."""
+        raise NotImplementedError
+
+    def degrees_of_freedom(self, S: Statistics) -> float:
+        """By class, 1 + n means + second moments, each by the data's share in its estimate."""
+        s0, n = np.maximum(S["s0"], 0.0), S["s1"].shape[1]
+        with np.errstate(invalid="ignore"):
+            mean, second = (
+                np.nan_to_num(s0 / (s0 + m)) for m in (self.mean_strength, self.covariance_strength)
+            )
+        return float((1 + n * mean + self.second_moments(n) * second).sum())
+
     def log_class_prior(self, S: Statistics) -> Array:
         """log p(y)."""
         return log_class_prior(S["s0"], self.class_alpha, self.class_prior)

@@ -68,6 +68,10 @@ class QDAModel(GaussianModel):
             np.matmul((Dk * wk[:, None]).T, Dk, out=s2[k])
         return Statistics({"s0": W.sum(axis=0), "s1": W.T @ D, "s2": s2}, Z.frame)
 
+    def second_moments(self, n: int) -> float:
+        """Of a class's own."""
+        return n * (n + 1) / 2
+
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Scatter about the overall mean, and about the classes' own means."""
         s0, s1, second = S["s0"], S["s1"], S["s2"].sum(axis=0)

@@ -4,12 +4,15 @@ import importlib
 import inspect
 import os
 import pkgutil
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import settings
 
 import riskbayes.models
 from riskbayes.engines import MemoryEngine
+from riskbayes.experiments.datasets import load_csv
 from riskbayes.models import GenerativeModel
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=30)
@@ -54,3 +57,18 @@ def engine_for(model, X, y, w, r):
     S = engine.statistics()
     engine.model = model.bind(S)
     return engine, S, engine.model
+
+
+@pytest.fixture
+def paper_set():
+    """X, y of one of the paper's sets, where the folder of them is known; skips elsewhere."""
+
+    def load(name):
+        beside = Path(__file__).parents[2] / "shared" / "datasets"
+        folder = os.environ.get("RISKBAYES_DATA") or (beside if beside.is_dir() else None)
+        if folder is None:
+            pytest.skip("set RISKBAYES_DATA to the folder of the paper's data sets")
+        data = load_csv(name, folder)
+        return data.X, data.y
+
+    return load

@@ -227,7 +227,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         def fitted(iteration: Iteration) -> dict[str, Any]:
             return {"statistics_": iteration.S, "parameters_": iteration.theta}
 
-        progress = FitProgress(self, learner.max_iter if max_iter is None else max_iter, data, fitted)
+        most = learner.most_iterations() if max_iter is None else max_iter + 1
+        progress = FitProgress(self, most, data, fitted)
         task = Task(self.model_, engine, S, start, validation, progress)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
         self.learner_ = learner

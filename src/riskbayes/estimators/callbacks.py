@@ -20,8 +20,8 @@ class FitProgress:
     ----------
     estimator : estimator
         The one being fitted.
-    max_iter : int
-        The most iterations after the closed form.
+    most : int
+        The most iterations, that of the closed form included.
     data : dict
         `X`, `y` and `metadata` as callbacks expect them.
     fitted : callable
@@ -31,12 +31,12 @@ class FitProgress:
     def __init__(
         self,
         estimator: Any,
-        max_iter: int,
+        most: int,
         data: dict[str, Any],
         fitted: Callable[[Iteration], dict[str, Any]],
     ):
-        self.estimator, self.max_iter, self.data, self.fitted = estimator, max_iter, data, fitted
-        self.context = estimator._init_callback_context(max_subtasks=max_iter + 1)
+        self.estimator, self.most, self.data, self.fitted = estimator, most, data, fitted
+        self.context = estimator._init_callback_context(max_subtasks=most)
         self.context.call_on_fit_task_begin(estimator=estimator, **data)
 
     def __call__(self, iteration: Iteration) -> bool:
@@ -44,7 +44,7 @@ class FitProgress:
         if self.estimator.verbose:
             risks = iteration.risks
             print(
-                f"[{type(self.estimator).__name__}] iteration {iteration.number}/{self.max_iter}  "
+                f"[{type(self.estimator).__name__}] iteration {iteration.number}/{self.most - 1}  "
                 f"soft error {risks['soft_error']:.6f}  error {risks['error']:.4f}  "
                 f"log loss {risks['log_loss']:.6f}"
             )

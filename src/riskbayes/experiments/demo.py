@@ -255,9 +255,9 @@ def demo_page(fits: Sequence[Fit], command: str) -> str:
         "learned from the test rows.</dd>\n"
         f"<dt>Test rows</dt><dd>{escape(sizes)} a split</dd>\n"
         "<dt>Learners</dt><dd>The closed form (maximum likelihood, for CategoricalNB with one pseudo-count), "
-        f'and RC as <code>learner="rc"</code> means it, <code>{escape(repr(RC.recommended()))}</code>: adaptive '
-        f"steps that lower the log loss, at most {RC.recommended().max_iter} scans of the data, and an anchor "
-        "that holds small sets closer to their closed form.</dd></dl>"
+        f'and RC as <code>learner="rc"</code> means it, <code>{escape(repr(RC.recommended()))}</code>: '
+        f"adaptive steps that lower the log loss, at most {RC.recommended().max_iter} scans of the data, and "
+        "an anchor that holds small sets closer to their closed form.</dd></dl>"
     )
     n = comparisons[0].n_test
     footnotes = [

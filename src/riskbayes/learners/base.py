@@ -60,6 +60,10 @@ class Learner(BaseEstimator):
     n_iter_no_change: int = 0
     """Iterations that validation rows may fail to improve; 0 is no limit."""
 
+    def most_iterations(self) -> int:
+        """The most iterations that a fit reports, that of the closed form included."""
+        return self.max_iter + 1
+
     @classmethod
     def from_name(cls) -> Learner:
         """The learner that its name stands for."""

@@ -194,6 +194,10 @@ class RC(Learner):
             return StochasticStep(*common, engine, self.batch_size, rng)
         return (FixedStep if self.step == "fixed" else AdaptiveStep)(*common)
 
+    def most_iterations(self) -> int:
+        """Those of every run."""
+        return (self.max_iter + 1) * (1 + self.n_restarts + (self.early_stopping and self.refit))
+
     def fit_statistics(self, task: Task) -> Outcome:
         """One run of the loop; several with restarts, one more to refit after early stopping."""
         from riskbayes.loop import Status, run

@@ -40,7 +40,7 @@ class RCCV(Learner):
     objectives : sequence, default=("log_loss", "soft_error")
         Objectives to try.
     lr, max_iter, step, monitor
-        As in :class:`RC`.
+        As in :class:`RC`, but that the objective is monitored: held-out rows say when to stop.
     n_jobs : int or None, default=None
         Paths walked at the same time, in threads.
     random_state : int, RandomState instance or None, default=None
@@ -84,7 +84,7 @@ class RCCV(Learner):
         lr: float = 0.1,
         max_iter: int = 64,
         step: str = "fixed",
-        monitor: str | None = None,
+        monitor: str | None = "objective",
         n_jobs: int | None = None,
         random_state: Any = None,
     ):

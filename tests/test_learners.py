@@ -1,0 +1,531 @@
+"""The algebra of the learners, against finite differences, Fisher matrices and hand computation."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from scipy.special import log_softmax, softmax
+from sklearn.datasets import load_digits, load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from conftest import MODELS, engine_for, random_rows
+from riskbayes import CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from riskbayes.learners import DFE, GD, RC, RCCV, TM
+from riskbayes.learners.gradient import SIMPLEX, project_on_simplex
+from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
+from riskbayes.loop import Status, Task, run
+from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
+from riskbayes.preprocessing import KMeansBins
+from riskbayes.statistics import Origin
+
+IRIS = load_iris(return_X_y=True)
+every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
+
+
+def data_for(kind, X=IRIS[0]):
+    return KMeansBins().fit_transform(X) if kind in (CategoricalModel, CategoricalNB) else X
+
+
+def task_for(model, X, y, w=None, r=3):
+    engine, S, bound = engine_for(model, X, y, w, r)
+    return Task(bound, engine, S, S)
+
+
+# --- TM ---------------------------------------------------------------------------------------------
+
+
+@every_model
+def test_tm_is_rc_with_a_step_of_one(kind):
+    """Five forced steps, the stopping rule off: the same statistics; for LDA x x^T does not move."""
+    X, y = data_for(kind), IRIS[1]
+    task = task_for(kind(), X, y)
+    paths = []
+    for learner in (TM(), RC(lr=1.0)):
+        step, S = learner.begin(task.model, task.engine, task.S), task.S
+        for _ in range(5):
+            theta = task.model.parameters(S)
+            S = step.propose(S, theta, task.engine.scan(theta, step.residual))
+        paths.append(S)
+    assert paths[0].allclose(paths[1], rtol=1e-10)
+    assert not paths[0].allclose(task.S, rtol=1e-3)
+    if kind is LDAModel:
+        np.testing.assert_allclose(paths[0]["s2_tied"], task.S["s2_tied"], rtol=1e-12)
+
+
+def test_tm_shortens_a_step_that_is_illegal_or_hurts():
+    X, y = IRIS
+    clf = QuadraticDiscriminantAnalysis(learner=TM()).fit(X, y)
+    assert clf.history_["lr"].min() < 1.0 or clf.history_["accepted"].all()
+    kept = clf.history_["log_loss"][clf.history_["accepted"]]
+    assert (np.diff(kept) <= 1e-9).all()
+    assert kept[-1] < kept[0]
+
+
+# --- residuals and gradients ------------------------------------------------------------------------
+
+COST = np.array([[0.0, 1.0, 5.0], [2.0, 0.0, 1.0], [1.0, 3.0, 0.0]])
+LOSSES = {
+    "log_loss": (LogLoss(), lambda L, y: -log_softmax(L)[y]),
+    "soft_error": (SoftError(), lambda L, y: 1 - softmax(L)[y]),
+    "cost": (ExpectedCost(COST), lambda L, y: softmax(L) @ COST[y]),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_residual_is_minus_the_gradient_in_the_log_joint(name):
+    objective, loss = LOSSES[name]
+    rng = np.random.default_rng(0)
+    L, y, h = rng.standard_normal((6, 3)), rng.integers(3, size=6), 1e-6
+    E = objective(softmax(L, axis=1), y)
+    for i in range(6):
+        for k in range(3):
+            bump = h * np.eye(3)[k]
+            slope = (loss(L[i] + bump, y[i]) - loss(L[i] - bump, y[i])) / (2 * h)
+            assert E[i, k] == pytest.approx(-slope, abs=1e-6)
+    np.testing.assert_allclose(E.sum(axis=1), 0.0, atol=1e-12)
+
+
+def features(kind, X, k, r):
+    """s(x, k) of every row, flattened, with the second moments as their lower triangles, about zero."""
+    one = np.zeros((len(X), r))
+    one[:, k] = 1.0
+    if kind is CategoricalModel:
+        top = X.max(axis=0) + 1
+        psi = np.concatenate([np.eye(t)[X[:, j]][:, 1:] for j, t in enumerate(top)], axis=1)
+    elif kind is GaussianNBModel:
+        psi = np.concatenate([X, X**2], axis=1)
+    elif kind is QDAModel:
+        i, j = np.tril_indices(X.shape[1])
+        psi = np.concatenate([X, X[:, i] * X[:, j]], axis=1)
+    else:
+        psi = X
+    psi = np.concatenate([np.ones((len(X), 1)), psi], axis=1)
+    out = (one[:, :, None] * psi[:, None, :]).reshape(len(X), -1)
+    if kind is LDAModel:
+        i, j = np.tril_indices(X.shape[1])
+        out = np.concatenate([out, X[:, i] * X[:, j]], axis=1)
+    return out
+
+
+def canonical(kind, model, theta, r, n):
+    """The joint's canonical parameters: eta0 = log p(y) - A(eta_y), reference categories at zero."""
+    if kind is CategoricalModel:
+        cells = np.split(theta.log_prob, theta.frame.offsets[1:], axis=1)
+        eta0 = theta.log_prior + sum(c[:, 0] for c in cells)
+        rest = np.concatenate([c[:, 1:] - c[:, :1] for c in cells], axis=1)
+        return np.concatenate([eta0[:, None], rest], axis=1).ravel()
+    eta = model.to_natural(theta)
+    at_zero = model.log_joint(model.rows(np.zeros((1, n)), theta), theta)[0]
+    blocks = [at_zero[:, None], eta["eta1"]]
+    if kind is GaussianNBModel:
+        blocks.append(eta["eta2"])
+    if kind is QDAModel:
+        i, j = np.tril_indices(n)
+        blocks.append(eta["eta2"][:, i, j] * np.where(i == j, 1.0, 2.0))
+    out = np.concatenate(blocks, axis=1).ravel()
+    if kind is LDAModel:
+        i, j = np.tril_indices(n)
+        out = np.concatenate([out, eta["eta2"][i, j] * np.where(i == j, 1.0, 2.0)])
+    return out
+
+
+def small_problem(kind, seed=0, r=2, n=2):
+    rng = np.random.default_rng(seed)
+    X, y, w = random_rows(kind(), rng, m=60, n=n, r=r)
+    return X, y, w, r, n
+
+
+@every_model
+def test_statistics_of_the_residual_are_the_gradient_in_canonical_parameters(kind):
+    X, y, w, r, n = small_problem(kind)
+    task = task_for(kind(), X, y, w, r)
+    theta = task.model.parameters(task.S)
+    F = np.stack([features(kind, X, k, r) for k in range(r)], axis=1)  # (m, r, d)
+    eta = canonical(kind, task.model, theta, r, n)
+    # The canonical form is the log joint, up to a constant of the row and the base measure.
+    mine, theirs = F @ eta, task.model.log_joint(task.model.rows(X, theta), theta)
+    np.testing.assert_allclose(log_softmax(mine, axis=1), log_softmax(theirs, axis=1), atol=1e-8)
+
+    def likelihood(eta):
+        return w @ log_softmax(F @ eta, axis=1)[np.arange(len(y)), y]
+
+    E = LogLoss()(softmax(mine, axis=1), y) * w[:, None]
+    gradient = np.einsum("ik,ikd->d", E, F)
+    h = 1e-5
+    slopes = [(likelihood(eta + h * e) - likelihood(eta - h * e)) / (2 * h) for e in np.eye(len(eta))]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
+    # And the model's own statistics of that residual are these numbers.
+    dS = task.engine.scan(theta, LogLoss()).dS
+    if kind is not CategoricalModel:
+        dS = dS.to_frame(Origin(np.zeros(n)))
+        np.testing.assert_allclose(dS["s1"].ravel(), [w_ for k in range(r) for w_ in E[:, k] @ X], atol=1e-8)
+    np.testing.assert_allclose(dS["s0"], E.sum(axis=0), atol=1e-9)
+
+
+@every_model
+def test_gd_follows_the_gradient_in_the_papers_natural_parameters(kind):
+    X, y, w, r, _ = small_problem(kind, seed=1)
+    task = task_for(kind(), X, y, w, r)
+    model, theta = task.model, task.model.parameters(task.S)
+    gradient = model.natural_gradient(task.engine.scan(theta, LogLoss()).dS, theta)
+    eta, h = model.to_natural(theta), 1e-6
+
+    def log_joint(eta):
+        """Written out again from the appendix, with the log-partition of the errata."""
+        out = np.empty((len(X), r))
+        for k in range(r):
+            if kind is CategoricalModel:
+                column = X + np.cumsum(np.r_[0, X.max(axis=0)[:-1] + 1])
+                out[:, k] = eta["eta0"][k] + eta["eta"][k][column].sum(axis=1)
+                continue
+            e1, e2 = eta["eta1"][k], eta["eta2"] if kind is LDAModel else eta["eta2"][k]
+            e2 = np.diag(e2) if kind is GaussianNBModel else e2
+            A = -0.25 * e1 @ np.linalg.solve(e2, e1) - 0.5 * np.linalg.slogdet(-2 * e2)[1]
+            out[:, k] = eta["eta0"][k] + X @ e1 + np.einsum("ij,jl,il->i", X, e2, X) - A
+        return out
+
+    def likelihood(eta):
+        return w @ log_softmax(log_joint(eta), axis=1)[np.arange(len(y)), y]
+
+    for name, value in eta.items():
+        slopes = np.empty_like(value)
+        for place in np.ndindex(value.shape):
+            step = np.zeros_like(value)
+            step[place] = h
+            if name == "eta2" and value.ndim > (2 if kind is QDAModel else 1) and kind is not GaussianNBModel:
+                step = (step + np.matrix_transpose(step)) / 2  # the matrix stays symmetric
+            up, down = ({**eta, name: value + sign * step} for sign in (1, -1))
+            slopes[place] = (likelihood(up) - likelihood(down)) / (2 * h)
+        np.testing.assert_allclose(gradient[name], slopes, rtol=1e-4, atol=1e-4)
+
+
+@every_model
+def test_a_small_step_of_gd_lowers_the_log_loss_before_projection(kind):
+    X, y, w, r, _ = small_problem(kind, seed=2)
+    task = task_for(kind(), X, y, w, r)
+    model, theta = task.model, task.model.parameters(task.S)
+    scan = task.engine.scan(theta, LogLoss())
+    gradient = model.natural_gradient(scan.dS, theta)
+    size = max(np.abs(g).max() for g in gradient.values())
+    eta = {k: v + 1e-6 / size * gradient[k] for k, v in model.to_natural(theta).items()}
+    # No projection: logarithms are left as they are, no eigenvalue reaches the floor.
+    moved = model.from_natural(eta, theta, lambda logarithms: logarithms, 1e-300)
+    if kind is not CategoricalModel:
+        moved = model.parameters(
+            model.inverse_parameters(model.from_natural(eta, theta, SIMPLEX["softmax"], 1e-300), task.S.total)
+        )
+    after = task.engine.scan(moved, None).risks.mean()["log_loss"]
+    assert after < scan.risks.mean()["log_loss"]
+
+
+@every_model
+def test_a_small_rc_step_is_the_inverse_fisher_matrix_times_the_gradient(kind):
+    """RC is natural gradient ascent: d eta = F^-1 g, with F the joint model's, by algebra alone."""
+    X, y, w, r, n = small_problem(kind, seed=3, n=1 if kind is not CategoricalModel else 2)
+    task = task_for(kind(**({} if kind is not GaussianNBModel else {"var_smoothing": 0.0})), X, y, w, r)
+    model, theta = task.model, task.model.parameters(task.S)
+    total, h = task.S.total, 1e-6
+    dS = task.engine.scan(theta, LogLoss()).dS
+    eta = canonical(kind, model, theta, r, n)
+    moved = canonical(kind, model, model.parameters(task.S + h * dS), r, n)
+    direction = (moved - eta) / h
+    mine = np.stack([features(kind, X, k, r) for k in range(r)], axis=1) @ eta
+    E = LogLoss()(softmax(mine, axis=1), y) * w[:, None]
+    F = np.stack([features(kind, X, k, r) for k in range(r)], axis=1)
+    gradient = np.einsum("ik,ikd->d", E, F) / total
+    fisher = np.zeros((len(eta), len(eta)))
+    mean = np.zeros(len(eta))
+    if kind is CategoricalModel:
+        domain = np.stack(np.meshgrid(*(np.arange(t) for t in X.max(axis=0) + 1)), axis=-1).reshape(-1, n)
+        nodes, weights = domain, np.exp(model.log_joint(model.rows(domain, theta), theta))
+        per_class = [(nodes, weights[:, k]) for k in range(r)]
+    else:  # Gauss-Hermite nodes are exact for polynomials of this degree
+        t, q = np.polynomial.hermite_e.hermegauss(12)
+        q = q / q.sum()
+        means = theta.means[:, 0] + theta.frame.origin[0]
+        second = {QDAModel: "covariances", LDAModel: "covariance", GaussianNBModel: "variances"}[kind]
+        spread = np.sqrt(np.broadcast_to(getattr(theta, second).ravel(), r))
+        prior = np.exp(theta.log_prior)
+        per_class = [((means[k] + spread[k] * t)[:, None], prior[k] * q) for k in range(r)]
+    # The domain must have the categories of X, so that one-hot features have the same width.
+    for k, (nodes, p) in enumerate(per_class):
+        G = features(kind, np.concatenate([nodes, X]), k, r)[: len(nodes)]
+        fisher += (G * p[:, None]).T @ G
+        mean += p @ G
+    fisher -= np.outer(mean, mean)
+    # Class masses sum to one: the parameters have one direction too many, which moves nothing.
+    expected = np.linalg.lstsq(fisher, gradient, rcond=1e-10)[0]
+    np.testing.assert_allclose(fisher @ direction, gradient, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(fisher @ expected, gradient, rtol=1e-6, atol=1e-8)
+
+
+# --- the oracle ---------------------------------------------------------------------------------------
+
+
+def oracle_set():
+    """Three features of three values, two classes, every class x cell count positive."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=400)
+    X = (rng.random((400, 3)) + 0.3 * y[:, None] + 0.2 * rng.standard_normal((400, 1)) > 0.6).astype(int)
+    X += rng.integers(2, size=X.shape)
+    assert min(np.bincount(X[y == k, j], minlength=3).min() for k in range(2) for j in range(3)) > 0
+    return X, y
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        RC(step="adaptive", monitor="log_loss", max_iter=100),
+        TM(monitor="log_loss", max_iter=100),
+        GD(lr=1.0, projection="softmax", monitor="log_loss", max_iter=1000),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+@pytest.mark.parametrize("data", ["synthetic", "german_numer"])
+def test_long_training_reaches_one_hot_logistic_regression(learner, data, paper_set):
+    X, y = oracle_set() if data == "synthetic" else paper_set("german_numer")
+    if data != "synthetic":
+        X = KMeansBins().fit_transform(X)
+    limit = make_pipeline(OneHotEncoder(), LogisticRegression(C=np.inf, max_iter=5000, tol=1e-9)).fit(X, y)
+    P = limit.predict_proba(X)[np.arange(len(y)), np.searchsorted(limit.classes_, y)]
+    clf = CategoricalNB(alpha=0.0, learner=learner).fit(X, y)
+    assert clf.history_["log_loss"].min() == pytest.approx(-np.log(P).mean(), abs=1e-3)
+    assert clf.n_iter_ <= learner.max_iter
+
+
+# --- DFE ----------------------------------------------------------------------------------------------
+
+
+def test_online_dfe_by_hand():
+    """Two rows of one binary feature, alpha = 1: every number written out."""
+    X, y = np.array([[0], [1], [1]]), np.array([0, 1, 0])
+    learner = DFE(mode="online", max_iter=1, lr=1.0)
+    task = task_for(CategoricalModel(alpha=1.0), X, y, r=2)
+    counts, classes = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([2.0, 1.0])
+    np.testing.assert_allclose(task.S["counts"], counts)
+    grown = 0.0
+    for x, k in zip(X[:, 0], y, strict=True):
+        joint = classes / classes.sum() * (counts[:, x] + 1) / (counts.sum(axis=1) + 2)
+        loss = 1 - joint[k] / joint.sum()
+        counts[k, x] += loss
+        classes[k] += loss
+        grown += loss
+    step = learner.begin(task.model, task.engine, task.S)
+    S = step.propose(task.S, None, None)
+    np.testing.assert_allclose(S["counts"], counts)
+    np.testing.assert_allclose(S["s0"], classes)
+    assert S.total == pytest.approx(task.S.total + grown)
+
+
+def dependent_features():
+    """Neighbouring pixels of digits depend on each other: DFE takes several steps."""
+    X, y = load_digits(return_X_y=True)
+    return (X[:300, 10:40] // 4).astype(int), y[:300]
+
+
+def test_batch_dfe_grows_by_the_soft_errors_and_rc_does_not():
+    X, y = dependent_features()
+    clf = CategoricalNB(learner=DFE(max_iter=10)).fit(X, y)
+    kept = clf.history_["soft_error"][clf.history_["accepted"]]
+    assert len(kept) > 1
+    assert clf.statistics_.total == pytest.approx(len(y) * (1 + kept[:-1].sum()))
+    assert CategoricalNB(learner=RC.paper()).fit(X, y).statistics_.total == pytest.approx(len(y))
+
+
+def test_dfe_in_random_order_is_repeatable():
+    X, y = dependent_features()
+    a, b, c = (
+        CategoricalNB(learner=DFE(mode="online", shuffle=True, max_iter=2, random_state=s)).fit(X, y)
+        for s in (0, 0, 1)
+    )
+    assert a.statistics_.total > len(y)
+    assert a.statistics_ == b.statistics_
+    assert not a.statistics_.allclose(c.statistics_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+def test_dfe_with_a_gaussian_is_refused_before_fitting(kind):
+    clf = kind(learner="dfe")
+    with pytest.raises(TypeError, match=r"DFE is defined for discrete.*KMeansBins"):
+        clf.fit(*IRIS)
+    assert not hasattr(clf, "statistics_")
+
+
+# --- RC past the paper ----------------------------------------------------------------------------------
+
+
+@every_model
+def test_a_heavy_anchor_is_the_closed_form(kind):
+    X, y = data_for(kind), IRIS[1]
+    task = task_for(kind(), X, y)
+    found = run(task, RC(generative_weight=1e6, step="adaptive"))
+    assert found.S.allclose(task.S, rtol=1e-4)
+
+
+@every_model
+def test_the_anchors_value_is_least_at_the_closed_form_under_map_too(kind):
+    options = {"alpha": 1.0} if kind is CategoricalModel else {"covariance_strength": 5.0}
+    X, y = data_for(kind), IRIS[1]
+    task = task_for(kind(**options), X, y)
+    anchor = RC(generative_weight=1.0).begin(task.model, task.engine, task.S).anchor
+    here = anchor.value(task.model.parameters(task.S))
+    dS = task.engine.scan(task.model.parameters(task.S), LogLoss()).dS
+    for t in (0.5, -0.05):
+        assert anchor.value(task.model.parameters(task.S + t * dS)) > here
+
+
+def test_training_for_costs_lowers_the_expected_cost():
+    X, y = IRIS
+    C = np.array([[0, 1, 1], [1, 0, 10], [1, 1, 0]])
+    clf = GaussianNB(learner=RC(objective=C, step="adaptive")).fit(X, y)
+    path = clf.history_["cost"][clf.history_["accepted"]]
+    assert (np.diff(path) <= 1e-9).all()
+    assert path[-1] < 0.5 * path[0]
+    for bad in (C[:2], np.full((3, 3), np.nan), "hinge"):
+        with pytest.raises(ValueError, match="objective"):
+            GaussianNB(learner=RC(objective=bad)).fit(X, y)
+
+
+def test_decide_takes_the_label_of_least_expected_cost():
+    X, y = IRIS
+    clf = GaussianNB(learner="closed_form").fit(X, y)
+    assert (clf.decide(X, 1 - np.eye(3)) == clf.predict(X)).all()
+    dear = np.array([[0, 1, 1], [1, 0, 1], [1, 100, 0]])  # to call a virginica versicolor costs 100
+    P = clf.predict_proba(X)
+    assert (clf.decide(X, dear) == (P @ dear).argmin(axis=1)).all()
+    assert (clf.decide(X, dear) == 1).sum() < (clf.predict(X) == 1).sum()
+
+
+def test_early_stopping_holds_rows_out_and_can_refit():
+    X, y = data_for(CategoricalNB), IRIS[1]
+    learner = RC(lr=0.5, early_stopping=True, validation_fraction=0.3, n_iter_no_change=3, random_state=0)
+    clf = CategoricalNB(learner=learner).fit(X, y)
+    assert {"val_error", "val_soft_error"} <= set(clf.history_)
+    assert len({len(column) for column in clf.history_.values()}) == 1
+    assert clf.statistics_.total == pytest.approx(105)
+    assert clf.data_statistics_.total == pytest.approx(150)
+    best = clf.history_["val_soft_error"].argmin()
+    assert clf.status_ in (Status.VALIDATION, Status.MAX_ITER, Status.RISK_ROSE)
+    again = CategoricalNB(learner=learner.set_params(refit=True)).fit(X, y)
+    assert again.statistics_.total == pytest.approx(150)
+    assert again.n_iter_ <= best
+
+
+def test_validation_rows_given_to_fit_choose_the_model():
+    X, y = data_for(CategoricalNB), IRIS[1]
+    train = np.arange(len(y)) % 2 == 0
+    clf = CategoricalNB(learner=RC(lr=0.5, n_iter_no_change=4)).fit(
+        X[train], y[train], X_val=X[~train], y_val=y[~train]
+    )
+    P = clf.predict_proba(X[~train])[np.arange((~train).sum()), y[~train]]
+    assert 1 - P.mean() == pytest.approx(clf.history_["val_soft_error"][clf.history_["accepted"]].min())
+
+
+def test_stochastic_rc_restarts_and_cross_validation_are_repeatable():
+    X, y = IRIS
+    for learner in (
+        RC(batch_size=20, max_iter=8, random_state=0),
+        RC(n_restarts=3, max_iter=8, random_state=0),
+        RC(early_stopping=True, random_state=0),
+        RCCV(max_iter=8, cv=3, random_state=0, n_jobs=2),
+    ):
+        a, b = (QuadraticDiscriminantAnalysis(learner=learner).fit(X, y) for _ in range(2))
+        assert all((a.statistics_[name] == b.statistics_[name]).all() for name in a.statistics_)
+        history = a.history_["soft_error"][a.history_["accepted"]]
+        assert history[-1] <= history[0] + 1e-12
+
+
+def test_restarts_never_do_worse():
+    X, y = IRIS
+    plain, restarted = (
+        GaussianNB(learner=RC(lr=0.5, max_iter=5, n_restarts=n, random_state=0)).fit(X, y) for n in (0, 5)
+    )
+    last = [clf.history_["soft_error"][clf.history_["accepted"]][-1] for clf in (plain, restarted)]
+    assert last[1] <= last[0]
+
+
+def test_rccv_chooses_the_least_held_out_error():
+    X, y = data_for(CategoricalNB), IRIS[1]
+    clf = CategoricalNB(learner=RCCV(cv=3, max_iter=12, random_state=0)).fit(X, y)
+    found = clf.learner_
+    assert found.cv_error_.shape == (8, 13)
+    setting = found.settings_.index((found.objective_, found.generative_weight_))
+    assert found.cv_error_[setting, found.n_iter_] == found.cv_error_.min()
+    assert clf.n_iter_ <= found.n_iter_
+    assert clf.statistics_.total == pytest.approx(len(y))
+
+
+def test_the_simplex_projection_is_the_nearest_point():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        v = rng.exponential(size=4)
+        p = np.exp(project_on_simplex(np.log(v)))
+        assert p.sum() == pytest.approx(1.0)
+        others = rng.dirichlet(np.ones(4), size=500)
+        assert ((others - v) ** 2).sum(axis=1).min() >= ((p - v) ** 2).sum() - 1e-6
+
+
+# --- arithmetic on models -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind", [CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]
+)
+def test_batches_parts_and_one_fit_give_the_same_closed_form(kind):
+    X, y = data_for(kind), IRIS[1]
+    order = np.random.default_rng(0).permutation(len(y))
+    parts = np.array_split(order, 10)
+    whole = kind(learner="closed_form").fit(X, y)
+    streamed = kind(learner="closed_form")
+    for rows in parts:
+        streamed.partial_fit(X[rows], y[rows], classes=[0, 1, 2])
+    first, *others = (
+        kind(learner="closed_form").partial_fit(X[rows], y[rows], classes=[0, 1, 2]) for rows in parts
+    )
+    for other in (streamed, first.merge(*others)):
+        assert other.statistics_.allclose(whole.statistics_, rtol=1e-10)
+        np.testing.assert_allclose(other.predict_proba(X), whole.predict_proba(X), atol=1e-10)
+    before = whole.statistics_
+    grown = whole.partial_fit(X[:40], y[:40]).forget(X[:40], y[:40])
+    assert grown.statistics_.allclose(before, rtol=1e-8)
+
+
+def test_calibrate_goes_on_from_the_present_statistics():
+    X, y = IRIS
+    learner = RC(lr=0.1, max_iter=5)
+    once = GaussianNB(learner=learner).fit(X, y)
+    twice = GaussianNB(learner=learner).fit(X, y).calibrate(X, y)
+    ten = GaussianNB(learner=RC(lr=0.1, max_iter=10)).fit(X, y)
+    assert twice.statistics_.allclose(ten.statistics_, rtol=1e-9)
+    assert twice.history_["soft_error"][0] == pytest.approx(once.history_["soft_error"][-1])
+    warm = GaussianNB(learner=learner, warm_start=True).fit(X, y).fit(X, y)
+    assert warm.statistics_.allclose(ten.statistics_, rtol=1e-9)
+
+
+# --- interrupts -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal to itself")
+def test_an_interrupted_fit_leaves_a_usable_model():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=60_000)
+    X = rng.standard_normal((60_000, 30)) + 0.2 * y[:, None]
+    clf = QuadraticDiscriminantAnalysis(learner=RC(lr=0.01, max_iter=100_000))
+
+    def interrupt():
+        time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y)
+    assert clf.status_ is Status.INTERRUPTED
+    assert clf.n_iter_ > 0
+    assert np.isfinite(clf.predict_proba(X[:100])).all()
+    kept = clf.history_["soft_error"][clf.history_["accepted"]]
+    assert kept[-1] < kept[0]

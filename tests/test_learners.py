@@ -473,6 +473,7 @@ def test_the_simplex_projection_is_the_nearest_point():
 # --- arithmetic on models -------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")  # a tenth of iris is few rows a class
 @pytest.mark.parametrize(
     "kind", [CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]
 )

@@ -386,6 +386,7 @@ def test_training_for_costs_lowers_the_expected_cost():
     path = clf.history_["cost"][clf.history_["accepted"]]
     assert (np.diff(path) <= 1e-9).all()
     assert path[-1] < 0.5 * path[0]
+    assert (clf.predict(X) == clf.decide(X, C)).all()
     for bad in (C[:2], np.full((3, 3), np.nan), "hinge"):
         with pytest.raises(ValueError, match="objective"):
             GaussianNB(learner=RC(objective=bad)).fit(X, y)

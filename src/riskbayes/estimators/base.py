@@ -232,6 +232,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         task = Task(self.model_, engine, S, start, validation, progress)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
         self.learner_ = learner
+        self.cost_matrix_ = learner.cost_matrix(len(self.classes_))
         self._store(outcome)
         self._warn_of_floors(outcome.first)
         progress.end()

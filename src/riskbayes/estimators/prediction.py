@@ -103,7 +103,7 @@ class PredictionMixin:
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> Array:
-        """The class of the largest posterior.
+        """The class of the largest posterior; after training for costs, that of least expected cost.
 
         Parameters
         ----------
@@ -116,7 +116,10 @@ class PredictionMixin:
             Labels.
         """
         joint = self.predict_joint_log_proba(X)
-        return self.classes_[joint.argmax(axis=1)]
+        costs = getattr(self, "cost_matrix_", None)
+        if costs is None:
+            return self.classes_[joint.argmax(axis=1)]
+        return self.classes_[least_cost(joint, costs)]
 
     def decide(self, X: Any, cost_matrix: Any) -> Array:
         """The decision of least expected cost under the posterior, however the model was trained.
@@ -134,9 +137,9 @@ class PredictionMixin:
         y : ndarray of shape (n_samples,)
             Labels.
         """
-        P = self.predict_proba(X)
+        joint = self.predict_joint_log_proba(X)
         C = check_cost_matrix(cost_matrix, len(self.classes_), "cost_matrix")
-        return self.classes_[(P @ C).argmin(axis=1)]
+        return self.classes_[least_cost(joint, C)]
 
     def decision_function(self, X: Any) -> Array:
         """Log joint of each class; for two classes the log odds of the second.
@@ -179,3 +182,8 @@ class PredictionMixin:
             rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         X, y = self.model_.sample(self._drawn_parameters(), int(n_samples), rng)
         return self._decode(X), self.classes_[y]
+
+
+def least_cost(joint: Array, C: Array) -> Array:
+    """The code of the decision of least expected cost under the posterior."""
+    return (np.exp(joint - log_evidence(joint)[:, None]) @ C).argmin(axis=1)

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, clone
 
 from riskbayes.engines.base import Engine, Scan
 from riskbayes.models.base import GenerativeModel, Residual
-from riskbayes.statistics import Statistics
+from riskbayes.statistics import Array, Statistics
 
 if TYPE_CHECKING:
     from riskbayes.loop import Outcome, Task
@@ -59,6 +59,10 @@ class Learner(BaseEstimator):
     max_iter: int = 0
     n_iter_no_change: int = 0
     """Iterations that validation rows may fail to improve; 0 is no limit."""
+
+    def cost_matrix(self, n_classes: int) -> Array | None:
+        """The costs that the model was trained for, if any: `predict` then decides for the least."""
+        return None
 
     def most_iterations(self) -> int:
         """The most iterations that a fit reports, that of the closed form included."""

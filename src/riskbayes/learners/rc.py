@@ -43,7 +43,9 @@ class RC(Learner):
     objective : {"log_loss", "soft_error"} or array of shape (n_classes, n_classes), default="log_loss"
         What the step descends: the log loss (the paper's step), the soft 0-1 error, or the expected
         cost of a cost matrix whose rows (true class) and columns (decision) follow `classes_`. After
-        training for costs `predict_proba` is no probability of a class any more.
+        training for costs `predict_proba` is no probability of a class any more, and `predict` takes
+        the label of least expected cost: on held-out rows that is better than the largest posterior
+        (`benchmarks/costs.py`).
     monitor : {"soft_error", "log_loss", "objective"} or None, default=None
         What must not rise. None: the soft error for the fixed step, the objective for the adaptive.
         With a `generative_weight` the objective includes the anchor.
@@ -193,6 +195,10 @@ class RC(Learner):
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             return StochasticStep(*common, engine, self.batch_size, rng)
         return (FixedStep if self.step == "fixed" else AdaptiveStep)(*common)
+
+    def cost_matrix(self, n_classes: int) -> Array | None:
+        """The objective, where it is a matrix of costs."""
+        return None if isinstance(self.objective, str) else np.asarray(self.objective, dtype=np.float64)
 
     def most_iterations(self) -> int:
         """Those of every run."""

@@ -118,6 +118,11 @@ class RCCV(Learner):
         """Where there is no path to choose on, as in `partial_fit`: the first setting."""
         return self._learners()[0].begin(model, engine, S)
 
+    def cost_matrix(self, n_classes: int) -> Array | None:
+        """That of the objective chosen."""
+        chosen = getattr(self, "objective_", self.objectives[0])
+        return None if isinstance(chosen, str) else np.asarray(chosen, dtype=np.float64)
+
     def fit_statistics(self, task: Task) -> Outcome:
         """Walk the paths, choose, and walk the chosen one on all rows."""
         from riskbayes.loop import Status, nobody, run

@@ -44,9 +44,8 @@ def main() -> None:
     console.print(table)
     for model, gap in gaps.items():
         g = np.array(gap)
-        console.print(
-            f"{model}: lower on {(g > 1e-6).sum()}, tied on {(abs(g) <= 1e-6).sum()}, higher on {(g < -1e-6).sum()}"
-        )
+        lower, higher = (g > 1e-6).sum(), (g < -1e-6).sum()
+        console.print(f"{model}: lower on {lower}, tied on {len(g) - lower - higher}, higher on {higher}")
 
 
 if __name__ == "__main__":

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 from riskbayes.engines.base import Engine, Scan
 from riskbayes.models.base import GenerativeModel, Residual
 from riskbayes.risks import NO_RISK
 from riskbayes.statistics import Array, Statistics
+
+T = TypeVar("T")
 
 CHUNK_CELLS = 2**18
 """Cells of a chunk of rows, features and classes together: 2 MiB of float64."""
@@ -71,28 +75,40 @@ class MemoryEngine(Engine):
         Z, y, w, picked = self._Z, self._y, self._w, self._picked
         if rows is not None:
             picked = np.arange(len(y))[rows] if picked is None else picked[rows]
-        for part in row_chunks(len(y) if picked is None else len(picked), Z.shape[1] + self.n_classes):
+        width = getattr(Z, "width", Z.shape[1]) + self.n_classes
+        for part in row_chunks(len(y) if picked is None else len(picked), width):
             chunk = part if picked is None else picked[part]
             yield Z[chunk], y[chunk], None if w is None else w[chunk]
 
+    def _each(self, work: Callable[[Any, Array, Array | None], T], rows: Array | slice | None) -> Iterator[T]:
+        """The work on every chunk, in their order: with threads of our own where BLAS has none."""
+        chunks = self._chunks(rows)
+        if getattr(self._Z, "releases_gil", False) and (threads := available_threads()) > 1:
+            with ThreadPoolExecutor(threads) as pool:
+                yield from pool.map(lambda chunk: work(*chunk), chunks)
+        else:
+            yield from (work(*chunk) for chunk in chunks)
+
     def statistics(self) -> Statistics:
         """s(X, Y)."""
-        total = Sum()
-        for Z, y, w in self._chunks(None):
-            Y = np.zeros((len(y), self.n_classes))
-            Y[np.arange(len(y)), y] = 1.0 if w is None else w
-            total.add(self.model.statistics(Z, Y))
+        total, model, r = Sum(), self.model, self.n_classes
+        for S in self._each(lambda Z, y, w: model.label_statistics(Z, y, w, r), None):
+            total.add(S)
         return total.value()
 
     def scan(self, theta: Any, residual: Residual | None, rows: Array | slice | None = None) -> Scan:
-        """One fused pass; at most one chunk of posteriors exists at a time."""
-        total, risks = Sum(), NO_RISK
-        for Z, y, w in self._chunks(rows):
-            dS, chunk_risks = self.model.scan_chunk(Z, y, w, theta, residual)
-            risks = risks.plus(chunk_risks)
+        """One fused pass; at most one chunk of posteriors a thread exists at a time."""
+        total, risks, model = Sum(), NO_RISK, self.model
+        for dS, found in self._each(lambda Z, y, w: model.scan_chunk(Z, y, w, theta, residual), rows):
+            risks = risks.plus(found)
             if dS is not None:
                 total.add(dS)
         return Scan(None if residual is None else total.value(), risks)
+
+
+def available_threads() -> int:
+    """As many threads as BLAS may use: `threadpool_limits` and the environment rule both."""
+    return max((pool["num_threads"] for pool in threadpool_info()), default=1)
 
 
 class Sum:

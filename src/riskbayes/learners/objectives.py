@@ -17,6 +17,8 @@ class LogLoss:
     """-log P[y]. This residual is the paper's: strengthen the label, weaken the posterior."""
 
     risk = "log_loss"
+    power = 0
+    """E = P[y]^power (1[y = k] - P[k]), for compiled scans."""
 
     def __call__(self, P: Array, y: Array) -> Array:
         """E[i, k] = 1[y = k] - P[k]."""
@@ -29,6 +31,7 @@ class SoftError:
     """1 - P[y], what the paper monitors."""
 
     risk = "soft_error"
+    power = 1
 
     def __call__(self, P: Array, y: Array) -> Array:
         """E[i, k] = P[y] (1[y = k] - P[k])."""

@@ -33,7 +33,11 @@ class GenerativeModel(ABC):
     form itself sits on a floor; None: nothing."""
 
     def prepare(self, X: Array, sample_weight: Array | None = None) -> Any:
-        """Rows as the scans read them, made once a fit: any object with a length and `Z[rows]`."""
+        """Rows as the scans read them, made once a fit: any object with a length and `Z[rows]`.
+
+        It may say how many cells a scan holds for each row (`width`), and that its scans are compiled code
+        which lets other threads run (`releases_gil`).
+        """
         return X
 
     def rows(self, X: Array, theta: Any) -> Any:
@@ -47,6 +51,12 @@ class GenerativeModel(ABC):
     @abstractmethod
     def statistics(self, Z: Any, W: Array) -> Statistics:
         """S = sum_i sum_k W[i, k] s(x_i, k): linear in W, additive over rows."""
+
+    def label_statistics(self, Z: Any, y: Array, w: Array | None, n_classes: int) -> Statistics:
+        """s(X, Y): labels, times weights, as W."""
+        Y = np.zeros((len(y), n_classes))
+        Y[np.arange(len(y)), y] = 1.0 if w is None else w
+        return self.statistics(Z, Y)
 
     @abstractmethod
     def parameters(self, S: Statistics) -> Any:

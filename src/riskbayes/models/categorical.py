@@ -11,10 +11,13 @@ from scipy.sparse import csr_array
 
 from riskbayes.models.base import (
     GenerativeModel,
+    Residual,
     draw_classes,
     invert_class_prior,
     log_class_prior,
 )
+from riskbayes.models.kernels.categorical import Groups, is_worth_it
+from riskbayes.risks import Risks
 from riskbayes.statistics import Array, Categories, Statistics
 
 COUNT_FLOOR = 1e-9
@@ -22,17 +25,26 @@ COUNT_FLOOR = 1e-9
 
 
 class Codes:
-    """Integer codes of a table, one byte a cell where they fit, with the categories they index."""
+    """Integer codes of a table, one byte a cell where they fit, with the categories they index.
 
-    def __init__(self, codes: Array, frame: Categories):
-        self.codes, self.frame = codes, frame
+    Large tables carry their codes a second time, jointly for a few features each, for compiled scans.
+    """
+
+    def __init__(
+        self, codes: Array, frame: Categories, groups: Groups | None = None, joint: Array | None = None
+    ):
+        self.codes, self.frame, self.groups, self.joint = codes, frame, groups, joint
         self.shape = codes.shape
+        self.releases_gil = joint is not None
+        # What a scan holds for each row: a one-hot row, or nothing but its scores.
+        self.width = 4 if self.releases_gil else codes.shape[1]
 
     def __len__(self) -> int:
         return self.codes.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> Codes:
-        return Codes(self.codes[rows], self.frame)
+        joint = None if self.joint is None else self.joint[:, rows]
+        return Codes(self.codes[rows], self.frame, self.groups, joint)
 
     @cached_property
     def one_hot(self) -> csr_array:
@@ -47,7 +59,7 @@ class Codes:
 
 def check_codes(X: Array) -> None:
     """Refuse what is no code, column by column: a table may be large."""
-    if X.dtype.kind == "u":
+    if X.dtype.kind == "u" or (X.dtype.kind in "ib" and X.min(initial=0) >= 0):
         return
     for j in range(X.shape[1]):
         bad = X[:, j] < 0
@@ -100,11 +112,18 @@ class CategoricalModel(GenerativeModel):
         top = X.max(axis=0).astype(np.int64) + 1
         if self.min_categories is not None:
             top = np.maximum(top, self.min_categories)
-        return Codes(X.astype(np.min_scalar_type(int(X.max(initial=0))), copy=False), Categories(top))
+        frame, codes = Categories(top), X.astype(np.min_scalar_type(int(X.max(initial=0))), copy=False)
+        if not is_worth_it(*X.shape):
+            return Codes(codes, frame)
+        groups = Groups(frame)
+        if 2 * len(groups.sizes) > X.shape[1]:  # wide features stand alone: a second copy of X for little
+            return Codes(codes, frame)
+        return Codes(codes, frame, groups, groups.encode(codes, frame))
 
     def rows(self, X: Array, theta: CategoricalParameters) -> Codes:
         """Codes, in the categories of theta where it knows them all."""
-        Z = self.prepare(X)
+        check_codes(X)
+        Z = Codes(X, Categories(X.max(axis=0, initial=0).astype(np.int64) + 1))
         known = (Z.frame.n_categories <= theta.frame.n_categories).all()
         return Codes(Z.codes, theta.frame) if known else Z
 
@@ -112,6 +131,23 @@ class CategoricalModel(GenerativeModel):
         """Weighted counts of classes and of (class, feature, category)."""
         counts = (Z.one_hot.T @ W).T
         return Statistics({"s0": W.sum(axis=0), "counts": counts}, Z.frame)
+
+    def label_statistics(self, Z: Codes, y: Array, w: Array | None, n_classes: int) -> Statistics:
+        """Counts of labelled rows."""
+        if Z.groups is None:
+            return super().label_statistics(Z, y, w, n_classes)
+        s0 = np.bincount(y, weights=w, minlength=n_classes).astype(np.float64)
+        return Statistics({"s0": s0, "counts": Z.groups.label_counts(Z.joint, y, w, n_classes)}, Z.frame)
+
+    def scan_chunk(
+        self, Z: Codes, y: Array, w: Array | None, theta: CategoricalParameters, residual: Residual | None
+    ) -> tuple[Statistics | None, Risks]:
+        """By compiled code, where there is some for this table and this residual."""
+        power = getattr(residual, "power", None)
+        if Z.groups is None or power is None or Z.frame != theta.frame:
+            return super().scan_chunk(Z, y, w, theta, residual)
+        s0, counts, risks = Z.groups.scan(Z.joint, y, w, theta, power)
+        return Statistics({"s0": s0, "counts": counts}, Z.frame), risks
 
     def parameters(self, S: Statistics) -> CategoricalParameters:
         """p(x_i = v | y) = (s_ivy + alpha) / sum_v (s_ivy + alpha), each numerator floored."""

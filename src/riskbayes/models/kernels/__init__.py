@@ -1,0 +1,1 @@
+"""Compiled scans, for models where NumPy is not the machine's limit. All of them are optional."""

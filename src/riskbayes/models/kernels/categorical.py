@@ -1,0 +1,167 @@
+"""A fused scan of categorical naive Bayes: look up, softmax, scatter, in one pass over the codes.
+
+Neighbouring features are coded jointly while their joint categories fit a byte (three of five values
+are one of 125): a third of the look-ups. Codes lie feature after feature, so that a block of rows reads one
+small table at a time. Rows whose residual is below 1e-12 change nothing and are not scattered.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from riskbayes.risks import Risks
+from riskbayes.statistics import Array, Categories
+
+BLOCK = 512
+"""Rows that are looked up together: their scores stay in the first cache."""
+
+SMALLEST = 2_000_000
+"""Cells of a table below which compiled code is not worth its start."""
+
+
+def is_worth_it(m: int, n: int) -> bool:
+    """Whether a table of this size is scanned by compiled code."""
+    return m * n >= SMALLEST and find_spec("numba") is not None  # the extra `fast`
+
+
+class Groups:
+    """Features coded jointly: which columns of `counts` each joint category stands for."""
+
+    def __init__(self, frame: Categories):
+        sizes: list[int] = [1]
+        members: list[list[int]] = [[]]
+        for j, k in enumerate(frame.n_categories.tolist()):
+            if members[-1] and sizes[-1] * k > 256:
+                sizes.append(1)
+                members.append([])
+            sizes[-1] *= k
+            members[-1].append(j)
+        self.members = members
+        self.sizes = np.array(sizes)
+        self.first = np.concatenate([[0], np.cumsum(self.sizes)])
+        cells, columns = [], []
+        for start, size, group in zip(self.first, sizes, members, strict=False):
+            code, step = np.arange(size), size
+            for j in group:
+                step //= int(frame.n_categories[j])
+                cells.append(start + code)
+                columns.append(frame.offsets[j] + code // step % frame.n_categories[j])
+        rows, where = np.concatenate(cells), np.concatenate(columns)
+        shape = int(self.first[-1]), int(frame.n_categories.sum())
+        self.matrix = csr_array((np.ones(len(rows)), (rows, where)), shape=shape)
+        """Joint categories x categories: log probabilities add along it, counts come back through it."""
+        self.back = csr_array(self.matrix.T)
+        self._last: tuple[Any, Any] = (None, None)
+
+    def encode(self, codes: Array, frame: Categories) -> Array:
+        """Joint codes, of shape (groups, m); made in blocks that fit the cache, where they are turned."""
+        kind = np.dtype(np.uint8 if self.sizes.max() <= 256 else np.int64)
+        out = np.empty((len(self.members), codes.shape[0]), dtype=kind)
+        for start in range(0, codes.shape[0], 4096):
+            rows = slice(start, start + 4096)
+            columns = codes[rows].T.astype(kind, order="C")
+            for joint, group in zip(out[:, rows], self.members, strict=True):
+                joint[:] = columns[group[0]]
+                for j in group[1:]:
+                    joint *= kind.type(frame.n_categories[j])
+                    joint += columns[j]
+        return out
+
+    def table(self, log_prob: Array) -> Array:
+        """Log probabilities of the joint categories, kept while the parameters stay the same."""
+        if self._last[0] is not log_prob:
+            self._last = log_prob, np.ascontiguousarray(self.matrix @ log_prob.T)
+        return self._last[1]
+
+    def label_counts(self, joint: Array, y: Array, w: Array | None, r: int) -> Array:
+        """Counts of (class, category) of labelled rows."""
+        G = np.empty((int(self.first[-1]), r))
+        for g, size in enumerate(self.sizes.tolist()):
+            cell = joint[g].astype(np.int64)
+            cell *= r
+            cell += y
+            G[self.first[g] : self.first[g + 1]] = np.bincount(cell, weights=w, minlength=size * r).reshape(
+                size, r
+            )
+        return (self.back @ G).T
+
+    def scan(
+        self, joint: Array, y: Array, w: Array | None, theta: Any, power: int
+    ) -> tuple[Array, Array, Risks]:
+        """Changes of the class masses and of the counts, and the risks."""
+        r = theta.log_prior.shape[0]
+        G, s0, sums = np.zeros((int(self.first[-1]), r)), np.zeros(r), np.zeros(3)
+        weights = np.ones(len(y)) if w is None else w
+        compiled_scan(r)(
+            joint, self.first, self.table(theta.log_prob), theta.log_prior, y, weights, power, G, s0, sums
+        )
+        names = ("soft_error", "error", "log_loss")
+        risks = Risks(dict(zip(names, sums.tolist(), strict=True)), float(weights.sum()))
+        return s0, (self.back @ G).T, risks
+
+
+@cache
+def compiled_scan(r: int) -> Any:
+    """The scan for r classes, a number that the compiler then knows."""
+    import numba  # here, so that small fits do not pay for it
+
+    @numba.njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
+    def scan(joint, first, T, prior, y, w, power, G, s0, risks):  # type: ignore[no-untyped-def]
+        groups, m = joint.shape
+        scores = np.empty((BLOCK, r))
+        active = np.empty(BLOCK, np.int64)
+        for b in range(0, m, BLOCK):
+            n = min(BLOCK, m - b)
+            for i in range(n):
+                for k in range(r):
+                    scores[i, k] = prior[k]
+            for g in range(groups):
+                column, table = joint[g], T[first[g] : first[g + 1]]
+                for i in range(n):
+                    c = column[b + i]
+                    for k in range(r):
+                        scores[i, k] += table[c, k]
+            kept = 0
+            for i in range(n):
+                label, weight = y[b + i], w[b + i]
+                best = 0
+                for k in range(1, r):
+                    if scores[i, k] > scores[i, best]:
+                        best = k
+                top = scores[i, best]
+                own, evidence = scores[i, label] - top, 0.0
+                for k in range(r):
+                    scores[i, k] = np.exp(scores[i, k] - top)
+                    evidence += scores[i, k]
+                p = scores[i, label] / evidence
+                risks[0] += weight * (1.0 - p)
+                risks[1] += weight * (best != label)
+                risks[2] += weight * (np.log(evidence) - own)
+                # E[k] = p^power (1[y = k] - P[k]): the log loss has power 0, the soft error 1.
+                scale = weight * p if power else weight
+                largest = 0.0
+                for k in range(r):
+                    e = -scale * scores[i, k] / evidence
+                    if k == label:
+                        e += scale
+                    scores[i, k] = e
+                    largest = max(largest, abs(e))
+                if largest > 1e-12:
+                    for k in range(r):
+                        s0[k] += scores[i, k]
+                    active[kept] = i
+                    kept += 1
+            for g in range(groups):
+                column, table = joint[g], G[first[g] : first[g + 1]]
+                for q in range(kept):
+                    i = active[q]
+                    c = column[b + i]
+                    for k in range(r):
+                        table[c, k] += scores[i, k]
+
+    return scan

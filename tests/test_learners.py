@@ -8,20 +8,25 @@ import time
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
+from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
 
 from conftest import MODELS, engine_for, random_rows
 from riskbayes import CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from riskbayes.learners import DFE, GD, RC, RCCV, TM
 from riskbayes.learners.gradient import SIMPLEX, project_on_simplex
 from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
+from riskbayes.learners.rc import bootstrap_start
 from riskbayes.loop import Status, Task, run
 from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
 from riskbayes.preprocessing import KMeansBins
-from riskbayes.statistics import Origin
+from riskbayes.statistics import Origin, Statistics
 
 IRIS = load_iris(return_X_y=True)
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
@@ -39,19 +44,27 @@ def task_for(model, X, y, w=None, r=3):
 # --- TM ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("data", ["iris", "pulsar"])
 @every_model
-def test_tm_is_rc_with_a_step_of_one(kind):
-    """Five forced steps, the stopping rule off: the same statistics; for LDA x x^T does not move."""
-    X, y = data_for(kind), IRIS[1]
-    task = task_for(kind(), X, y)
-    paths = []
+def test_tm_is_rc_with_a_step_of_one(kind, data, paper_set):
+    """Five forced steps, the stopping rule off: u <- u + u(X, Y) - u(X, h); LDA's x x^T does not move."""
+    X, y = IRIS if data == "iris" else paper_set("pulsar")
+    y = np.unique(y, return_inverse=True)[1]
+    X, r = data_for(kind, X), y.max() + 1
+    task = task_for(kind(), X, y, r=r)
+    Z, Y = task.model.prepare(X), np.eye(r)[y]
+    by_hand, paths = task.S, []
     for learner in (TM(), RC(lr=1.0)):
         step, S = learner.begin(task.model, task.engine, task.S), task.S
         for _ in range(5):
             theta = task.model.parameters(S)
             S = step.propose(S, theta, task.engine.scan(theta, step.residual))
         paths.append(S)
+    for _ in range(5):
+        joint = task.model.log_joint(Z, task.model.parameters(by_hand))
+        by_hand = by_hand + task.model.statistics(Z, Y) - task.model.statistics(Z, softmax(joint, axis=1))
     assert paths[0].allclose(paths[1], rtol=1e-10)
+    assert paths[0].allclose(by_hand, rtol=1e-9)
     assert not paths[0].allclose(task.S, rtol=1e-3)
     if kind is LDAModel:
         np.testing.assert_allclose(paths[0]["s2_tied"], task.S["s2_tied"], rtol=1e-12)
@@ -302,7 +315,7 @@ def test_long_training_reaches_one_hot_logistic_regression(learner, data, paper_
 
 
 def test_online_dfe_by_hand():
-    """Two rows of one binary feature, alpha = 1: every number written out."""
+    """Three rows of one binary feature, alpha = 1: every number written out."""
     X, y = np.array([[0], [1], [1]]), np.array([0, 1, 0])
     learner = DFE(mode="online", max_iter=1, lr=1.0)
     task = task_for(CategoricalModel(alpha=1.0), X, y, r=2)
@@ -361,10 +374,29 @@ def test_dfe_with_a_gaussian_is_refused_before_fitting(kind):
 
 @every_model
 def test_a_heavy_anchor_is_the_closed_form(kind):
+    """Fixed steps on the log loss: nothing but the anchor holds them back."""
     X, y = data_for(kind), IRIS[1]
     task = task_for(kind(), X, y)
-    found = run(task, RC(generative_weight=1e6, step="adaptive"))
-    assert found.S.allclose(task.S, rtol=1e-4)
+    step = RC(generative_weight=1e6, monitor="log_loss").begin(task.model, task.engine, task.S)
+    S = task.S
+    for _ in range(20):
+        theta = task.model.parameters(S)
+        S = step.propose(S, theta, task.engine.scan(theta, step.residual))
+    assert S.allclose(task.S, rtol=1e-4)
+    assert run(task, RC(generative_weight=1e6)).S.allclose(task.S, rtol=1e-4)
+
+
+@pytest.mark.parametrize("g", [0.0, 0.5, 50.0])
+def test_the_anchor_is_taken_implicitly(g):
+    X, y = IRIS
+    task = task_for(GaussianNBModel(), X, y)
+    S = task.S + 0.3 * task.engine.scan(task.model.parameters(task.S), LogLoss()).dS
+    theta = task.model.parameters(S)
+    scan = task.engine.scan(theta, LogLoss())
+    step = RC(lr=0.2, generative_weight=g).begin(task.model, task.engine, task.S)
+    for name in S:
+        expected = (S[name] + 0.2 * (scan.dS[name] + g * task.S[name])) / (1 + 0.2 * g)
+        np.testing.assert_allclose(step.propose(S, theta, scan)[name], expected, rtol=1e-12)
 
 
 @every_model
@@ -403,18 +435,40 @@ def test_decide_takes_the_label_of_least_expected_cost():
 
 
 def test_early_stopping_holds_rows_out_and_can_refit():
-    X, y = data_for(CategoricalNB), IRIS[1]
-    learner = RC(lr=0.5, early_stopping=True, validation_fraction=0.3, n_iter_no_change=3, random_state=0)
-    clf = CategoricalNB(learner=learner).fit(X, y)
+    X, y = load_digits(return_X_y=True)
+    X, y = (X[:400] // 4).astype(int), y[:400]
+    learner = RC(
+        lr=0.01, monitor="log_loss", early_stopping=True, validation_fraction=0.3, n_iter_no_change=3
+    )
+    learner.set_params(random_state=0, step="adaptive")
+    clf = CategoricalNB(alpha=0.1, learner=learner).fit(X, y)
     assert {"val_error", "val_soft_error"} <= set(clf.history_)
     assert len({len(column) for column in clf.history_.values()}) == 1
-    assert clf.statistics_.total == pytest.approx(105)
-    assert clf.data_statistics_.total == pytest.approx(150)
-    best = clf.history_["val_soft_error"].argmin()
-    assert clf.status_ in (Status.VALIDATION, Status.MAX_ITER, Status.RISK_ROSE)
-    again = CategoricalNB(learner=learner.set_params(refit=True)).fit(X, y)
-    assert again.statistics_.total == pytest.approx(150)
-    assert again.n_iter_ <= best
+    assert clf.statistics_.total == pytest.approx(280)
+    assert clf.data_statistics_.total == pytest.approx(400)
+    accepted = np.flatnonzero(clf.history_["accepted"])
+    path = clf.history_["val_log_loss"][accepted]
+    # It stopped at the third good iteration after the best.
+    assert clf.status_ is Status.VALIDATION
+    assert len(path) - 1 - path.argmin() == 3
+    assert clf.n_iter_ < learner.max_iter
+    again = CategoricalNB(alpha=0.1, learner=learner.set_params(refit=True)).fit(X, y)
+    assert again.statistics_.total == pytest.approx(400)
+    assert again.n_iter_ == accepted[path.argmin()] > 0
+
+
+def test_rows_without_weight_are_not_held_out_nor_left_to_train_on():
+    X, y = IRIS
+    w = np.ones(len(y))
+    w[y == 0] = 0.0
+    w[:4] = 1.0
+    for seed in range(6):
+        learner = RC(early_stopping=True, random_state=seed)
+        clf = GaussianNB(learner=learner).fit(X, y, sample_weight=w)
+        assert clf.model_.is_legal(clf.statistics_)
+    w[1:4] = 0.0
+    with pytest.raises(ValueError, match="two rows or more of each class"):
+        GaussianNB(learner=learner).fit(X, y, sample_weight=w)
 
 
 def test_validation_rows_given_to_fit_choose_the_model():
@@ -450,6 +504,23 @@ def test_restarts_never_do_worse():
     assert last[1] <= last[0]
 
 
+def test_rccv_scores_every_iteration_on_the_held_out_rows():
+    """Its errors are those of fits on the other folds, written out again."""
+    X, y = load_digits(return_X_y=True)
+    X, y = (X[:900] // 4).astype(int), y[:900]
+    learner = RCCV(cv=3, lr=0.3, max_iter=4, generative_weights=(0.1,), objectives=("log_loss",))
+    learner.set_params(random_state=0)
+    clf = CategoricalNB(learner=learner).fit(X, y)
+    found, expected = clf.learner_, np.zeros(5)
+    for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
+        for t in range(5):
+            inner = RC(lr=0.3, max_iter=max(t, 1), generative_weight=0.1, monitor="objective")
+            fold = CategoricalNB(learner=inner if t else "closed_form", min_categories=X.max(axis=0) + 1)
+            expected[t] += (fold.fit(X[train], y[train]).predict(X[test]) != y[test]).sum() / len(y)
+    np.testing.assert_allclose(found.cv_error_[0], expected, atol=1e-12)
+    assert found.n_iter_ == int(np.argmin(expected)) == clf.n_iter_ > 0
+
+
 def test_rccv_chooses_the_least_held_out_error():
     X, y = data_for(CategoricalNB), IRIS[1]
     clf = CategoricalNB(learner=RCCV(cv=3, max_iter=12, random_state=0)).fit(X, y)
@@ -459,6 +530,89 @@ def test_rccv_chooses_the_least_held_out_error():
     assert found.cv_error_[setting, found.n_iter_] == found.cv_error_.min()
     assert clf.n_iter_ <= found.n_iter_
     assert clf.statistics_.total == pytest.approx(len(y))
+
+
+def test_a_stochastic_epoch_by_hand():
+    X, y = IRIS
+    task = task_for(GaussianNBModel(), X, y)
+    step = RC(lr=0.4, batch_size=50, random_state=3).begin(task.model, task.engine, task.S)
+    rng = np.random.default_rng(check_random_state(3).randint(2**31))
+    S, late = task.S, []
+    for number, rows in enumerate(np.array_split(rng.permutation(150), 3)):
+        theta = task.model.parameters(S)
+        S = S + (0.4 / 3 * 150 / len(rows)) * task.engine.scan(theta, LogLoss(), rows).dS
+        if number >= 1:
+            late.append(S)
+    mean = (1 / len(late)) * Statistics.merge(*late)
+    assert step.propose(task.S, None, None).allclose(mean, rtol=1e-12)
+
+
+def test_a_restart_begins_at_a_bootstrap_sample():
+    X, y = IRIS
+    task = task_for(GaussianNBModel(), X, y)
+    a, b = (bootstrap_start(task, check_random_state(seed)) for seed in (0, 1))
+    assert a.total == pytest.approx(150)
+    assert not a.allclose(task.S, rtol=1e-3)
+    assert not a.allclose(b, rtol=1e-3)
+
+
+EVERY_LEARNER = [
+    RC.paper(),
+    RC.recommended(),
+    RC(objective="soft_error", step="adaptive"),
+    RC(lr=3.0),
+    RC(batch_size=30, random_state=0),
+    RC(n_restarts=3, lr=0.5, random_state=0),
+    RC(n_restarts=3, lr=0.5, early_stopping=True, random_state=0),
+    RC(early_stopping=True, refit=True, random_state=0),
+    RCCV(cv=3, max_iter=6, random_state=0),
+    TM(),
+    GD(lr=1.0),
+    DFE(),
+]
+
+
+@pytest.mark.parametrize("learner", EVERY_LEARNER, ids=str)
+@every_model
+@pytest.mark.parametrize("seed", range(3))
+def test_no_learner_returns_a_model_worse_than_its_start(learner, kind, seed):
+    X, y, w = random_rows(kind(), np.random.default_rng(seed), m=80, r=3)
+    task = task_for(kind(), X, y, w)
+    if isinstance(learner, DFE) and kind is not CategoricalModel:
+        with pytest.raises(TypeError, match="DFE"):
+            learner.check(task.model, 3)
+        return
+    learner = clone(learner)
+    found = learner.fit_statistics(task)
+    assert found.model.is_legal(found.S)
+    history = found.history
+    assert len(history["lr"]) - 1 <= learner.max_iter
+    step = learner.begin(found.model, task.engine, task.S)
+    # On the rows that it was trained on: all of them, or those that were not held out.
+    if "val_error" not in history:
+        engine = task.engine
+        engine.model = found.model
+        start, end = (found.model.parameters(S) for S in (task.S, found.S))
+        before, after = (step.value(engine.scan(t, step.residual).risks.mean(), t) for t in (start, end))
+        assert after <= before + 1e-9 * (1 + abs(before))
+
+
+def test_the_paper_projects_on_the_simplex_and_floors_eigenvalues():
+    X, y = data_for(CategoricalNB), IRIS[1]
+    task = task_for(CategoricalModel(alpha=1.0), X, y)
+    theta = task.model.parameters(task.S)
+    eta = task.model.to_natural(theta)
+    shifted = {"eta0": eta["eta0"] + 0.3, "eta": eta["eta"] + 0.3}
+    nearest, normalised = (
+        task.model.from_natural(shifted, theta, SIMPLEX[name], 1e-2) for name in ("simplex", "softmax")
+    )
+    np.testing.assert_allclose(normalised.log_prob, theta.log_prob, atol=1e-12)
+    assert not np.allclose(nearest.log_prob, theta.log_prob, atol=1e-3)
+    task = task_for(QDAModel(), IRIS[0], y)
+    theta = task.model.parameters(task.S)
+    floored = task.model.from_natural(task.model.to_natural(theta), theta, SIMPLEX["simplex"], 0.05)
+    assert np.linalg.eigvalsh(floored.covariances).min() == pytest.approx(0.05)
+    assert np.linalg.eigvalsh(theta.covariances).min() < 0.02
 
 
 def test_the_simplex_projection_is_the_nearest_point():
@@ -510,6 +664,114 @@ def test_calibrate_goes_on_from_the_present_statistics():
 
 
 # --- interrupts -----------------------------------------------------------------------------------------
+
+
+class Interrupting:
+    """A callback that presses Ctrl-C at its n-th iteration, or asks to stop."""
+
+    def __init__(self, at, stop=False):
+        self.left, self.stop = at, stop
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.left -= 1
+        if self.left == 0 and not self.stop:
+            raise KeyboardInterrupt
+        return self.left <= 0
+
+
+@pytest.mark.parametrize("at", [2, 5, 12])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        RC.paper(),
+        RC(n_restarts=5, max_iter=8, random_state=0),
+        RC(early_stopping=True, refit=True, random_state=0),
+    ],
+    ids=["plain", "restarts", "refit"],
+)
+def test_ctrl_c_and_a_stop_end_the_whole_fit(learner, at):
+    X, y = IRIS
+    clf = GaussianNB(learner=learner).set_callbacks(Interrupting(at))
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y)
+    assert clf.status_ is Status.INTERRUPTED
+    assert clf.score(X, y) > 0.9
+    stopped = GaussianNB(learner=learner).set_callbacks(Interrupting(at, stop=True)).fit(X, y)
+    assert stopped.status_ is Status.CALLBACK
+
+
+def test_an_interrupt_before_there_is_a_model_changes_nothing(monkeypatch):
+    X, y = IRIS
+    clf = GaussianNB().fit(X, y)
+    before = clf.predict_proba(X)
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GaussianNBModel, "statistics", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X[:, :2], y)
+    with pytest.raises(KeyboardInterrupt):
+        clf.partial_fit(X, y)
+    np.testing.assert_array_equal(clf.predict_proba(X), before)
+    with pytest.raises(KeyboardInterrupt):
+        GaussianNB().fit(X, y)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_an_interrupted_cross_validation_leaves_the_closed_form(monkeypatch, n_jobs):
+    X, y = IRIS
+    calls = []
+
+    def walk(part, learner):
+        calls.append(learner)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return run(part, learner).history
+
+    monkeypatch.setattr("riskbayes.learners.rc_cv.walk", walk)
+    clf = GaussianNB(learner=RCCV(max_iter=3, n_jobs=n_jobs))
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, y)
+    assert len(calls) < 40
+    assert clf.status_ is Status.INTERRUPTED
+    assert clf.statistics_ == clf.data_statistics_
+    assert clf.score(X, y) > 0.9
+
+
+def test_two_fits_are_equal_bit_for_bit_with_threads():
+    """Large enough for BLAS to use them."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=20_000)
+    X = rng.standard_normal((20_000, 40)) + 0.3 * y[:, None]
+    with threadpool_limits(2):
+        a, b = (QuadraticDiscriminantAnalysis(learner=RC(max_iter=4)).fit(X, y) for _ in range(2))
+    assert all((a.statistics_[name] == b.statistics_[name]).all() for name in a.statistics_)
+
+
+def test_gd_in_a_stream_whose_categories_differ():
+    clf = CategoricalNB(learner=GD()).partial_fit([[0], [1], [0], [2]], [0, 1, 1, 0], classes=[0, 1])
+    clf.partial_fit([[0], [1], [1], [0]], [0, 1, 1, 0]).partial_fit([[3], [1], [1], [0]], [0, 1, 1, 0])
+    assert clf.n_categories_.tolist() == [4]
+    warm = CategoricalNB(learner=GD(), warm_start=True).fit([[0], [1], [0], [2]], [0, 1, 1, 0])
+    assert warm.fit([[0], [3], [1], [2]], [0, 1, 1, 0]).n_categories_.tolist() == [4]
+
+
+def test_rows_that_were_never_fitted_cannot_be_forgotten():
+    clf = CategoricalNB(learner="closed_form").fit([[0], [1], [0], [1], [1]], [0, 0, 1, 1, 0])
+    clf.forget([[0]], [0])
+    with pytest.raises(ValueError, match="not all fitted"):
+        clf.forget([[0]], [0])
+    assert clf.data_statistics_.total == pytest.approx(4)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a POSIX signal to itself")

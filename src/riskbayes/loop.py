@@ -47,6 +47,10 @@ MESSAGES = {
 }
 
 
+STOPPED = (Status.INTERRUPTED, Status.CALLBACK)
+"""The user said stop: nothing more is run."""
+
+
 class Iteration(NamedTuple):
     """One scanned model: what the history records and what callbacks see."""
 
@@ -58,7 +62,7 @@ class Iteration(NamedTuple):
     value: float
     """The monitored quantity."""
     validation: float | None
-    """The same of the validation rows."""
+    """The monitored risk of the validation rows."""
 
 
 def nobody(iteration: Iteration) -> bool:
@@ -75,9 +79,9 @@ class Task:
     engine: Engine
     """The training rows."""
     S: Statistics
-    """s(X, Y) of the training rows."""
-    start: Statistics
-    """Where to begin: S, unless the fit goes on from an earlier one."""
+    """s(X, Y) of all that was counted: of the training rows, and in a stream of those before them."""
+    start: Statistics | None = None
+    """Where to begin; None: at S."""
     validation: Engine | None = None
     """Rows that only judge."""
     on_iteration: Callable[[Iteration], bool] = nobody
@@ -95,9 +99,13 @@ class Outcome(NamedTuple):
     first: Any
     """theta of the statistics that the fit started from."""
     value: float = float("nan")
-    """The monitored quantity of the model returned, by validation rows where there are any."""
+    """The monitored quantity of the model returned, on the training rows."""
+    judged: float = float("nan")
+    """What it was chosen by: that quantity, or the risk of the validation rows."""
     number: int = 0
     """Its iteration."""
+    start_value: float = float("nan")
+    """The monitored quantity of the model that the fit started from."""
 
 
 def run(task: Task, learner: Learner, max_iter: int | None = None) -> Outcome:
@@ -107,22 +115,30 @@ def run(task: Task, learner: Learner, max_iter: int | None = None) -> Outcome:
     the monitored quantity on the training rows.
     """
     limit = learner.max_iter if max_iter is None else max_iter
-    model, S = task.model, task.start
+    model, S = task.model, task.S if task.start is None else task.start
     if learner.max_iter == 0:
         theta = model.parameters(S)
         return Outcome(model, S, theta, History().arrays(), Status.CLOSED_FORM, theta)
     walk = Walk(task, learner)
     try:
-        status = walk.go(limit)
+        status = walk.go(S, limit)
     except KeyboardInterrupt:
         if walk.chosen is None:
             raise
         status = Status.INTERRUPTED
     chosen, first = walk.chosen, walk.first
     assert chosen is not None and first is not None  # noqa: PT018
-    value = chosen.value if chosen.validation is None else chosen.validation
     return Outcome(
-        model, chosen.S, chosen.theta, walk.history.arrays(), status, first.theta, value, chosen.number
+        model=model,
+        S=chosen.S,
+        theta=chosen.theta,
+        history=walk.history.arrays(),
+        status=status,
+        first=first.theta,
+        value=chosen.value,
+        judged=chosen.value if chosen.validation is None else chosen.validation,
+        number=chosen.number,
+        start_value=first.value,
     )
 
 
@@ -139,7 +155,7 @@ class Walk:
     """What would be returned now: the last good one, or the best for the validation rows."""
     history: History = field(default_factory=lambda: History())
 
-    def go(self, limit: int) -> Status:
+    def go(self, start: Statistics, limit: int) -> Status:
         """Scan, step, record, until something says stop."""
         task, learner = self.task, self.learner
         step = learner.begin(task.model, task.engine, task.S)
@@ -153,13 +169,13 @@ class Walk:
             judged = None
             if task.validation is not None:
                 found = task.validation.scan(theta, watched).risks.mean()
-                judged = step.value(found, theta)
+                judged = step.risk(found)
                 risks |= {f"val_{name}": value for name, value in found.items()}
             return Iteration(number, S, theta, scan, risks, step.value(risks, theta), judged)
 
-        self.first = self.good = self.chosen = good = visit(0, task.start)
+        self.first = self.good = self.chosen = good = visit(0, start)
         self.history.record(good, lr=0.0, accepted=True)
-        best, least, scans = good.value, good.validation or 0.0, 0
+        best, least, scans, idle = good.value, good.validation or 0.0, 0, 0
         if task.on_iteration(good):
             return Status.CALLBACK
         while scans < limit:
@@ -180,10 +196,11 @@ class Walk:
             self.good, good, best = new, new, min(best, new.value)
             step.on_success()
             if new.validation is None or new.validation < least:
-                self.chosen, least = new, new.validation or 0.0
+                self.chosen, least, idle = new, new.validation or 0.0, -1
+            idle += 1
             if task.on_iteration(new):
                 return Status.CALLBACK
-            if 0 < learner.n_iter_no_change <= new.number - self.chosen.number:
+            if 0 < learner.n_iter_no_change <= idle:
                 return Status.VALIDATION
             if fell < learner.tol:
                 return Status.TOLERANCE

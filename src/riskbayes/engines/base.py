@@ -25,8 +25,16 @@ class Engine(ABC):
     """
 
     model: GenerativeModel
-    y: Array
-    """Class codes of the rows."""
+
+    @property
+    @abstractmethod
+    def y(self) -> Array:
+        """Class codes of the rows."""
+
+    @property
+    @abstractmethod
+    def w(self) -> Array | None:
+        """Weights of the rows; None is one each."""
 
     @abstractmethod
     def statistics(self) -> Statistics:

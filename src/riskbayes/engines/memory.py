@@ -61,6 +61,11 @@ class MemoryEngine(Engine):
         """Class codes of the rows."""
         return self._y if self._picked is None else self._y[self._picked]
 
+    @property
+    def w(self) -> Array | None:
+        """Weights of the rows."""
+        return self._w if self._w is None or self._picked is None else self._w[self._picked]
+
     def subset(self, rows: Array) -> MemoryEngine:
         """Some of the rows, gathered a chunk at a time."""
         picked = rows if self._picked is None else self._picked[rows]

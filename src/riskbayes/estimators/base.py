@@ -96,8 +96,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. A weight of 2 is the row twice.
         X_val, y_val, sample_weight_val : array-like, default=None
-            Rows that only judge: the model returned is the best one for them, and the learner stops
-            when they do not improve.
+            Rows that only judge: the model returned is the best one for them, and a learner with
+            `n_iter_no_change` stops when they do not improve.
 
         Returns
         -------
@@ -106,6 +106,12 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         """
         with unchanged_on_error(self):
             self._fit_rows(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        return self._unless_interrupted()
+
+    def _unless_interrupted(self) -> Self:
+        """Ctrl-C left a model, which is kept; now it goes on its way."""
+        if self.status_ is Status.INTERRUPTED:
+            raise KeyboardInterrupt
         return self
 
     def _fit_rows(
@@ -124,7 +130,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         check_masses(self.classes_, codes, w)
         engine, S = self._begin(encoded, codes, w)
         validation = self._validation_engine(engine, X_val, y_val, sample_weight_val)
-        start = S if old is None else self._start_from(old, S)
+        start = None if old is None else self._start_from(old, S)
         self.data_statistics_ = S
         self._calibrate(engine, S, start, callback_data(X, y, sample_weight), validation)
 
@@ -216,13 +222,16 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         self,
         engine: MemoryEngine,
         S: Statistics,
-        start: Statistics,
+        start: Statistics | None,
         data: dict[str, Any],
         validation: MemoryEngine | None = None,
         max_iter: int | None = None,
     ) -> None:
         """Run the learner from `start` on the engine's rows; `max_iter` asks for so many steps only."""
         learner = self._resolved_learner()
+        self.cost_matrix_ = learner.cost_matrix(len(self.classes_))
+        if start is not None:  # an earlier fit may have known fewer categories
+            start = start.to_frame(S.frame.join(start.frame))
 
         def fitted(iteration: Iteration) -> dict[str, Any]:
             return {"statistics_": iteration.S, "parameters_": iteration.theta}
@@ -232,12 +241,10 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         task = Task(self.model_, engine, S, start, validation, progress)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
         self.learner_ = learner
-        self.cost_matrix_ = learner.cost_matrix(len(self.classes_))
+        self.cost_matrix_ = learner.cost_matrix(len(self.classes_))  # RCCV may have chosen
         self._store(outcome)
         self._warn_of_floors(outcome.first)
         progress.end()
-        if outcome.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
 
     def _store(self, outcome: Outcome) -> None:
         self.model_, self.statistics_, self.parameters_ = outcome.model, outcome.S, outcome.theta

@@ -13,14 +13,14 @@ from riskbayes.statistics import Array
 
 @contextmanager
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """All or nothing: an estimator that refuses its input stays as it was.
+    """All or nothing: an estimator that refuses its input, or is interrupted too early, stays as it was.
 
     What belongs to callbacks is left to them.
     """
     before = dict(vars(estimator))
     try:
         yield
-    except Exception:
+    except BaseException:
         for name in set(vars(estimator)) - set(before):
             if not name.startswith(("_callback", "_skl")):
                 delattr(estimator, name)

@@ -46,7 +46,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         self._check_stream()
         with unchanged_on_error(self):
             self._add_batch(X, y, classes, sample_weight)
-        return self
+        return self._unless_interrupted()
 
     def _check_stream(self) -> None:
         """Refuse what only all rows together tell."""
@@ -147,10 +147,16 @@ class StreamingClassifier(BaseGenerativeClassifier):
                 f"Nothing would be left of class {self.classes_[gone].tolist()[0]!r}: forget fewer rows, or "
                 "fit without that class."
             )
-        self.data_statistics_, calibrated = left, self.statistics_ - S
-        self.model_ = engine.model.bind(left)
-        self._update(calibrated if self.model_.is_legal(calibrated) else left)
+        self._check_left(left)
+        with unchanged_on_error(self):
+            calibrated = self.statistics_ - S
+            self.data_statistics_ = left
+            self.model_ = engine.model.bind(left)
+            self._update(calibrated if self.model_.is_legal(calibrated) else left)
         return self
+
+    def _check_left(self, S: Statistics) -> None:
+        """Refuse to forget what was not there, where the statistics tell."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -173,8 +179,9 @@ class StreamingClassifier(BaseGenerativeClassifier):
         engine, _ = self._more_rows(X, y, sample_weight)
         engine.model = self.model_
         data = callback_data(X, y, sample_weight)
-        self._calibrate(engine, self.data_statistics_, self.statistics_, data)
-        return self
+        with unchanged_on_error(self):
+            self._calibrate(engine, self.data_statistics_, self.statistics_, data)
+        return self._unless_interrupted()
 
     def _check_counted(self, X: Array) -> None:
         """Refuse rows that cannot be among those that were fitted."""

@@ -26,9 +26,13 @@ class Step:
     residual: Residual
     """What a scan adds up."""
 
-    def value(self, risks: dict[str, float], theta: Any) -> float:
-        """The monitored quantity, which must not rise."""
+    def risk(self, risks: dict[str, float]) -> float:
+        """The monitored risk, of training or of validation rows."""
         return risks["soft_error"]
+
+    def value(self, risks: dict[str, float], theta: Any) -> float:
+        """The monitored quantity, which must not rise: that risk, and what the objective adds to it."""
+        return self.risk(risks)
 
     def propose(self, S: Statistics, theta: Any, scan: Scan) -> Statistics:
         """The statistics to try next, from the last good ones, their parameters and their scan."""

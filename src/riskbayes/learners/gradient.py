@@ -47,7 +47,7 @@ class GradientStep(Step):
         self.residual = LogLoss()
         self.model, self.total, self.lr, self.learner = model, S.total, learner.lr, learner
 
-    def value(self, risks: dict[str, float], theta: Any) -> float:
+    def risk(self, risks: dict[str, float]) -> float:
         """The monitored risk."""
         return risks[self.learner.monitor]
 

@@ -67,7 +67,8 @@ class RC(Learner):
     n_iter_no_change : int, default=5
         Iterations without improvement on the validation rows.
     refit : bool, default=False
-        After early stopping, fit all rows for as many iterations as the best model had.
+        After early stopping, fit all rows for as many iterations as the best model had. It has no rows to
+        add where `X_val, y_val` were given.
     batch_size : int or None, default=None
         Rows of a step. None: all of them. Otherwise an iteration is an epoch of such steps, lengths
         decaying from epoch to epoch, and ends at the average of the second half of its iterates.
@@ -206,32 +207,43 @@ class RC(Learner):
 
     def fit_statistics(self, task: Task) -> Outcome:
         """One run of the loop; several with restarts, one more to refit after early stopping."""
-        from riskbayes.loop import Status, run
+        from riskbayes.loop import STOPPED, run
 
         random = check_random_state(self.random_state)
         held = task
         if self.early_stopping and task.validation is None:
             held = hold_out(task, self.validation_fraction, random)
-        best = run(held, self)
+        best = first = run(held, self)
         for _ in range(self.n_restarts):
-            if best.status in (Status.INTERRUPTED, Status.CALLBACK):
+            if best.status in STOPPED:
                 return best
-            start = bootstrap_start(held, random)
-            if held.model.is_legal(start):
-                found = run(replace(held, start=start), self)
-                best = min(best, found, key=lambda outcome: outcome.value)
-        if self.refit and held is not task and best.status is not Status.INTERRUPTED:
+            found = run(replace(held, start=bootstrap_start(held, random)), self)
+            # The law holds for restarts too: never worse than where the first run began.
+            if found.judged < best.judged and found.value <= first.start_value:
+                best = found
+            elif found.status in STOPPED:
+                best = best._replace(status=found.status)
+        if self.refit and held is not task and best.status not in STOPPED:
             best = run(task, self, max_iter=best.number)
-        return best
+        return best._replace(first=first.first)
+
+
+def positive_rows(engine: Engine) -> Array:
+    """Rows that have a weight: only these may be held out, or left to train on."""
+    return np.arange(len(engine.y)) if engine.w is None else np.flatnonzero(engine.w > 0)
 
 
 def hold_out(task: Task, fraction: float, random: np.random.RandomState) -> Task:
-    """The same task on part of the rows, judged by the others."""
-    y = task.engine.y
-    if np.bincount(y).min() < 2:
+    """The same task on part of the rows, judged by the others; each class has rows in both."""
+    rows = positive_rows(task.engine)
+    y, r = task.engine.y[rows], task.S["s0"].shape[0]
+    counts = np.bincount(y, minlength=r)
+    if counts.min() < 2:
         raise ValueError("early_stopping needs two rows or more of each class; pass X_val and y_val to fit.")
-    split = StratifiedShuffleSplit(1, test_size=fraction, random_state=random)
-    return judged_by(task, *next(split.split(np.empty((len(y), 0)), y)))
+    size = min(max(r, round(fraction * len(y))), len(y) - r)
+    split = StratifiedShuffleSplit(1, test_size=size, random_state=random)
+    kept, held = next(split.split(np.empty((len(y), 0)), y))
+    return judged_by(task, rows[kept], rows[held])
 
 
 def judged_by(task: Task, kept: Array, held: Array) -> Task:
@@ -239,12 +251,15 @@ def judged_by(task: Task, kept: Array, held: Array) -> Task:
     train, validation = task.engine.subset(kept), task.engine.subset(held)
     S = train.statistics()
     model = train.model = validation.model = task.model.bind(S)
-    start = S if task.start is task.S else (S.total / task.start.total) * task.start
+    if not model.is_legal(S):
+        raise ValueError("Too few rows of a class are left to train on when others are held out.")
+    start = None if task.start is None else (S.total / task.start.total) * task.start
     return replace(task, model=model, engine=train, S=S, start=start, validation=validation)
 
 
 def bootstrap_start(task: Task, random: np.random.RandomState) -> Statistics:
-    """The statistics of a bootstrap sample, brought to the mass of the rows."""
+    """The statistics of a bootstrap sample, with the mass of the rows; S itself if it lacks a class."""
     m = len(task.engine.y)
     S = task.engine.subset(random.randint(m, size=m)).statistics()
-    return (task.S.total / S.total) * S
+    drawn = (task.S.total / S.total) * S if S.total > 0 else task.S
+    return drawn if task.model.is_legal(drawn) else task.S

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from riskbayes.engines.base import Engine
 from riskbayes.learners.base import Learner, Step
-from riskbayes.learners.rc import RC, judged_by
+from riskbayes.learners.rc import RC, judged_by, positive_rows
 from riskbayes.models.base import GenerativeModel
 from riskbayes.statistics import Array, Statistics
 
@@ -29,7 +29,7 @@ class RCCV(Learner):
 
     Each fold walks each path once and scores every iteration of it on its held-out rows; the setting
     and the iteration of least error (then of least soft error, then the fewest iterations) are
-    refitted on all rows.
+    refitted on all rows. Where only costs are tried, the least cost decides.
 
     Parameters
     ----------
@@ -127,30 +127,34 @@ class RCCV(Learner):
         """Walk the paths, choose, and walk the chosen one on all rows."""
         from riskbayes.loop import Status, nobody, run
 
-        learners, y, whole = self._learners(), task.engine.y, task.S
-        fewest = int(np.bincount(y).min())
+        learners, rows = self._learners(), positive_rows(task.engine)
+        y = task.engine.y[rows]
+        fewest = int(np.bincount(y, minlength=task.S["s0"].shape[0]).min())
         if fewest < 2:
-            raise ValueError("RCCV needs two rows or more of each class.")
+            raise ValueError("RCCV needs two rows of weight or more of each class.")
         folds = StratifiedKFold(min(self.cv, fewest), shuffle=True, random_state=self.random_state)
-        quiet = replace(task, on_iteration=nobody)
-        parts = [judged_by(quiet, *rows) for rows in folds.split(np.empty((len(y), 0)), y)]
+        quiet, empty = replace(task, on_iteration=nobody), np.empty((len(y), 0))
+        parts = [judged_by(quiet, rows[kept], rows[held]) for kept, held in folds.split(empty, y)]
         jobs = effective_n_jobs(self.n_jobs)
-        # Threads of our own or of BLAS, never both.
-        with threadpool_limits(limits=1 if jobs > 1 else None):
-            walks = Parallel(n_jobs=jobs, prefer="threads")(
-                delayed(run)(part, learner) for learner in learners for part in parts
-            )
-        if any(walk.status is Status.INTERRUPTED for walk in walks):
+        try:
+            # Threads of our own or of BLAS, never both.
+            with threadpool_limits(limits=1 if jobs > 1 else None):
+                walks = Parallel(n_jobs=jobs, prefer="threads")(
+                    delayed(walk)(part, learner) for learner in learners for part in parts
+                )
+        except KeyboardInterrupt:
             return run(task, learners[0], max_iter=0)._replace(status=Status.INTERRUPTED)
-        mass = np.array([whole.total - part.S.total for part in parts])
+        mass = np.array([weight_of(part.validation) for part in parts])
         shape = len(learners), len(parts), -1
+        # Costs are compared by costs, where nothing else is tried.
+        main = "cost" if all("val_cost" in found for found in walks) else "error"
         error, soft = (
             np.average(
-                np.reshape([held_path(walk.history, f"val_{name}", self.max_iter) for walk in walks], shape),
+                np.reshape([held_path(found, f"val_{name}", self.max_iter) for found in walks], shape),
                 axis=1,
                 weights=mass,
             )
-            for name in ("error", "soft_error")
+            for name in (main, "soft_error")
         )
         # Fewest iterations first, so that ties go to them.
         number, setting = np.unravel_index(
@@ -161,6 +165,22 @@ class RCCV(Learner):
         self.n_iter_, self.cv_error_ = int(number), error
         self.settings_ = [(learner.objective, learner.generative_weight) for learner in learners]
         return run(task, chosen, max_iter=self.n_iter_)
+
+
+def walk(part: Task, learner: RC) -> dict[str, Array]:
+    """The history of one path; an interrupt ends all of them."""
+    from riskbayes.loop import Status, run
+
+    found = run(part, learner)
+    if found.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found.history
+
+
+def weight_of(engine: Engine | None) -> float:
+    """The weight of an engine's rows."""
+    assert engine is not None
+    return float(len(engine.y) if engine.w is None else engine.w.sum())
 
 
 def held_path(history: dict[str, Array], name: str, max_iter: int) -> Array:

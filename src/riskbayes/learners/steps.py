@@ -62,9 +62,13 @@ class FixedStep(Step):
         self.residual, self.monitor, self.anchored = residual, monitor, anchored
         self.anchor, self.lr = anchor, lr
 
+    def risk(self, risks: dict[str, float]) -> float:
+        """The monitored risk."""
+        return risks[self.monitor]
+
     def value(self, risks: dict[str, float], theta: Any) -> float:
         """The monitored risk, and the anchor where it is part of the objective."""
-        return risks[self.monitor] + (self.anchor.value(theta) if self.anchored else 0.0)
+        return self.risk(risks) + (self.anchor.value(theta) if self.anchored else 0.0)
 
     def propose(self, S: Statistics, theta: Any, scan: Scan) -> Statistics:
         """S + lr dS, drawn back by the anchor."""
@@ -124,7 +128,7 @@ class StochasticStep(FixedStep):
         model = self.anchor.model
         m = len(self.engine.y)
         batches = np.array_split(self.rng.permutation(m), max(1, round(m / self.batch_size)))
-        late: list[Statistics] = []
+        late, last = None, 0
         for number, rows in enumerate(batches):
             batch = self.engine.scan(model.parameters(S), self.residual, rows)
             assert batch.dS is not None
@@ -133,5 +137,6 @@ class StochasticStep(FixedStep):
             step = self.anchor.step(S, share * batch.dS, lr)
             S = step if model.is_legal(step) else S
             if 2 * number >= len(batches) - 1:
-                late.append(S)
-        return (1.0 / len(late)) * Statistics.merge(*late)
+                late, last = S if late is None else late + S, last + 1
+        assert late is not None
+        return (1.0 / last) * late

@@ -86,7 +86,10 @@ class GenerativeModel(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no `expected_statistics`.")
 
     def degrees_of_freedom(self, S: Statistics) -> float:
-        """How many numbers the rows determine: the statistics of the classes, less what a prior holds."""
+        """How many numbers the rows determine: here, the statistics that differ by class.
+
+        A model whose prior holds some of them may count less.
+        """
         r = S["s0"].shape[0]
         return float(sum(value.size for value in S.values() if value.shape[0] == r))
 

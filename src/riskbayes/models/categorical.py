@@ -199,7 +199,8 @@ class CategoricalModel(GenerativeModel):
 
     def inverse_parameters(self, theta: CategoricalParameters, total: float) -> Statistics:
         """Counts whose smoothed frequencies are theta."""
-        s0 = invert_class_prior(theta.log_prior, total, self.class_alpha)
+        alpha = self.class_alpha if self.class_prior is None else 0.0
+        s0 = invert_class_prior(theta.log_prior, total, alpha)
         cells = np.repeat(theta.frame.n_categories, theta.frame.n_categories)
         counts = np.exp(theta.log_prob) * (s0[:, None] + self.alpha * cells) - self.alpha
         return Statistics({"s0": s0, "counts": counts}, theta.frame)
@@ -210,7 +211,7 @@ class CategoricalModel(GenerativeModel):
 
     def natural_gradient(self, dS: Statistics, theta: CategoricalParameters) -> dict[str, Array]:
         """The statistics themselves."""
-        fixed = self.class_prior is not None
+        dS, fixed = dS.to_frame(theta.frame), self.class_prior is not None
         return {"eta0": np.zeros_like(dS["s0"]) if fixed else dS["s0"], "eta": dS["counts"]}
 
     def from_natural(

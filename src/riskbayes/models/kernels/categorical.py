@@ -74,9 +74,10 @@ class Groups:
 
     def table(self, log_prob: Array) -> Array:
         """Log probabilities of the joint categories, kept while the parameters stay the same."""
-        if self._last[0] is not log_prob:
-            self._last = log_prob, np.ascontiguousarray(self.matrix @ log_prob.T)
-        return self._last[1]
+        last = self._last  # other threads may scan other parameters
+        if last[0] is not log_prob:
+            last = self._last = log_prob, np.ascontiguousarray(self.matrix @ log_prob.T)
+        return last[1]
 
     def label_counts(self, joint: Array, y: Array, w: Array | None, r: int) -> Array:
         """Counts of (class, category) of labelled rows."""

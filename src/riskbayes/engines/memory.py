@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,6 +57,11 @@ class MemoryEngine(Engine):
         self.model, self.n_classes = model, n_classes
         self._Z, self._y, self._w, self._picked = Z, y, w, picked
 
+    @cached_property
+    def _threads(self) -> int:
+        """Threads of our own: for compiled scans, which leave those of BLAS idle."""
+        return available_threads() if getattr(self._Z, "releases_gil", False) else 1
+
     @property
     def y(self) -> Array:
         """Class codes of the rows."""
@@ -88,8 +94,8 @@ class MemoryEngine(Engine):
     def _each(self, work: Callable[[Any, Array, Array | None], T], rows: Array | slice | None) -> Iterator[T]:
         """The work on every chunk, in their order: with threads of our own where BLAS has none."""
         chunks = self._chunks(rows)
-        if getattr(self._Z, "releases_gil", False) and (threads := available_threads()) > 1:
-            with ThreadPoolExecutor(threads) as pool:
+        if self._threads > 1:
+            with ThreadPoolExecutor(self._threads) as pool:
                 yield from pool.map(lambda chunk: work(*chunk), chunks)
         else:
             yield from (work(*chunk) for chunk in chunks)

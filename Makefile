@@ -19,7 +19,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@echo "Installing riskbayes and what it needs ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot]" --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,fast]" --group dev
 	@touch $@
 
 demo: $(READY)
@@ -38,7 +38,11 @@ test: lint
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 
 bench: $(READY)
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for name in import_time iteration; do $(BIN)/python benchmarks/$$name.py || exit 1; done
+	@if [ -z "$$RISKBAYES_DATA" ]; then \
+	  echo "Set RISKBAYES_DATA to the folder of the paper's data sets for: held_out costs soft_error default_rc categorical_speed"; \
+	else for name in held_out costs soft_error default_rc categorical_speed; do \
+	  $(BIN)/python benchmarks/$$name.py || exit 1; done; fi
 
 clean:
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -120,7 +120,6 @@ def compiled_scan(r: int) -> Any:
     """The scan for r classes, a number that the compiler then knows."""
     import numba  # here, so that small fits do not pay for it
 
-    @numba.njit(nogil=True, cache=True, fastmath={"contract", "reassoc", "nsz"})
     def scan(joint, first, T, prior, y, w, power, G, s0, risks):  # type: ignore[no-untyped-def]
         groups, m = joint.shape
         scores = np.empty((BLOCK, r))
@@ -181,4 +180,8 @@ def compiled_scan(r: int) -> Any:
                     for k in range(r):
                         G[c, k] += scores[i, k]
 
-    return scan
+    options = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
+    try:
+        return numba.njit(scan, cache=True, **options)
+    except RuntimeError:  # no folder to keep compiled code in
+        return numba.njit(scan, **options)

@@ -186,7 +186,12 @@ def show() -> None:
         pairs = dict.fromkeys((r["model"], r["learner"]) for r in rows if int(r["split"]) == splits[-1])
         for model, learner in pairs:
             error = 100 * grid(model, learner, splits, "error")
-            cells = [model, learner, f"{error.mean():.2f}"]
+            by_split = error.mean(axis=0)
+            cells = [
+                model,
+                learner,
+                f"{error.mean():.2f} ± {by_split.std(ddof=1) / np.sqrt(len(splits)):.2f}",
+            ]
             if model == "peers":
                 cells += ["", "", "", ""]
             else:

@@ -180,7 +180,7 @@ def compiled_scan(r: int) -> Any:
                     for k in range(r):
                         G[c, k] += scores[i, k]
 
-    options = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
     try:
         return numba.njit(scan, cache=True, **options)
     except RuntimeError:  # no folder to keep compiled code in

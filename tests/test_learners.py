@@ -411,6 +411,15 @@ def test_the_anchors_value_is_least_at_the_closed_form_under_map_too(kind):
         assert anchor.value(task.model.parameters(task.S + t * dS)) > here
 
 
+def test_normalised_weights_are_warned_of():
+    X, y = IRIS
+    w = np.full(len(y), 1 / len(y))
+    with pytest.warns(UserWarning, match="sum to the number of rows"):
+        GaussianNB().fit(X, y, sample_weight=w)
+    GaussianNB(learner=RC.paper()).fit(X, y, sample_weight=w)  # without the automatic anchor nothing is lost
+    GaussianNB().fit(X, y, sample_weight=150 * w)
+
+
 def test_training_for_costs_lowers_the_expected_cost():
     X, y = IRIS
     C = np.array([[0, 1, 1], [1, 0, 10], [1, 1, 0]])

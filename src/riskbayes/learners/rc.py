@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 ANCHOR_NEEDS = ("log_likelihood", "expected_statistics")
 ANCHOR_SHARE = 0.3
+SMALL_WEIGHT = 0.05
+"""A mean weight below this is taken for weights that were normalised."""
 
 
 class RC(Learner):
@@ -186,8 +189,20 @@ class RC(Learner):
             return 0.0
         return ANCHOR_SHARE * model.degrees_of_freedom(S) / S.total
 
+    def _warn_of_small_weights(self, engine: Engine) -> None:
+        """Weights that sum to one count as one row, and leave the automatic anchor nothing to free."""
+        if self.generative_weight == "auto" and engine.w is not None and engine.w.mean() < SMALL_WEIGHT:
+            warnings.warn(
+                f"The weights of {len(engine.w)} rows sum to {engine.w.sum():g}; generative_weight='auto' "
+                "takes that as the number of rows: the model will hardly leave its closed form. Scale the "
+                "weights to sum to the number of rows, or give generative_weight a number.",
+                UserWarning,
+                stacklevel=2,
+            )
+
     def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
         """The step that was asked for."""
+        self._warn_of_small_weights(engine)
         objective = resolve_objective(self.objective, S["s0"].shape[0])
         anchor, name = Anchor(model, S, self._weight(model, S)), self._monitored_name()
         anchored = name == "objective"

@@ -239,7 +239,7 @@ def test_a_small_step_of_gd_lowers_the_log_loss_before_projection(kind):
 @every_model
 def test_a_small_rc_step_is_the_inverse_fisher_matrix_times_the_gradient(kind):
     """RC is natural gradient ascent: d eta = F^-1 g, with F the joint model's, by algebra alone."""
-    X, y, w, r, n = small_problem(kind, seed=3, n=1 if kind is not CategoricalModel else 2)
+    X, y, w, r, n = small_problem(kind, seed=3)
     task = task_for(kind(**({} if kind is not GaussianNBModel else {"var_smoothing": 0.0})), X, y, w, r)
     model, theta = task.model, task.model.parameters(task.S)
     total, h = task.S.total, 1e-6
@@ -258,13 +258,17 @@ def test_a_small_rc_step_is_the_inverse_fisher_matrix_times_the_gradient(kind):
         nodes, weights = domain, np.exp(model.log_joint(model.rows(domain, theta), theta))
         per_class = [(nodes, weights[:, k]) for k in range(r)]
     else:  # Gauss-Hermite nodes are exact for polynomials of this degree
-        t, q = np.polynomial.hermite_e.hermegauss(12)
-        q = q / q.sum()
-        means = theta.means[:, 0] + theta.frame.origin[0]
-        second = {QDAModel: "covariances", LDAModel: "covariance", GaussianNBModel: "variances"}[kind]
-        spread = np.sqrt(np.broadcast_to(getattr(theta, second).ravel(), r))
+        t, q = np.polynomial.hermite_e.hermegauss(6)
+        grid = np.stack(np.meshgrid(t, t), axis=-1).reshape(-1, 2)
+        q = np.outer(q, q).ravel() / q.sum() ** 2
+        means = theta.means + theta.frame.origin
+        if kind is GaussianNBModel:
+            C = np.stack([np.diag(v) for v in theta.variances])
+        else:
+            C = theta.covariances if kind is QDAModel else np.stack([theta.covariance] * r)
+        L = np.linalg.cholesky(C)
         prior = np.exp(theta.log_prior)
-        per_class = [((means[k] + spread[k] * t)[:, None], prior[k] * q) for k in range(r)]
+        per_class = [(means[k] + grid @ L[k].T, prior[k] * q) for k in range(r)]
     # The domain must have the categories of X, so that one-hot features have the same width.
     for k, (nodes, p) in enumerate(per_class):
         G = features(kind, np.concatenate([nodes, X]), k, r)[: len(nodes)]

@@ -202,26 +202,36 @@ def outer(v: Array) -> Array:
 def whiten(C: Array, scale: Array, floor: float) -> tuple[Array, Array, Array, Array]:
     """(W, log|C|/2, C, floored) with W W^T = C^-1, for a stack of covariances.
 
-    Eigenvalues are floored where the columns have variance 1. A Cholesky factor of C - floor
-    proves, at a fraction of the cost of eigenvalues, that there is nothing to do.
+    Eigenvalues are floored where the columns have variance 1, and are computed only where need be.
     """
     correlation = C / outer(scale)
-    n = C.shape[-1]
     floored = np.zeros(C.shape[0], dtype=np.int64)
-    try:
-        np.linalg.cholesky(correlation - floor * np.eye(n))
-    except np.linalg.LinAlgError:
+    factors = factors_above(correlation, floor)
+    if factors is None:
         eigenvalues, V = np.linalg.eigh(correlation)
-        low = eigenvalues < floor
-        floored = low.sum(axis=-1)
-        mended = floored > 0
+        floored = (eigenvalues < floor).sum(axis=-1)
+        mended = (floored > 0)[:, None, None]
         lifted = (V * np.maximum(eigenvalues, floor)[:, None, :]) @ np.matrix_transpose(V)
-        correlation = np.where(mended[:, None, None], lifted, correlation)
-        C = np.where(mended[:, None, None], correlation * outer(scale), C)
-    L = np.linalg.cholesky(correlation)
-    W = np.matrix_transpose(np.linalg.inv(L)) / scale[:, None]
+        correlation = np.where(mended, lifted, correlation)
+        C = np.where(mended, correlation * outer(scale), C)
+        L = np.linalg.cholesky(correlation)
+        factors = L, np.linalg.inv(L)
+    L, inverse = factors
     half_log_det = np.log(np.diagonal(L, axis1=-2, axis2=-1)).sum(axis=-1) + np.log(scale).sum()
-    return W, half_log_det, C, floored
+    return np.matrix_transpose(inverse) / scale[:, None], half_log_det, C, floored
+
+
+def factors_above(correlation: Array, floor: float) -> tuple[Array, Array] | None:
+    """Cholesky factors and their inverses, if every eigenvalue is at least `floor`; else None."""
+    try:
+        L = np.linalg.cholesky(correlation)
+        inverse = np.linalg.inv(L)
+        # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue: where it is small, that proves it.
+        if (np.square(inverse).sum(axis=(-2, -1)) * floor > 1).any():
+            np.linalg.cholesky(correlation - floor * np.eye(correlation.shape[-1]))
+    except np.linalg.LinAlgError:
+        return None
+    return L, inverse
 
 
 def tiny_rows(weights: Array) -> Array | None:

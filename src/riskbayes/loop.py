@@ -149,8 +149,6 @@ class Walk:
     task: Task
     learner: Learner
     first: Iteration | None = None
-    good: Iteration | None = None
-    """The last good iteration."""
     chosen: Iteration | None = None
     """What would be returned now: the last good one, or the best for the validation rows."""
     history: History = field(default_factory=lambda: History())
@@ -173,7 +171,7 @@ class Walk:
                 risks |= {f"val_{name}": value for name, value in found.items()}
             return Iteration(number, S, theta, scan, risks, step.value(risks, theta), judged)
 
-        self.first = self.good = self.chosen = good = visit(0, start)
+        self.first = self.chosen = good = visit(0, start)
         self.history.record(good, lr=0.0, accepted=True)
         best, least, scans, idle = good.value, good.validation or 0.0, 0, 0
         if task.on_iteration(good):
@@ -193,7 +191,7 @@ class Walk:
                     continue
                 return Status.RISK_ROSE
             fell = best - new.value
-            self.good, good, best = new, new, min(best, new.value)
+            good, best = new, min(best, new.value)
             step.on_success()
             if new.validation is None or new.validation < least:
                 self.chosen, least, idle = new, new.validation or 0.0, -1

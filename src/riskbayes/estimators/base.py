@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, validate_da
 
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
-from riskbayes.estimators.checks import check_finite, check_masses, unchanged_on_error
+from riskbayes.estimators.checks import check_finite, check_lengths, check_masses, unchanged_on_error
 from riskbayes.estimators.prediction import PredictionMixin
 from riskbayes.exceptions import FlooredWarning
 from riskbayes.learners.base import Learner, resolve_learner
@@ -129,7 +129,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         w = self._weights(sample_weight, encoded, codes)
         check_masses(self.classes_, codes, w)
         engine, S = self._begin(encoded, codes, w)
-        validation = self._validation_engine(engine, X_val, y_val, sample_weight_val)
+        validation = self._validation_engine(S, X_val, y_val, sample_weight_val)
         start = None if old is None else self._start_from(old, S)
         self.data_statistics_ = S
         self._calibrate(engine, S, start, callback_data(X, y, sample_weight), validation)
@@ -141,8 +141,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         labels = _check_y(y, estimator=self)
         check_classification_targets(labels)
-        if len(encoded) != len(labels):
-            raise ValueError(f"X has {len(encoded)} rows and y has {len(labels)} labels.")
+        check_lengths(encoded, labels)
         return encoded, labels
 
     def _resolved_learner(self) -> Learner:
@@ -191,19 +190,16 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         self.model_ = engine.model = model.bind(S)
         return engine, S
 
-    def _validation_engine(
-        self, engine: MemoryEngine, X: Any, y: Any, sample_weight: Any
-    ) -> MemoryEngine | None:
+    def _validation_engine(self, S: Statistics, X: Any, y: Any, sample_weight: Any) -> MemoryEngine | None:
         if (X is None) != (y is None):
             raise ValueError("X_val and y_val go together: pass both or none.")
         if X is None:
             return None
         encoded = self._encode(X, reset=False, learn=False)
         labels, codes = self._known_labels(y, "y_val")
-        if len(encoded) != len(labels):
-            raise ValueError(f"X_val has {len(encoded)} rows and y_val has {len(labels)} labels.")
+        check_lengths(encoded, labels, "X_val", "y_val")
         w = self._weights(sample_weight, encoded, codes)
-        Z = self.model_.rows(encoded, self.model_.parameters(engine.statistics()))
+        Z = self.model_.rows(encoded, self.model_.parameters(S))
         return MemoryEngine(self.model_, Z, codes, w, len(self.classes_))
 
     def _known_labels(self, y: Any, name: str) -> tuple[Array, Array]:

@@ -51,6 +51,12 @@ def check_finite(estimator: Any, X: Array) -> Array:
     return X
 
 
+def check_lengths(X: Array, y: Array, X_name: str = "X", y_name: str = "y") -> None:
+    """Refuse rows without labels, and labels without rows."""
+    if len(X) != len(y):
+        raise ValueError(f"{X_name} has {len(X)} rows and {y_name} has {len(y)} labels.")
+
+
 def check_masses(classes: Array, y: Array, w: Array | None) -> None:
     """Refuse a class with no weight."""
     if w is None:

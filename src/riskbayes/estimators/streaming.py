@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.callbacks import callback_data
-from riskbayes.estimators.checks import unchanged_on_error
+from riskbayes.estimators.checks import check_lengths, unchanged_on_error
 from riskbayes.statistics import Array, Statistics
 
 
@@ -121,7 +121,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
         """Take rows out again, by subtracting their statistics.
 
         Exact for `learner="closed_form"`. For other learners what the rows did to the calibration
-        stays: call `calibrate` on the rows that remain.
+        stays: call `calibrate` on the rows that remain. Where the calibrated statistics would be left
+        without a class, the closed form of what remains takes their place.
 
         Parameters
         ----------
@@ -192,8 +193,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         encoded = self._encode(X, reset=False, learn=False)
         self._check_counted(encoded)
         labels, codes = self._known_labels(y, "y")
-        if len(encoded) != len(labels):
-            raise ValueError(f"X has {len(encoded)} rows and y has {len(labels)} labels.")
+        check_lengths(encoded, labels)
         w = self._weights(sample_weight, encoded, codes)
         engine = MemoryEngine(
             self.model_, self.model_.rows(encoded, self.parameters_), codes, w, len(self.classes_)

@@ -234,7 +234,7 @@ def factors_above(correlation: Array, floor: float) -> tuple[Array, Array] | Non
     return L, inverse
 
 
-def tiny_rows(weights: Array) -> Array | None:
+def rows_that_count(weights: Array) -> Array | None:
     """Indices of the rows that count, or None when most of them do."""
     size = np.abs(weights)
     rows = np.flatnonzero(size > 1e-12 * size.max(initial=0.0))

@@ -14,7 +14,7 @@ from riskbayes.models.moments import (
     GaussianModel,
     floor_eigenvalues,
     outer,
-    tiny_rows,
+    rows_that_count,
     whiten,
 )
 from riskbayes.statistics import Array, Statistics
@@ -63,7 +63,7 @@ class QDAModel(GaussianModel):
         n, r = D.shape[1], W.shape[1]
         s2 = np.empty((r, n, n))
         for k in range(r):
-            rows = tiny_rows(W[:, k])
+            rows = rows_that_count(W[:, k])
             Dk, wk = (D, W[:, k]) if rows is None else (D[rows], W[rows, k])
             np.matmul((Dk * wk[:, None]).T, Dk, out=s2[k])
         return Statistics({"s0": W.sum(axis=0), "s1": W.T @ D, "s2": s2}, Z.frame)

@@ -3,11 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What `make test-all` adds; a CPU build may be named here: make test-all TORCH="torch==2.13.0".
+TORCH ?= --group torch
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test test-all lint bench clean
 help:
 	@echo "make demo   closed form against RC on four data sets: a table and demo/index.html"
 	@echo "make test   linters and the test suite"
+	@echo "make test-all  the same with PyTorch, which it installs (large)"
 	@echo "make lint   ruff and mypy"
 	@echo "make bench  the benchmarks (figures for this machine; RISKBAYES_DATA names the folder of data sets)"
 
@@ -36,6 +39,11 @@ test: lint
 	@echo "pytest ..."
 	@# Two test processes on few cores: BLAS threads of their own would only wait for each other.
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
+
+test-all: $(READY)
+	@echo "Installing PyTorch ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	@$(MAKE) --no-print-directory test
 
 bench: $(READY)
 	@for name in import_time iteration; do $(BIN)/python benchmarks/$$name.py || exit 1; done

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from riskbayes.cli import main
 from riskbayes.experiments.speed import Figure, in_turn, notes, speed_table, tally
+from riskbayes.experiments.speed_cases import GROWING, Iterations, synthetic
+from riskbayes.learners import RC
 
 
 @pytest.fixture
@@ -112,3 +114,15 @@ def test_jobs_run_in_turn():
     spent = in_turn([lambda: order.append("a"), lambda: order.append("b")], budget=0.0)
     assert order == ["a", "b"] * 4  # one round to warm up, three that count
     assert len(spent) == 2
+
+
+@pytest.mark.parametrize("model", GROWING)
+def test_the_iteration_that_is_timed_is_that_of_a_fit(model):
+    X, y = synthetic(model == "CategoricalNB", 200, 4, 3)
+    timed = Iterations(GROWING[model](), X, y)
+    for _ in range(3):
+        timed()
+    fitted = GROWING[model](learner=RC(max_iter=3, monitor="log_loss")).fit(X, y)
+    assert fitted.n_iter_ == 3
+    for name, value in fitted.statistics_.items():
+        np.testing.assert_allclose(timed.S[name], value, rtol=1e-12, atol=1e-12)

@@ -220,7 +220,7 @@ def iris(bench: Bench) -> Iterator[Figure]:
         yield closed_form_fit(bench, model, size, ours, theirs, X, y, 1.5)
 
 
-GROWING: dict[str, Callable[[], Any]] = {
+GROWING: dict[str, Callable[..., Any]] = {
     "CategoricalNB": riskbayes.CategoricalNB,
     **{name: Ours for name, (Ours, _, _) in PEERS.items()},
 }

@@ -12,7 +12,7 @@ help:
 	@echo "make test   linters and the test suite"
 	@echo "make test-all  the same with PyTorch, which it installs (large)"
 	@echo "make lint   ruff and mypy"
-	@echo "make bench  the benchmarks (figures for this machine; RISKBAYES_DATA names the folder of data sets)"
+	@echo "make bench  speed and the other benchmarks (RISKBAYES_DATA names the folder of data sets)"
 
 # Rebuilt only when the dependencies change.
 $(READY): pyproject.toml
@@ -46,10 +46,11 @@ test-all: $(READY)
 	@$(MAKE) --no-print-directory test
 
 bench: $(READY)
-	@for name in import_time iteration; do $(BIN)/python benchmarks/$$name.py || exit 1; done
+	@$(BIN)/riskbayes bench --json results/bench.json
+	@$(BIN)/python benchmarks/import_time.py
 	@if [ -z "$$RISKBAYES_DATA" ]; then \
-	  echo "Set RISKBAYES_DATA to the folder of the paper's data sets for: held_out costs soft_error default_rc categorical_speed"; \
-	else for name in held_out costs soft_error default_rc categorical_speed; do \
+	  echo "Set RISKBAYES_DATA to the folder of the paper's data sets for: held_out costs soft_error default_rc"; \
+	else for name in held_out costs soft_error default_rc; do \
 	  $(BIN)/python benchmarks/$$name.py || exit 1; done; fi
 
 clean:

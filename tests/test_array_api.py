@@ -227,7 +227,31 @@ def test_triangles_are_inverted_by_halves(name, n):
     L = np.tril(np.random.default_rng(n).standard_normal((3, n, n))) / n + np.eye(n)
     (there,) = sent(xp, device, L)
     np.testing.assert_allclose(host(whitening.inverse_by_halves(there)), np.linalg.inv(L), atol=1e-12)
-    np.testing.assert_allclose(whitening.triangular_inverse(L), np.linalg.inv(L), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_large_covariances_are_floored_by_products(name):
+    """The matrix sign in place of eigenvectors: beyond, below and right at the floor, and indefinite."""
+    xp, device = library(name)
+    rng, n, floor = np.random.default_rng(0), whitening.SMALL + 6, 1e-2
+    Q = np.linalg.qr(rng.standard_normal((3, n, n)))[0]
+    spectra = np.stack(
+        [
+            np.linspace(0.5, 3, n),
+            np.linspace(-1, 3, n),
+            floor + 10.0 ** rng.uniform(-9, -3, n) * rng.choice([-1, 1], n),
+        ]
+    )
+    C = (Q * spectra[:, None, :]) @ Q.transpose(0, 2, 1)
+    found, number = whitening.lifted(*sent(xp, device, (C + C.transpose(0, 2, 1)) / 2), floor)
+    expected = (Q * np.maximum(spectra, floor)[:, None, :]) @ Q.transpose(0, 2, 1)
+    np.testing.assert_allclose(host(found), expected, atol=1e-9)
+    assert (host(number) == (spectra < floor).sum(axis=1)).all()
+    scale = rng.uniform(0.5, 2, n)
+    there = whitening.whiten(*sent(xp, device, C * np.outer(scale, scale), scale), floor)
+    here = whitening.whiten(C * np.outer(scale, scale), scale, floor)
+    for a, b in zip(there, here, strict=True):
+        np.testing.assert_allclose(host(a), b, rtol=1e-5, atol=1e-6)
 
 
 def test_every_model_of_ours_says_so_and_others_do_not():

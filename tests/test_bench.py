@@ -76,6 +76,8 @@ def test_a_file_that_is_not_there(run, tmp_path):
 
 
 def test_without_pomegranate(run, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("pomegranate.")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pomegranate", None)
     assert "pomegranate is not installed." in run("--only", 6).stdout
 

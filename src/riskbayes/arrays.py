@@ -14,13 +14,22 @@ import numpy as np
 Array = Any  # an array of any namespace
 
 
+_NAMESPACES: dict[type, Any] = {np.ndarray: np}
+
+
 def namespace(x: Array) -> Any:
     """The library of an array: NumPy itself, or what array-api-compat makes of another one."""
-    if isinstance(x, np.ndarray | np.generic):
-        return np
-    from array_api_compat import array_namespace  # here: who has NumPy arrays only need not wait for it
+    kind = type(x)
+    found = _NAMESPACES.get(kind)
+    if found is None:
+        if isinstance(x, np.ndarray | np.generic):
+            found = np
+        else:
+            from array_api_compat import array_namespace  # who has NumPy arrays only need not wait for it
 
-    return array_namespace(x)
+            found = array_namespace(x)
+        _NAMESPACES[kind] = found
+    return found
 
 
 def like(x: Array) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from riskbayes.arrays import Array, namespace
+from riskbayes.arrays import Array, to_numpy
 from riskbayes.engines.base import Engine, Scan
 from riskbayes.learners.base import Learner
 from riskbayes.models.base import GenerativeModel
@@ -217,12 +217,16 @@ class History:
 
     def record(self, iteration: Iteration, lr: float, accepted: bool) -> None:
         """Add a row. `floored` counts the parameters that sit on a floor."""
-        found = getattr(iteration.theta, "floored", None)
-        floored = 0 if found is None else int(namespace(found).sum(found))
+        floored = getattr(iteration.theta, "floored", None)
         self.rows.append({**iteration.risks, "lr": lr, "accepted": accepted, "floored": floored})
 
     def arrays(self) -> dict[str, Array]:
         """The history as arrays."""
+        for row in self.rows:  # read now: on a device each number is a wait
+            found = row["floored"]
+            row["floored"] = (
+                found if isinstance(found, int) else 0 if found is None else int(to_numpy(found).sum())
+            )
         names = self.rows[0] if self.rows else self.always
         kinds = {name: self.types.get(name, float) for name in names}
         return {name: np.array([row[name] for row in self.rows], dtype=kinds[name]) for name in names}

@@ -65,11 +65,17 @@ def posterior_and_risks(scores: Array, y: Array, w: Array | None, objective: Any
     P = np.exp(scores, out=scores) if xp is np else xp.exp(scores)
     evidence = xp.sum(P, axis=1, keepdims=True)
     P /= evidence
-    log_loss = xp.log(evidence[:, 0]) - own
-    losses = {"soft_error": 1.0 - at_labels(P, y), "error": xp.astype(wrong, P.dtype), "log_loss": log_loss}
+    evidence = evidence[:, 0]
+    soft = 1.0 - xp.exp(own) / evidence
+    losses = {"soft_error": soft, "error": wrong, "log_loss": xp.log(evidence) - own}
     if hasattr(objective, "losses"):
         losses |= objective.losses(P, y)
-    if w is None:
-        wide = widest_float(P)
-        return P, Risks({name: xp.sum(loss, dtype=wide) for name, loss in losses.items()}, y.shape[0])
-    return P, Risks({name: xp.sum(w * loss) for name, loss in losses.items()}, xp.sum(w))
+    if xp is np:
+        if w is None:
+            return P, Risks({name: loss.sum(dtype=np.float64) for name, loss in losses.items()}, len(y))
+        return P, Risks({name: w @ loss for name, loss in losses.items()}, w.sum())
+    wide = widest_float(P)
+    table = xp.stack([as_kind(loss, wide) for loss in losses.values()])
+    sums = xp.sum(table, axis=1) if w is None else table @ w
+    weight = y.shape[0] if w is None else xp.sum(w)
+    return P, Risks({name: sums[j] for j, name in enumerate(losses)}, weight)

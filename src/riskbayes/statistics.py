@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import reduce
-from math import isfinite
+from math import isnan
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
@@ -121,11 +121,14 @@ class Categories(Frame):
         super().__post_init__()
 
     def _derive(self) -> None:
-        """The first column of each feature, and indices of columns where a device needs them."""
+        """The first column of each feature, the number of categories if they share one, and a cache."""
+        k = self.n_categories
+        object.__setattr__(self, "alike", int(k[0]) if len(k) and (k == k[0]).all() else 0)
         object.__setattr__(self, "offsets", np.cumsum(self.n_categories) - self.n_categories)
         object.__setattr__(self, "_sent", {})
 
     offsets: ClassVar[Array]
+    alike: ClassVar[int]
     _sent: ClassVar[dict]
 
     def _indices(self, x: Array) -> tuple[Array, Array, Array]:
@@ -145,14 +148,41 @@ class Categories(Frame):
         """The feature and the category of each column, where x lives."""
         return self._indices(x)[:2]
 
+    def by_size(self, x: Array) -> list[tuple[int, Array | None]]:
+        """Each number of categories and the features that have it (None: all of them)."""
+        if self.alike:
+            return [(self.alike, None)]
+        sizes = sorted(set(self.n_categories.tolist()))
+        return [(k, sent_to(np.flatnonzero(self.n_categories == k), x)) for k in sizes]
+
+    def _order(self, x: Array) -> tuple[Array, Array]:
+        """Columns in the order of `by_size`, and back."""
+        key = "by size", namespace(x).__name__, str(device_of(x))
+        if key not in self._sent:
+            feature = np.repeat(np.arange(len(self.n_categories)), self.n_categories)
+            order = np.argsort(self.n_categories[feature], kind="stable")
+            self._sent[key] = sent_to(order, x), sent_to(np.argsort(order), x)
+        return self._sent[key]
+
+    def to_sizes(self, table: Array) -> Array:
+        """A table of our columns in the order of `by_size`."""
+        return table if self.alike else namespace(table).take(table, self._order(table)[0], axis=1)
+
+    def from_sizes(self, table: Array) -> Array:
+        """A table in the order of `by_size`, in that of our columns."""
+        return table if self.alike else namespace(table).take(table, self._order(table)[1], axis=1)
+
     def sums(self, counts: Array) -> Array:
         """The sum over the categories of each feature."""
         xp = namespace(counts)
         if xp is np:
             return np.add.reduceat(counts, self.offsets, axis=1)
+        n, k = len(self.n_categories), self.alike
+        if k:
+            return xp.sum(xp.reshape(counts, (counts.shape[0], n, k)), axis=2)
         empty = xp.zeros_like(counts[:, :1])
         padded = xp.take(xp.concat([counts, empty], axis=1), self._indices(counts)[2], axis=1)
-        return xp.sum(xp.reshape(padded, (counts.shape[0], len(self.n_categories), -1)), axis=2)
+        return xp.sum(xp.reshape(padded, (counts.shape[0], n, -1)), axis=2)
 
     def spread(self, values: Array) -> Array:
         """Values of features, repeated for each of their categories."""
@@ -341,11 +371,15 @@ class Statistics(Mapping[str, Array]):
 
         return all(bool(largest(a[name] - b[name]) <= atol + rtol * largest(b[name])) for name in a)
 
-    def is_finite(self) -> bool:
-        """Whether every entry is a number: a sum of them all is one."""
+    def least_mass(self) -> float:
+        """The mass of the smallest class; NaN where any entry is no number. One wait on a device."""
+        xp = namespace(self["s0"])
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = [namespace(value).sum(value) for value in self.values()]
-            return isfinite(float(sum(sums[1:], sums[0])))
+            return float(xp.min(self["s0"]) + 0.0 * sum(xp.sum(value) for value in self.values()))
+
+    def is_finite(self) -> bool:
+        """Whether every entry is a number."""
+        return not isnan(self.least_mass())
 
     def converted(self, converter: Any) -> Statistics:
         """The same statistics, with arrays of another library or on another device."""

@@ -8,10 +8,10 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from riskbayes.engines.base import Engine, Scan
-from riskbayes.engines.threads import available_threads, in_threads
 from riskbayes.models.base import GenerativeModel, Residual
 from riskbayes.risks import NO_RISK
 from riskbayes.statistics import Array, Statistics
+from riskbayes.threads import available_threads, in_threads
 
 T = TypeVar("T")
 

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import Array, as_kind, converted, namespace, sent_to, take_rows, to_numpy
 from riskbayes.engines.array_api import ArrayEngine
 from riskbayes.engines.memory import CHUNK_CELLS, row_chunks
-from riskbayes.engines.threads import available_threads, in_threads
 from riskbayes.learners.objectives import check_cost_matrix
 from riskbayes.models.base import GenerativeModel
 from riskbayes.risks import log_evidence
 from riskbayes.statistics import Statistics
+from riskbayes.threads import available_threads, in_threads
 
 
 class PredictionMixin:
@@ -60,7 +60,8 @@ class PredictionMixin:
         Z = model.rows(X, self.parameters_)
         theta = model.for_scan(self.parameters_, Z)
         device = not isinstance(X, np.ndarray)
-        parts = row_chunks(X.shape[0], X.shape[1] + r, ArrayEngine.chunk_cells if device else CHUNK_CELLS)
+        width = getattr(Z, "width", X.shape[1]) + r
+        parts = row_chunks(X.shape[0], width, ArrayEngine.chunk_cells if device else CHUNK_CELLS)
         threads = 1 if device or len(parts) == 1 else min(len(parts), available_threads())
         found = list(in_threads(lambda part: score(Z[part], theta), parts, threads))
         out = found[0] if len(found) == 1 else namespace(X).concat(found, axis=0)

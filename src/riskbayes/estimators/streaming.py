@@ -67,8 +67,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
             self.classes_, self._check_labels(unique_labels(classes), self.classes_)
         ):
             raise ValueError(
-                f"classes={listed(unique_labels(classes))} is not the same as on last call to partial_fit, was: "
-                f"{listed(self.classes_)}."
+                f"classes={listed(unique_labels(classes))} is not the same as on last call to partial_fit, "
+                f"was: {listed(self.classes_)}."
             )
         encoded, labels = self._check_X_y(X, y, reset=first)
         if first:

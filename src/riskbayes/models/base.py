@@ -79,7 +79,7 @@ class GenerativeModel(ABC):
 
     def is_legal(self, S: Statistics) -> bool:
         """Is S in the domain of `parameters`, judged after the prior is added?"""
-        return S.is_finite() and float(namespace(S["s0"]).min(S["s0"])) > 0
+        return S.least_mass() > 0
 
     def sample(self, theta: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """n rows and their class codes, drawn from the joint."""

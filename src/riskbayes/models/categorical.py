@@ -128,12 +128,12 @@ class CategoricalModel(GenerativeModel):
 
     def is_legal(self, S: Statistics) -> bool:
         """Every class keeps a mass; cells are floored."""
-        return S.is_finite() and float(namespace(S["s0"]).min(S["s0"])) + self.class_alpha > 0
+        return S.least_mass() + self.class_alpha > 0
 
     def log_joint(self, Z: Codes | DeviceCodes, theta: CategoricalParameters) -> Array:
         """log p(y) + sum_i log p(x_i | y)."""
-        known, unseen = Z.in_frame(theta.frame)
-        joint = known @ theta.log_prob.T + theta.log_prior[None, :]
+        known, unseen = Z.times(theta.log_prob, theta.frame)
+        joint = known + theta.log_prior[None, :]
         return joint if unseen is None else joint + unseen @ theta.log_unseen.T
 
     def sample(self, theta: CategoricalParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:

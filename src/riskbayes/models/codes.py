@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from riskbayes.arrays import (
     Array,
     as_kind,
+    like,
     namespace,
     own_precision,
     rows_above,
@@ -69,18 +70,22 @@ class Codes:
         """Weighted counts of (class, feature, category)."""
         return (self.one_hot.T @ W).T
 
-    def in_frame(self, frame: Categories) -> tuple[csr_array, Array | None]:
-        """One-hot rows in another frame's columns, and where categories are that it does not know."""
+    def times(self, table: Array, frame: Categories) -> tuple[Array, Array | None]:
+        """One-hot rows times a table (classes x columns), and where categories are that it lacks."""
         if self.frame is frame or self.frame == frame:
-            return self.one_hot, None
+            return self.one_hot @ table.T, None
         unseen = self.codes >= frame.n_categories
         known = Codes(np.where(unseen, 0, self.codes), frame).one_hot
         known.data = (~unseen).ravel().astype(np.float64)
-        return known, unseen.astype(np.float64)
+        return known @ table.T, unseen.astype(np.float64)
 
 
 class DeviceCodes:
-    """Codes of another library's table: one-hot rows are dense there, and products with them fast."""
+    """Codes of another library's table: one-hot rows are dense there, and products with them fast.
+
+    The columns of a one-hot row go by the number of categories: features that have as many are compared
+    with them at once.
+    """
 
     groups = None
     releases_gil = False
@@ -88,12 +93,15 @@ class DeviceCodes:
     def __init__(self, codes: Array, frame: Categories, dtype: object, held: Array | None = None):
         self.codes, self.frame, self.dtype, self.held = codes, frame, dtype, held
         self.shape = codes.shape
-        self.width = int(frame.n_categories.sum())
+        self.width = 4 if held is not None else int(frame.n_categories.sum())
 
     def __len__(self) -> int:
         return self.codes.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> DeviceCodes:
+        if isinstance(rows, slice) and (rows.start or 0) == 0 and rows.stop == self.shape[0]:
+            return self
+
         def part(A: Array) -> Array:
             return A[rows, ...] if isinstance(rows, slice) else take_rows(A, rows)
 
@@ -104,32 +112,35 @@ class DeviceCodes:
         """With the one-hot table of all rows, if it is not too large to hold."""
         if self.shape[0] * self.width > HELD_CELLS:
             return self
-        return DeviceCodes(self.codes, self.frame, self.dtype, self.one_hot)
+        return DeviceCodes(self.codes, self.frame, self.dtype, self.one_hot(self.frame))
 
-    def _dense(self, frame: Categories) -> Array:
-        xp, (feature, category) = namespace(self.codes), frame.columns(self.codes)
-        category = as_kind(category, self.codes.dtype)
-        return xp.astype(xp.take(self.codes, feature, axis=1) == category[None, :], self.dtype)
-
-    @property
-    def one_hot(self) -> Array:
-        """One row of ones and zeros a row of codes."""
-        return self._dense(self.frame) if self.held is None else self.held
+    def one_hot(self, frame: Categories) -> Array:
+        """One row of ones and zeros a row of codes; a category that the frame does not know has no one."""
+        xp, blocks = namespace(self.codes), []
+        for k, features in frame.by_size(self.codes):
+            codes = self.codes if features is None else xp.take(self.codes, features, axis=1)
+            values = xp.arange(k, **like(codes))
+            hot = codes[:, :, None] == values[None, None, :]
+            blocks.append(xp.reshape(xp.astype(hot, self.dtype), (codes.shape[0], -1)))
+        return blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=1)
 
     def counts(self, W: Array) -> Array:
         """Weighted counts of (class, feature, category); rows of no weight are left out."""
         xp = namespace(W)
         rows = rows_above(xp.max(xp.abs(W), axis=1), 1e-12)
-        if rows is None:
-            return W.T @ self.one_hot
-        return take_rows(W, rows).T @ self[rows].one_hot
+        Z, V = (self, W) if rows is None else (self[rows], take_rows(W, rows))
+        hot = Z.one_hot(self.frame) if Z.held is None else Z.held
+        return self.frame.from_sizes(V.T @ hot)
 
-    def in_frame(self, frame: Categories) -> tuple[Array, Array | None]:
-        """One-hot rows in another frame's columns, and where categories are that it does not know."""
-        if self.frame is frame or self.frame == frame:
-            return self.one_hot, None
-        unseen = self.codes >= as_kind(sent_to(frame.n_categories, self.codes), self.codes.dtype)[None, :]
-        return self._dense(frame), namespace(self.codes).astype(unseen, self.dtype)
+    def times(self, table: Array, frame: Categories) -> tuple[Array, Array | None]:
+        """One-hot rows times a table (classes x columns), and where categories are that it lacks."""
+        known = self.frame is frame or self.frame == frame
+        hot = self.held if known and self.held is not None else self.one_hot(frame)
+        product = hot @ frame.to_sizes(table).T
+        if known:
+            return product, None
+        limits = as_kind(sent_to(frame.n_categories, self.codes), self.codes.dtype)
+        return product, namespace(self.codes).astype(self.codes >= limits[None, :], self.dtype)
 
 
 def categories_of(X: Array, least: Array | int | None = None) -> Categories:

@@ -199,12 +199,9 @@ class GaussianModel(GenerativeModel):
 
     def is_legal(self, S: Statistics) -> bool:
         """Every class keeps a mass, after the prior; covariances are floored."""
-        if not S.is_finite():
-            return False
-        least = float(namespace(S["s0"]).min(S["s0"]))
         by_prior = min(self.mean_strength, self.covariance_strength) if self.prior_form == "exact" else 0.0
         by_class = np.inf if self.class_prior is not None else self.class_alpha
-        return least + min(by_prior, by_class) > 0
+        return S.least_mass() + min(by_prior, by_class) > 0
 
     def second_moments(self, n: int) -> float:
         """How many second moments a class of n features has of its own."""

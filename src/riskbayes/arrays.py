@@ -126,7 +126,11 @@ def rows_above(size: Array, least: Any) -> Array | None:
 
 def take_rows(A: Array, rows: Array) -> Array:
     """A[rows], for indices on A's device."""
-    return A[rows] if isinstance(A, np.ndarray) else namespace(A).take(A, rows, axis=0)
+    if isinstance(A, np.ndarray):
+        return A[rows]
+    if hasattr(A, "index_select"):  # PyTorch: the detour over `take` costs more than the copy of few rows
+        return A.index_select(0, rows)
+    return namespace(A).take(A, rows, axis=0)
 
 
 def converted(value: Any, converter: Any) -> Any:

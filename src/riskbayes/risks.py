@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,38 +10,27 @@ from riskbayes.arrays import Array, as_kind, at_labels, namespace, to_numpy, wid
 
 
 class Risks:
-    """Weighted sums over rows, by name; they add over chunks, and `mean` divides by the weight."""
+    """Weighted sums over rows, one a name; they add over chunks, and `mean` divides by the weight."""
 
-    __slots__ = ("sums", "weight")
+    __slots__ = ("names", "sums", "weight")
 
-    def __init__(self, sums: dict[str, float], weight: float):
-        self.sums, self.weight = sums, weight
+    def __init__(self, names: tuple[str, ...], sums: Array, weight: Any):
+        self.names, self.sums, self.weight = names, sums, weight
 
     def plus(self, other: Risks) -> Risks:
         """The risks of both sets of rows."""
-        if not self.sums:
+        if not self.names:
             return other
-        sums = {name: value + other.sums[name] for name, value in self.sums.items()}
-        return Risks(sums, self.weight + other.weight)
+        return Risks(self.names, self.sums + other.sums, self.weight + other.weight)
 
     def mean(self) -> dict[str, float]:
         """Average soft 0-1 loss, 0-1 loss, log loss, and what else was counted."""
         weight = float(self.weight)
-        return {
-            name: value / weight for name, value in zip(self.sums, on_host(self.sums.values()), strict=True)
-        }
+        values = to_numpy(self.sums).tolist()  # read together: on a device each reading is a wait
+        return {name: value / weight for name, value in zip(self.names, values, strict=True)}
 
 
-NO_RISK = Risks({}, 0.0)
-
-
-def on_host(numbers: Iterable) -> list[float]:
-    """Numbers that may live on a device, read together: each reading is a wait."""
-    found = list(numbers)
-    if not found or isinstance(found[0], float | np.generic | int):
-        return [float(value) for value in found]
-    xp = namespace(found[0])
-    return to_numpy(xp.stack([as_kind(value, found[0].dtype) for value in found])).tolist()
+NO_RISK = Risks((), 0.0, 0.0)
 
 
 def log_evidence(log_joint: Array) -> Array:
@@ -72,10 +60,10 @@ def posterior_and_risks(scores: Array, y: Array, w: Array | None, objective: Any
         losses |= objective.losses(P, y)
     if xp is np:
         if w is None:
-            return P, Risks({name: loss.sum(dtype=np.float64) for name, loss in losses.items()}, len(y))
-        return P, Risks({name: w @ loss for name, loss in losses.items()}, w.sum())
-    wide = widest_float(P)
-    table = xp.stack([as_kind(loss, wide) for loss in losses.values()])
-    sums = xp.sum(table, axis=1) if w is None else table @ w
-    weight = y.shape[0] if w is None else xp.sum(w)
-    return P, Risks({name: sums[j] for j, name in enumerate(losses)}, weight)
+            sums, weight = np.array([loss.sum(dtype=np.float64) for loss in losses.values()]), len(y)
+        else:
+            sums, weight = np.array([w @ loss for loss in losses.values()]), w.sum()
+    else:
+        table = xp.stack([as_kind(loss, widest_float(P)) for loss in losses.values()])
+        sums, weight = (xp.sum(table, axis=1), y.shape[0]) if w is None else (table @ w, xp.sum(w))
+    return P, Risks(tuple(losses), sums, weight)

@@ -123,7 +123,7 @@ class CategoricalModel(GenerativeModel):
         # Without pseudo-counts nothing is known of an unseen category: it says nothing of the class.
         log_unseen = math.log(self.alpha) - log_sums if self.alpha > 0 else 0.0 * log_sums
         log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
-        below = xp.sum(xp.astype(floored, xp.int64), axis=1)
+        below = xp.count_nonzero(floored, axis=1)
         return CategoricalParameters(log_prior, log_prob, log_unseen, frame, below)
 
     def is_legal(self, S: Statistics) -> bool:

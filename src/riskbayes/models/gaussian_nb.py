@@ -107,7 +107,7 @@ class GaussianNBModel(GaussianModel):
             xp.where(low, floor, variances),
             epsilon,
             S.frame,
-            xp.sum(xp.astype(low, xp.int64), axis=1),
+            xp.count_nonzero(low, axis=1),
         )
 
     def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:

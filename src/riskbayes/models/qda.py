@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -25,6 +26,9 @@ from riskbayes.statistics import Statistics
 
 BLOCK = 128
 """Columns of a triangular product that are made at once: what lies below the diagonal is left out."""
+
+DEVICE_CELLS = 2**27
+"""Cells of rows, columns and classes together that a device holds for one product: 1 GiB of float64."""
 
 CACHED_CELLS = 2**18
 """Cells of the rows that are multiplied at once on a CPU: 2 MiB of float64."""
@@ -81,10 +85,25 @@ class QDAModel(GaussianModel):
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, first and second moments about the origin; rows of no weight are left out."""
         xp, V = namespace(W), as_kind(W, Z.dtype)
+        if xp is not np:
+            return self._statistics_on_device(Z, V)
         moments = [self._moments(Z, V[:, k]) for k in range(W.shape[1])]
         first, second = (xp.stack([found[order] for found in moments]) for order in (0, 1))
         found = {"s0": xp.sum(W, axis=0), "s1": first, "s2": second}
         return Statistics({name: widened(value) for name, value in found.items()}, Z.frame)
+
+    def _statistics_on_device(self, Z: Centred, V: Array) -> Statistics:
+        """The same in one product of all classes, where few rows count: a device waits for each choice."""
+        xp, s0 = namespace(V), widened(namespace(V).sum(V, axis=0))
+        rows = rows_that_count(xp.max(xp.abs(V), axis=1))
+        if rows is not None:
+            Z, V = Z[rows], take_rows(V, rows)
+        D, weights = Z.values, xp.matrix_transpose(V)
+        if math.prod(V.shape) * D.shape[1] <= DEVICE_CELLS:
+            second = D.T[None, ...] @ (weights[:, :, None] * D[None, :, :])
+        else:
+            second = xp.stack([self._moments(Z, weights[k, :])[1] for k in range(V.shape[1])])
+        return Statistics({"s0": s0, "s1": widened(weights @ D), "s2": widened(second)}, Z.frame)
 
     def _moments(self, Z: Centred, w: Array) -> tuple[Array, Array]:
         """sum_i w_i x_i and sum_i w_i x_i x_i^T, over the rows that count."""

@@ -106,8 +106,7 @@ class Groups:
             s0,
             sums,
         )
-        names = ("soft_error", "error", "log_loss")
-        risks = Risks(dict(zip(names, sums.tolist(), strict=True)), float(weights.sum()))
+        risks = Risks(("soft_error", "error", "log_loss"), sums, float(weights.sum()))
         return s0, (self.back @ G).T, risks
 
 

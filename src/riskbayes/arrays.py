@@ -46,6 +46,20 @@ def device_of(x: Array) -> Any:
     return like(x).get("device", "cpu")
 
 
+def sum_of(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
+    """The sum; NumPy's own wrapper costs more than the sum of a small array."""
+    if isinstance(x, np.ndarray):
+        return np.add.reduce(x, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+    return namespace(x).sum(x, axis=axis, keepdims=keepdims)
+
+
+def max_of(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
+    """The maximum."""
+    if isinstance(x, np.ndarray):
+        return np.maximum.reduce(x, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
+    return namespace(x).max(x, axis=axis, keepdims=keepdims)
+
+
 def as_kind(x: Array, dtype: Any) -> Array:
     """x in another precision; x itself where it has it."""
     return x if x.dtype == dtype else namespace(x).astype(x, dtype)
@@ -122,6 +136,11 @@ def rows_above(size: Array, least: Any) -> Array | None:
     xp = namespace(size)
     rows = xp.nonzero(size > least)[0]
     return rows if rows.shape[0] <= 0.75 * size.shape[0] else None
+
+
+def is_all(rows: Any, m: int) -> bool:
+    """Whether a choice among m rows is a slice of them all."""
+    return isinstance(rows, slice) and rows.start == 0 and rows.stop == m
 
 
 def take_rows(A: Array, rows: Array) -> Array:

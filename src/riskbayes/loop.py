@@ -97,8 +97,8 @@ class Outcome(NamedTuple):
     theta: Any
     history: dict[str, Array]
     status: Status
-    first: Any
-    """theta of the statistics that the fit started from."""
+    floored: Array | None
+    """How many parameters of each class were on a floor where the fit started."""
     value: float = float("nan")
     """The monitored quantity of the model returned, on the training rows."""
     judged: float = float("nan")
@@ -119,7 +119,7 @@ def run(task: Task, learner: Learner, max_iter: int | None = None) -> Outcome:
     model, S = task.model, task.S if task.start is None else task.start
     if learner.max_iter == 0:
         theta = model.parameters(S)
-        return Outcome(model, S, theta, History().arrays(), Status.CLOSED_FORM, theta)
+        return Outcome(model, S, theta, History().arrays(), Status.CLOSED_FORM, floored_of(theta))
     walk = Walk(task, learner)
     try:
         status = walk.go(S, limit)
@@ -127,19 +127,19 @@ def run(task: Task, learner: Learner, max_iter: int | None = None) -> Outcome:
         if walk.chosen is None:
             raise
         status = Status.INTERRUPTED
-    chosen, first = walk.chosen, walk.first
-    assert chosen is not None and first is not None  # noqa: PT018
+    chosen = walk.chosen
+    assert chosen is not None
     return Outcome(
         model=model,
         S=chosen.S,
         theta=chosen.theta,
         history=walk.history.arrays(),
         status=status,
-        first=first.theta,
+        floored=walk.floored,
         value=chosen.value,
         judged=chosen.value if chosen.validation is None else chosen.validation,
         number=chosen.number,
-        start_value=first.value,
+        start_value=walk.start_value,
     )
 
 
@@ -149,7 +149,8 @@ class Walk:
 
     task: Task
     learner: Learner
-    first: Iteration | None = None
+    start_value: float = float("nan")
+    floored: Array | None = None
     chosen: Iteration | None = None
     """What would be returned now: the last good one, or the best for the validation rows."""
     history: History = field(default_factory=lambda: History())
@@ -172,7 +173,8 @@ class Walk:
                 risks |= {f"val_{name}": value for name, value in found.items()}
             return Iteration(number, S, theta, scan, risks, step.value(risks, theta), judged)
 
-        self.first = self.chosen = good = visit(0, start)
+        self.chosen = good = visit(0, start)
+        self.start_value, self.floored = good.value, floored_of(good.theta)
         self.history.record(good, lr=0.0, accepted=True)
         best, least, scans, idle = good.value, good.validation or 0.0, 0, 0
         if task.on_iteration(good):
@@ -206,6 +208,11 @@ class Walk:
         return Status.MAX_ITER
 
 
+def floored_of(theta: Any) -> Array | None:
+    """How many parameters of each class sit on a floor, where the model has floors."""
+    return getattr(theta, "floored", None)
+
+
 class History:
     """Columns of equal length; entry 0 is the model that the fit started from."""
 
@@ -217,7 +224,7 @@ class History:
 
     def record(self, iteration: Iteration, lr: float, accepted: bool) -> None:
         """Add a row. `floored` counts the parameters that sit on a floor."""
-        floored = getattr(iteration.theta, "floored", None)
+        floored = floored_of(iteration.theta)
         self.rows.append({**iteration.risks, "lr": lr, "accepted": accepted, "floored": floored})
 
     def arrays(self) -> dict[str, Array]:

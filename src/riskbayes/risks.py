@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, at_labels, namespace, to_numpy, widest_float
+from riskbayes.arrays import Array, as_kind, at_labels, max_of, namespace, sum_of, to_numpy, widest_float
 
 
 class Risks:
@@ -36,8 +36,8 @@ NO_RISK = Risks((), 0.0, 0.0)
 def log_evidence(log_joint: Array) -> Array:
     """log p(x) = log sum_k p(x, k), row by row; a class of no mass may have -inf."""
     xp = namespace(log_joint)
-    top = xp.max(log_joint, axis=1, keepdims=True)
-    return top[:, 0] + xp.log(xp.sum(xp.exp(log_joint - top), axis=1))
+    top = max_of(log_joint, axis=1, keepdims=True)
+    return top[:, 0] + xp.log(sum_of(xp.exp(log_joint - top), axis=1))
 
 
 def posterior_and_risks(scores: Array, y: Array, w: Array | None, objective: Any) -> tuple[Array, Risks]:
@@ -48,10 +48,10 @@ def posterior_and_risks(scores: Array, y: Array, w: Array | None, objective: Any
     """
     xp = namespace(scores)
     wrong = xp.argmax(scores, axis=1) != y
-    scores -= xp.max(scores, axis=1, keepdims=True)
+    scores -= max_of(scores, axis=1, keepdims=True)
     own = at_labels(scores, y)
     P = np.exp(scores, out=scores) if xp is np else xp.exp(scores)
-    evidence = xp.sum(P, axis=1, keepdims=True)
+    evidence = sum_of(P, axis=1, keepdims=True)
     P /= evidence
     evidence = evidence[:, 0]
     soft = 1.0 - xp.exp(own) / evidence
@@ -65,5 +65,5 @@ def posterior_and_risks(scores: Array, y: Array, w: Array | None, objective: Any
             sums, weight = np.array([w @ loss for loss in losses.values()]), w.sum()
     else:
         table = xp.stack([as_kind(loss, widest_float(P)) for loss in losses.values()])
-        sums, weight = (xp.sum(table, axis=1), y.shape[0]) if w is None else (table @ w, xp.sum(w))
+        sums, weight = (sum_of(table, axis=1), y.shape[0]) if w is None else (table @ w, sum_of(w))
     return P, Risks(tuple(losses), sums, weight)

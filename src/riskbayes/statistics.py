@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from riskbayes.arrays import Array, converted, device_of, namespace, sent_to
+from riskbayes.arrays import Array, converted, device_of, max_of, namespace, sent_to, sum_of
 
 Arrays = dict[str, Array]
 
@@ -100,8 +100,8 @@ class Origin(Frame):
                 arrays["s2_diagonal"] + 2 * s1 * d[None, :] + s0[:, None] * (d * d)[None, :]
             )
         if "s2_tied" in arrays:
-            cross = xp.sum(s1, axis=0)[:, None] * d[None, :]
-            moved["s2_tied"] = arrays["s2_tied"] + cross + cross.T + xp.sum(s0) * dd
+            cross = sum_of(s1, axis=0)[:, None] * d[None, :]
+            moved["s2_tied"] = arrays["s2_tied"] + cross + cross.T + sum_of(s0) * dd
         return moved
 
 
@@ -179,10 +179,10 @@ class Categories(Frame):
             return np.add.reduceat(counts, self.offsets, axis=1)
         n, k = len(self.n_categories), self.alike
         if k:
-            return xp.sum(xp.reshape(counts, (counts.shape[0], n, k)), axis=2)
+            return sum_of(xp.reshape(counts, (counts.shape[0], n, k)), axis=2)
         empty = xp.zeros_like(counts[:, :1])
         padded = xp.take(xp.concat([counts, empty], axis=1), self._indices(counts)[2], axis=1)
-        return xp.sum(xp.reshape(padded, (counts.shape[0], n, -1)), axis=2)
+        return sum_of(xp.reshape(padded, (counts.shape[0], n, -1)), axis=2)
 
     def spread(self, values: Array) -> Array:
         """Values of features, repeated for each of their categories."""
@@ -288,7 +288,7 @@ class Statistics(Mapping[str, Array]):
     def total(self) -> float:
         """The equivalent sample size: the mass of all classes."""
         if self._total is None:  # kept: on a GPU each number that the host reads is a wait
-            object.__setattr__(self, "_total", float(namespace(self["s0"]).sum(self["s0"])))
+            object.__setattr__(self, "_total", float(sum_of(self["s0"])))
         return self._total  # type: ignore[return-value]
 
     @property
@@ -366,16 +366,16 @@ class Statistics(Mapping[str, Array]):
             return False
         xp = namespace(a["s0"])
 
-        def largest(x: Array) -> float:
-            return float(xp.max(xp.abs(x))) if 0 not in x.shape else 0.0
+        def size(x: Array) -> float:
+            return float(max_of(xp.abs(x))) if 0 not in x.shape else 0.0
 
-        return all(bool(largest(a[name] - b[name]) <= atol + rtol * largest(b[name])) for name in a)
+        return all(bool(size(a[name] - b[name]) <= atol + rtol * size(b[name])) for name in a)
 
     def least_mass(self) -> float:
         """The mass of the smallest class; NaN where any entry is no number. One wait on a device."""
         xp = namespace(self["s0"])
         with np.errstate(over="ignore", invalid="ignore"):
-            return float(xp.min(self["s0"]) + 0.0 * sum(xp.sum(value) for value in self.values()))
+            return float(xp.min(self["s0"]) + 0.0 * sum(sum_of(value) for value in self.values()))
 
     def is_finite(self) -> bool:
         """Whether every entry is a number."""

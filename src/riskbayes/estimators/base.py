@@ -287,7 +287,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         self.learner_ = learner
         self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])  # RCCV may have chosen
         self._store(outcome)
-        self._warn_of_floors(outcome.first)
+        self._warn_of_floors(outcome.floored)
         progress.end()
 
     def _store(self, outcome: Outcome) -> None:
@@ -298,12 +298,12 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def _update(self, S: Statistics) -> None:
         """Take S as it is, without a scan."""
         theta = self.model_.parameters(S)
-        self._store(Outcome(self.model_, S, theta, History().arrays(), Status.UPDATED, theta))
+        self._store(Outcome(self.model_, S, theta, History().arrays(), Status.UPDATED, None))
 
-    def _warn_of_floors(self, theta: Any) -> None:
-        if self.model_.floor_warning is None:
+    def _warn_of_floors(self, found: Array | None) -> None:
+        if self.model_.floor_warning is None or found is None:
             return
-        floored = to_numpy(getattr(theta, "floored", np.zeros(1)))
+        floored = to_numpy(found)
         if floored.any():
             named = ", ".join(repr(label) for label in to_numpy(self.classes_)[floored > 0].tolist())
             message = self.model_.floor_warning.format(classes=named, most=floored.max())

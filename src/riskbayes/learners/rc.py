@@ -244,7 +244,7 @@ class RC(Learner):
                 best = best._replace(status=found.status)
         if self.refit and held is not task and best.status not in STOPPED:
             best = run(task, self, max_iter=best.number)
-        return best._replace(first=first.first)
+        return best._replace(floored=first.floored)
 
 
 def positive_rows(engine: Engine) -> Array:

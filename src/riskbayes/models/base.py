@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, label_rows, namespace, sent_to, widest_float
+from riskbayes.arrays import Array, as_kind, label_rows, namespace, sent_to, sum_of, widest_float
 from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
 
@@ -144,7 +144,7 @@ def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -
     mass = s0 + alpha
     p = xp.where(mass > 0, mass, 0.0) if fixed is None else sent_to(fixed, s0)
     with np.errstate(divide="ignore"):
-        return xp.log(p / xp.sum(p))
+        return xp.log(p / sum_of(p))
 
 
 def invert_class_prior(log_prior: Array, total: float, alpha: float = 0.0) -> Array:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, namespace, sent_to, widened
+from riskbayes.arrays import Array, as_kind, namespace, sent_to, sum_of, widened
 from riskbayes.models.base import (
     GenerativeModel,
     Residual,
@@ -90,9 +90,7 @@ class CategoricalModel(GenerativeModel):
     def statistics(self, Z: Codes | DeviceCodes, W: Array) -> Statistics:
         """Weighted counts of classes and of (class, feature, category)."""
         V = as_kind(W, getattr(Z, "dtype", W.dtype))
-        return Statistics(
-            {"s0": widened(namespace(W).sum(W, axis=0)), "counts": widened(Z.counts(V))}, Z.frame
-        )
+        return Statistics({"s0": widened(sum_of(W, axis=0)), "counts": widened(Z.counts(V))}, Z.frame)
 
     def label_statistics(self, Z: Codes, y: Array, w: Array | None, n_classes: int) -> Statistics:
         """Counts of labelled rows."""
@@ -155,7 +153,7 @@ class CategoricalModel(GenerativeModel):
     def log_likelihood(self, S: Statistics, theta: CategoricalParameters) -> float:
         """sum_y s0 log p(y) + sum_iy s_iy log p(x_i | y)."""
         counts = S.to_frame(theta.frame)["counts"]
-        return float(S["s0"] @ theta.log_prior + namespace(counts).sum(counts * theta.log_prob))
+        return float(S["s0"] @ theta.log_prior + sum_of(counts * theta.log_prob))
 
     def inverse_parameters(self, theta: CategoricalParameters, total: float) -> Statistics:
         """Counts whose smoothed frequencies are theta."""

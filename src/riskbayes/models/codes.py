@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from riskbayes.arrays import (
     Array,
     as_kind,
+    is_all,
     like,
     namespace,
     own_precision,
@@ -44,6 +45,8 @@ class Codes:
         return self.codes.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> Codes:
+        if is_all(rows, self.shape[0]):
+            return self  # a table of one chunk keeps what was computed of it
         joint = None if self.joint is None else self.joint[:, rows]
         return Codes(self.codes[rows], self.frame, self.groups, joint)
 
@@ -99,7 +102,7 @@ class DeviceCodes:
         return self.codes.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> DeviceCodes:
-        if isinstance(rows, slice) and (rows.start or 0) == 0 and rows.stop == self.shape[0]:
+        if is_all(rows, self.shape[0]):
             return self
 
         def part(A: Array) -> Array:

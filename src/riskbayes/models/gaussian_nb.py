@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, namespace, widened
+from riskbayes.arrays import Array, as_kind, max_of, namespace, sum_of, widened
 from riskbayes.models.base import draw_classes
 from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel
 from riskbayes.statistics import Statistics
@@ -36,8 +36,8 @@ class GaussianNBParameters:
         """
         xp, precision = namespace(self.means), 1.0 / self.variances
         size = self.means * self.means * precision
-        narrow = xp.max(size, axis=0) > 0.01 / float(xp.finfo(self.means.dtype).eps) ** 0.5
-        logs = xp.sum(xp.log(self.variances) + xp.where(narrow[None, :], 0.0, size), axis=1)
+        narrow = max_of(size, axis=0) > 0.01 / float(xp.finfo(self.means.dtype).eps) ** 0.5
+        logs = sum_of(xp.log(self.variances) + xp.where(narrow[None, :], 0.0, size), axis=1)
         constant = self.log_prior - 0.5 * (logs + self.means.shape[1] * LOG_2PI)
         precision = xp.where(narrow[None, :], 0.0, precision)
         return -0.5 * precision.T, (self.means * precision).T, constant, xp.nonzero(narrow)[0]
@@ -64,8 +64,8 @@ class GaussianNBModel(GaussianModel):
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, sums and sums of squares about the origin."""
-        xp, V = namespace(W), as_kind(W, Z.dtype).T
-        found = {"s0": xp.sum(W, axis=0), "s1": V @ Z.values, "s2_diagonal": V @ Z.squares}
+        V = as_kind(W, Z.dtype).T
+        found = {"s0": sum_of(W, axis=0), "s1": V @ Z.values, "s2_diagonal": V @ Z.squares}
         return Statistics({name: widened(value) for name, value in found.items()}, Z.frame)
 
     def second_moments(self, n: int) -> float:
@@ -75,8 +75,8 @@ class GaussianNBModel(GaussianModel):
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Sums of squares about the overall mean, and about the classes' own means."""
         s0, s1, xp = S["s0"], S["s1"], namespace(S["s0"])
-        second, mass = xp.sum(S["s2_diagonal"], axis=0), xp.where(s0 > 0, s0, 1.0)
-        return second - xp.sum(s1, axis=0) ** 2 / S.total, second - xp.sum(s1**2 / mass[:, None], axis=0)
+        second, mass = sum_of(S["s2_diagonal"], axis=0), xp.where(s0 > 0, s0, 1.0)
+        return second - sum_of(s1, axis=0) ** 2 / S.total, second - sum_of(s1**2 / mass[:, None], axis=0)
 
     def parameters(self, S: Statistics) -> GaussianNBParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0); var = (m2 var0 + squares) / (m2 + s0) + epsilon."""
@@ -142,8 +142,8 @@ class GaussianNBModel(GaussianModel):
         s0, mu = S["s0"], theta.means
         squares = S["s2_diagonal"] - 2 * mu * S["s1"] + s0[:, None] * mu**2
         xp = namespace(mu)
-        constants = theta.log_prior - 0.5 * xp.sum(xp.log(theta.variances) + LOG_2PI, axis=1)
-        return float(s0 @ constants - 0.5 * xp.sum(squares / theta.variances))
+        constants = theta.log_prior - 0.5 * sum_of(xp.log(theta.variances) + LOG_2PI, axis=1)
+        return float(s0 @ constants - 0.5 * sum_of(squares / theta.variances))
 
     def inverse_parameters(self, theta: GaussianNBParameters, total: float) -> Statistics:
         """Moments whose MAP estimates are theta."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, namespace, sent_to, squared_norms, take_rows, widened
+from riskbayes.arrays import Array, as_kind, namespace, sent_to, squared_norms, sum_of, take_rows, widened
 from riskbayes.models.base import draw_classes
 from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel, eye_like, outer, spread
 from riskbayes.models.whitening import floor_eigenvalues, whiten
@@ -30,8 +30,17 @@ class LDAParameters:
     @cached_property
     def form(self) -> tuple[Array, Array]:
         """(B, c) with log p(x, y) = x B + c, but for what all classes share."""
-        xp, whitened = namespace(self.means), self.means @ self.whitener
-        return self.whitener @ whitened.T, self.log_prior - 0.5 * xp.sum(whitened * whitened, axis=1)
+        whitened = self.means @ self.whitener
+        return self.whitener @ whitened.T, self.log_prior - 0.5 * sum_of(whitened * whitened, axis=1)
+
+    @cached_property
+    def raw_form(self) -> tuple[Array, Array] | None:
+        """The same for rows as they come, where the origin is near enough to zero to lose no digits."""
+        (B, c), origin = self.form, self.frame.origin
+        if not isinstance(B, np.ndarray):  # a device subtracts the origin faster than the host could ask
+            return None
+        lost = np.finfo(B.dtype).eps * float((np.abs(origin) @ np.abs(B)).max())
+        return (B, c - origin @ B) if lost < 1e-11 else None
 
 
 @dataclass(frozen=True)
@@ -55,14 +64,14 @@ class LDAModel(GaussianModel):
         The rows of a residual sum to zero, so that product falls away in calibration.
         """
         xp, D, V = namespace(W), Z.values, as_kind(W, Z.dtype)
-        w, size = xp.sum(V, axis=1), xp.sum(xp.abs(V), axis=1)
+        w, size = sum_of(V, axis=1), sum_of(xp.abs(V), axis=1)
         rows = xp.nonzero(xp.abs(w) > 1e-12 * size)[0]
         if rows.shape[0] == w.shape[0]:
             tied = (D * w[:, None]).T @ D
         else:
             Dw = take_rows(D, rows)
             tied = (Dw * take_rows(w, rows)[:, None]).T @ Dw
-        found = {"s0": xp.sum(W, axis=0), "s1": V.T @ D, "s2_tied": tied}
+        found = {"s0": sum_of(W, axis=0), "s1": V.T @ D, "s2_tied": tied}
         return Statistics({name: widened(value) for name, value in found.items()}, Z.frame)
 
     def second_moments(self, n: int) -> float:
@@ -72,7 +81,7 @@ class LDAModel(GaussianModel):
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Scatter about the overall mean, and about the classes' own means."""
         s0, s1, second, xp = S["s0"], S["s1"], S["s2_tied"], namespace(S["s0"])
-        first, mass = xp.sum(s1, axis=0), xp.where(s0 > 0, s0, 1.0)
+        first, mass = sum_of(s1, axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
     def parameters(self, S: Statistics) -> LDAParameters:
@@ -104,8 +113,14 @@ class LDAModel(GaussianModel):
 
     def scores(self, Z: Centred, theta: LDAParameters) -> Array:
         """x^T Sigma^-1 mu - mu^T Sigma^-1 mu / 2 + log p(y): linear in x."""
-        B, c = theta.form
-        return Z.about(theta.frame).values @ B + c[None, :]
+        if theta.raw_form is not None:
+            B, c = theta.raw_form
+            out = Z.X @ B
+        else:
+            B, c = theta.form
+            out = Z.about(theta.frame).values @ B
+        out += c[None, :]
+        return out
 
     def log_joint(self, Z: Centred, theta: LDAParameters) -> Array:
         """The linear scores and what all classes share: -n/2 log 2pi - log|Sigma|/2 - |W^T x|^2/2."""
@@ -135,7 +150,7 @@ class LDAModel(GaussianModel):
         scatter = S["s2_tied"] - cross - cross.T + (s0[:, None] * mu).T @ mu
         constants = theta.log_prior - theta.half_log_det - 0.5 * mu.shape[1] * LOG_2PI
         whitened = scatter @ theta.whitener
-        return float(s0 @ constants - 0.5 * namespace(mu).sum(theta.whitener * whitened))
+        return float(s0 @ constants - 0.5 * sum_of(theta.whitener * whitened))
 
     def inverse_parameters(self, theta: LDAParameters, total: float) -> Statistics:
         """Moments whose MAP estimates are theta."""
@@ -160,10 +175,10 @@ class LDAModel(GaussianModel):
     def natural_gradient(self, dS: Statistics, theta: LDAParameters) -> dict[str, Array]:
         """dS0, dS1 - mu dS0, and the sum over classes of dS2 - (mu mu^T + Sigma) dS0."""
         dS = dS.to_frame(theta.frame)
-        s0, xp = dS["s0"], namespace(dS["s0"])
+        s0 = dS["s0"]
         g0, g1 = self.first_gradient(dS, theta)
-        g2 = dS["s2_tied"] - (s0[:, None] * theta.means).T @ theta.means - theta.covariance * xp.sum(s0)
-        shift = xp.sum(g1, axis=0)[:, None] * theta.frame.origin[None, :]  # from the frame's origin to zero
+        g2 = dS["s2_tied"] - (s0[:, None] * theta.means).T @ theta.means - theta.covariance * sum_of(s0)
+        shift = sum_of(g1, axis=0)[:, None] * theta.frame.origin[None, :]  # from the frame's origin to zero
         return {"eta0": g0, "eta1": g1, "eta2": g2 + shift + shift.T}
 
     def from_natural(

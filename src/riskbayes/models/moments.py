@@ -12,11 +12,14 @@ from riskbayes.arrays import (
     Array,
     as_kind,
     converted,
+    is_all,
     like,
+    max_of,
     namespace,
     own_precision,
     rows_above,
     sent_to,
+    sum_of,
     take_rows,
     to_numpy,
     widened,
@@ -35,17 +38,20 @@ class Centred:
 
     releases_gil = True  # products and differences of NumPy do
 
-    def __init__(self, X: Array, frame: Origin, width: float | None = None):
+    def __init__(self, X: Array, frame: Origin, width: float | None = None, dtype: Any = None):
         self.X, self.frame = X, frame
         self.shape = X.shape
-        self.dtype = own_precision(X)
+        self.dtype = own_precision(X) if dtype is None else dtype
         self.width = X.shape[1] if width is None else width
 
     def __len__(self) -> int:
         return self.X.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> Centred:
-        return Centred(self.X[rows, ...] if isinstance(rows, slice) else take_rows(self.X, rows), self.frame)
+        if is_all(rows, self.shape[0]) and isinstance(self.X, np.ndarray):
+            return self  # a table of one chunk keeps what was computed of it
+        X = self.X[rows, ...] if isinstance(rows, slice) else take_rows(self.X, rows)
+        return Centred(X, self.frame, self.width, self.dtype)
 
     @cached_property
     def values(self) -> Array:
@@ -72,7 +78,7 @@ class Centred:
 
     def about(self, frame: Origin) -> Centred:
         """The same rows, seen from another origin."""
-        return self if self.frame is frame else Centred(self.X, frame)
+        return self if self.frame is frame else Centred(self.X, frame, self.width, self.dtype)
 
 
 @dataclass(frozen=True)
@@ -144,7 +150,7 @@ class GaussianModel(GenerativeModel):
         if sample_weight is None:
             w = xp.full((X.shape[0],), 1.0 / X.shape[0], **{**like(X), "dtype": dtype})
         else:
-            w = as_kind(sample_weight / xp.sum(sample_weight), dtype)
+            w = as_kind(sample_weight / sum_of(sample_weight), dtype)
         origin = Origin(widened(w @ as_kind(X, dtype)))  # it need not be exact
         return Centred(X, origin, min(X.shape[1], self.widest))
 
@@ -183,7 +189,7 @@ class GaussianModel(GenerativeModel):
             pooled = (1 - self.diagonal_mix) * pooled + self.diagonal_mix * keep_diagonal(pooled)
         covariance = pooled if self.prior_covariance is None else sent_to(self.prior_covariance, variance)
         mean = (
-            xp.sum(S["s1"], axis=0) / total
+            sum_of(S["s1"], axis=0) / total
             if self.prior_mean is None
             else sent_to(self.prior_mean, variance) - S.origin
         )
@@ -271,4 +277,4 @@ def rows_that_count(weights: Array) -> Array | None:
     """Indices of the rows that count, or None when most of them do."""
     xp = namespace(weights)
     size = xp.abs(weights)
-    return rows_above(size, 1e-12 * xp.max(size)) if size.shape[0] else None
+    return rows_above(size, 1e-12 * max_of(size)) if size.shape[0] else None

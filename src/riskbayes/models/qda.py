@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, like, namespace, sent_to, squared_norms, take_rows, widened
+from riskbayes.arrays import (
+    Array,
+    as_kind,
+    like,
+    max_of,
+    namespace,
+    sent_to,
+    squared_norms,
+    sum_of,
+    take_rows,
+    widened,
+)
 from riskbayes.models.base import draw_classes
 from riskbayes.models.moments import (
     LOG_2PI,
@@ -27,8 +37,8 @@ from riskbayes.statistics import Statistics
 BLOCK = 128
 """Columns of a triangular product that are made at once: what lies below the diagonal is left out."""
 
-DEVICE_CELLS = 2**27
-"""Cells of rows, columns and classes together that a device holds for one product: 1 GiB of float64."""
+SMALL_CELLS, SMALL_ON_DEVICE = 2**15, 2**27
+"""Cells of rows, columns and classes together up to which all classes go into one product."""
 
 CACHED_CELLS = 2**18
 """Cells of the rows that are multiplied at once on a CPU: 2 MiB of float64."""
@@ -41,18 +51,16 @@ class QDAParameters:
     log_prior: Array
     means: Array
     covariances: Array
-    whiteners: Array
+    forms: Array
+    """A stack A with W^T (x - mu) = A^T (1, 0, 0, 0, x)."""
     half_log_det: Array
     frame: Any
     floored: Array
 
-    @cached_property
-    def forms(self) -> Array:
-        """A stack A with W^T (x - mu) = A^T (1, 0, 0, 0, x)."""
-        xp, shifts = namespace(self.means), -(self.means[:, None, :] @ self.whiteners)
-        r, n = self.means.shape
-        zeros = xp.zeros((r, PAD - 1, n), **like(self.means))
-        return xp.concat([shifts, zeros, self.whiteners], axis=1)
+    @property
+    def whiteners(self) -> Array:
+        """The stack W."""
+        return self.forms[:, PAD:, :]
 
 
 @dataclass(frozen=True)
@@ -85,25 +93,17 @@ class QDAModel(GaussianModel):
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, first and second moments about the origin; rows of no weight are left out."""
         xp, V = namespace(W), as_kind(W, Z.dtype)
-        if xp is not np:
-            return self._statistics_on_device(Z, V)
-        moments = [self._moments(Z, V[:, k]) for k in range(W.shape[1])]
-        first, second = (xp.stack([found[order] for found in moments]) for order in (0, 1))
-        found = {"s0": xp.sum(W, axis=0), "s1": first, "s2": second}
-        return Statistics({name: widened(value) for name, value in found.items()}, Z.frame)
-
-    def _statistics_on_device(self, Z: Centred, V: Array) -> Statistics:
-        """The same in one product of all classes, where few rows count: a device waits for each choice."""
-        xp, s0 = namespace(V), widened(namespace(V).sum(V, axis=0))
-        rows = rows_that_count(xp.max(xp.abs(V), axis=1))
-        if rows is not None:
-            Z, V = Z[rows], take_rows(V, rows)
-        D, weights = Z.values, xp.matrix_transpose(V)
-        if math.prod(V.shape) * D.shape[1] <= DEVICE_CELLS:
-            second = D.T[None, ...] @ (weights[:, :, None] * D[None, :, :])
+        if xp is not np:  # once for all classes: a device waits for each choice of rows
+            rows = rows_that_count(max_of(xp.abs(V), axis=1))
+            Z, V = (Z, V) if rows is None else (Z[rows], take_rows(V, rows))
+        if in_one_product(V, Z.shape[1]):
+            D, weights = Z.values, V.T
+            first, second = weights @ D, D.T[None, ...] @ (weights[:, :, None] * D[None, :, :])
         else:
-            second = xp.stack([self._moments(Z, weights[k, :])[1] for k in range(V.shape[1])])
-        return Statistics({"s0": s0, "s1": widened(weights @ D), "s2": widened(second)}, Z.frame)
+            moments = [self._moments(Z, V[:, k]) for k in range(W.shape[1])]
+            first, second = (xp.stack([found[order] for found in moments]) for order in (0, 1))
+        found = {"s0": sum_of(W, axis=0), "s1": first, "s2": second}
+        return Statistics({name: widened(value) for name, value in found.items()}, Z.frame)
 
     def _moments(self, Z: Centred, w: Array) -> tuple[Array, Array]:
         """sum_i w_i x_i and sum_i w_i x_i x_i^T, over the rows that count."""
@@ -124,7 +124,7 @@ class QDAModel(GaussianModel):
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Scatter about the overall mean, and about the classes' own means."""
         s0, s1, xp = S["s0"], S["s1"], namespace(S["s0"])
-        first, second, mass = xp.sum(s1, axis=0), xp.sum(S["s2"], axis=0), xp.where(s0 > 0, s0, 1.0)
+        first, second, mass = sum_of(s1, axis=0), sum_of(S["s2"], axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
     def parameters(self, S: Statistics) -> QDAParameters:
@@ -149,11 +149,13 @@ class QDAModel(GaussianModel):
         if self.reg_param > 0:
             C = (1 - self.reg_param) * C + self.reg_param * eye_like(C)[None, ...]
         whiteners, half_log_det, C, floored = whiten(C, bound.scale, self.covariance_floor)
+        shifts = -(mu[:, None, :] @ whiteners)
+        zeros = xp.zeros((mu.shape[0], PAD - 1, mu.shape[1]), **like(mu))
         return QDAParameters(
             self.log_class_prior(S),
             mu,
             C,
-            whiteners,
+            xp.concat([shifts, zeros, whiteners], axis=1),
             half_log_det,
             S.frame,
             floored,
@@ -172,8 +174,11 @@ class QDAModel(GaussianModel):
 
     def squared_distances(self, D: Array, theta: QDAParameters) -> Array:
         """|W^T (x - mu)|^2 of each row and class, by the blocks of the triangle W."""
-        n, columns = theta.means.shape[1], []
-        for k in range(theta.means.shape[0]):
+        (r, n), columns = theta.means.shape, []
+        if isinstance(D, np.ndarray) and in_one_product(D, 1, r):
+            z = D @ theta.forms
+            return np.einsum("kij,kij->ik", z, z)
+        for k in range(r):
             total: Any = 0.0
             for start in range(0, n, BLOCK):
                 stop = min(n, start + BLOCK)
@@ -203,14 +208,14 @@ class QDAModel(GaussianModel):
         S = S.to_frame(theta.frame)
         s0, mu = S["s0"], theta.means
         # tr(W^T A W) with A = s2 - s1 mu^T - mu s1^T + s0 mu mu^T, the scatter about mu.
-        W, xp = theta.whiteners, namespace(mu)
+        W = theta.whiteners
         moved = (mu[:, None, :] @ W)[:, 0, :]
         first = (S["s1"][:, None, :] @ W)[:, 0, :]
-        traces = xp.sum((S["s2"] @ W) * W, axis=(1, 2)) + xp.sum(
+        traces = sum_of((S["s2"] @ W) * W, axis=(1, 2)) + sum_of(
             (s0[:, None] * moved - 2 * first) * moved, axis=1
         )
         constants = theta.log_prior - theta.half_log_det - 0.5 * mu.shape[1] * LOG_2PI
-        return float(s0 @ constants - 0.5 * xp.sum(traces))
+        return float(s0 @ constants - 0.5 * sum_of(traces))
 
     def inverse_parameters(self, theta: QDAParameters, total: float) -> Statistics:
         """Moments whose MAP estimates are theta."""
@@ -253,3 +258,9 @@ class QDAModel(GaussianModel):
         mu = (C @ eta["eta1"][:, :, None])[:, :, 0] - theta.frame.origin[None, :]
         log_prior = simplex(eta["eta0"])
         return replace(theta, log_prior=log_prior, means=mu, covariances=C)
+
+
+def in_one_product(A: Array, *sizes: int) -> bool:
+    """Whether an array times these sizes is small enough to be made for all classes at once."""
+    cells = math.prod(A.shape) * math.prod(sizes)
+    return cells <= (SMALL_CELLS if isinstance(A, np.ndarray) else SMALL_ON_DEVICE)

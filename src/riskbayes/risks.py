@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, at_labels, max_of, namespace, sum_of, to_numpy, widest_float
+from riskbayes.arrays import (
+    Array,
+    as_kind,
+    at_labels,
+    class_by_class,
+    max_of,
+    namespace,
+    sum_of,
+    to_numpy,
+    widest_float,
+)
 
 
 class Risks:
@@ -36,6 +46,7 @@ NO_RISK = Risks((), 0.0, 0.0)
 def log_evidence(log_joint: Array) -> Array:
     """log p(x) = log sum_k p(x, k), row by row; a class of no mass may have -inf."""
     xp = namespace(log_joint)
+    log_joint = class_by_class(log_joint)
     top = max_of(log_joint, axis=1, keepdims=True)
     return top[:, 0] + xp.log(sum_of(xp.exp(log_joint - top), axis=1))
 
@@ -47,9 +58,12 @@ def posterior_and_risks(scores: Array, y: Array, w: Array | None, objective: Any
     losses of its own has them counted too.
     """
     xp = namespace(scores)
-    wrong = xp.argmax(scores, axis=1) != y
+    scores = class_by_class(scores)
     scores -= max_of(scores, axis=1, keepdims=True)
     own = at_labels(scores, y)
+    # Without ties the label is wrong where its score is not the largest.
+    distinct = xp is np and np.count_nonzero(scores == 0) == len(y)
+    wrong = own < 0 if distinct else xp.argmax(scores, axis=1) != y
     P = np.exp(scores, out=scores) if xp is np else xp.exp(scores)
     evidence = sum_of(P, axis=1, keepdims=True)
     P /= evidence

@@ -113,8 +113,8 @@ class GaussianNBModel(GaussianModel):
     def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:
         """log p(y) - sum_i (log 2pi var_i + (x_i - mu_i)^2 / var_i) / 2, as two products."""
         D, (a, b, c, narrow) = Z.about(theta.frame), theta.form
-        out = D.squares @ a
-        out += D.values @ b
+        out = (a.T @ D.squares.T).T  # the rows of each class together
+        out += (b.T @ D.values.T).T
         out += c[None, :]
         return out + self._of_columns(D.values, theta, narrow) if narrow.shape[0] else out
 

@@ -114,11 +114,10 @@ class LDAModel(GaussianModel):
     def scores(self, Z: Centred, theta: LDAParameters) -> Array:
         """x^T Sigma^-1 mu - mu^T Sigma^-1 mu / 2 + log p(y): linear in x."""
         if theta.raw_form is not None:
-            B, c = theta.raw_form
-            out = Z.X @ B
+            (B, c), X = theta.raw_form, Z.X
         else:
-            B, c = theta.form
-            out = Z.about(theta.frame).values @ B
+            (B, c), X = theta.form, Z.about(theta.frame).values
+        out = (B.T @ X.T).T  # the rows of each class together
         out += c[None, :]
         return out
 

@@ -177,7 +177,7 @@ class QDAModel(GaussianModel):
         (r, n), columns = theta.means.shape, []
         if isinstance(D, np.ndarray) and in_one_product(D, 1, r):
             z = D @ theta.forms
-            return np.einsum("kij,kij->ik", z, z)
+            return np.einsum("kij,kij->ki", z, z).T
         for k in range(r):
             total: Any = 0.0
             for start in range(0, n, BLOCK):
@@ -185,7 +185,7 @@ class QDAModel(GaussianModel):
                 z = D[:, : PAD + stop] @ theta.forms[k, : PAD + stop, start:stop]
                 total = total + squared_norms(z)
             columns.append(total)
-        return namespace(D).stack(columns, axis=1)
+        return namespace(D).stack(columns).T  # the rows of each class together
 
     def sample(self, theta: QDAParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """A class, then a Gaussian draw through the Cholesky factor of its covariance."""

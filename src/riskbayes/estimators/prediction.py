@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -10,7 +12,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils._array_api import check_same_namespace
 from sklearn.utils.validation import check_is_fitted
 
-from riskbayes.arrays import Array, as_kind, converted, namespace, sent_to, take_rows, to_numpy
+from riskbayes.arrays import (
+    Array,
+    as_kind,
+    class_by_class,
+    converted,
+    max_of,
+    namespace,
+    sent_to,
+    sum_of,
+    take_rows,
+    to_numpy,
+)
 from riskbayes.engines.array_api import ArrayEngine
 from riskbayes.engines.memory import CHUNK_CELLS, row_chunks
 from riskbayes.learners.objectives import check_cost_matrix
@@ -51,25 +64,26 @@ class PredictionMixin:
         log_joint : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        return self._log_joint(X, "predict_joint_log_proba", "log_joint")
+        return self._chunkwise(X, "predict_joint_log_proba", "log_joint", unchanged)
 
-    def _log_joint(self, X: Any, method: str, formula: str) -> Array:
-        """The model's `log_joint` or `scores` of every row, a chunk at a time."""
+    def _chunkwise(self, X: Any, method: str, formula: str, finish: Callable[[Array], Array]) -> Array:
+        """What `finish` makes of the model's `log_joint` or `scores`, a chunk of rows at a time."""
         X = self._encode_again(X, method)
-        model, r, score = self.model_, self.classes_.shape[0], getattr(self.model_, formula)
+        model, masses, score = self.model_, self.data_statistics_["s0"], getattr(self.model_, formula)
         Z = model.rows(X, self.parameters_)
-        theta = model.for_scan(self.parameters_, Z)
-        device = not isinstance(X, np.ndarray)
-        width = getattr(Z, "width", X.shape[1]) + r
-        parts = row_chunks(X.shape[0], width, ArrayEngine.chunk_cells if device else CHUNK_CELLS)
-        threads = 1 if device or len(parts) == 1 else min(len(parts), available_threads())
-        found = list(in_threads(lambda part: score(Z[part], theta), parts, threads))
-        out = found[0] if len(found) == 1 else namespace(X).concat(found, axis=0)
-        masses = self.data_statistics_["s0"]
-        if self._all_classes_have_rows():
-            return out
-        xp = namespace(out)
-        return xp.where((masses > 0)[None, :], out, -xp.inf)
+        theta, missing = model.for_scan(self.parameters_, Z), not self._all_classes_have_rows()
+
+        def work(part: slice) -> Array:
+            joint = score(Z[part], theta)
+            return finish(namespace(joint).where((masses > 0)[None, :], joint, -np.inf) if missing else joint)
+
+        on_host = isinstance(X, np.ndarray)
+        width = getattr(Z, "width", X.shape[1]) + masses.shape[0]
+        parts = row_chunks(X.shape[0], width, CHUNK_CELLS if on_host else ArrayEngine.chunk_cells)
+        threaded = len(parts) > 1 and getattr(Z, "releases_gil", False)
+        threads = min(len(parts), available_threads()) if threaded and on_host else 1
+        found = list(in_threads(work, parts, threads))
+        return found[0] if len(found) == 1 else namespace(X).concat(found, axis=0)
 
     def _all_classes_have_rows(self) -> bool:
         """False only in a stream that has not seen them all."""
@@ -86,10 +100,6 @@ class PredictionMixin:
         check_same_namespace(X, self, attribute="_fitted_on", method=method)
         return self._encode(X, reset=False, learn=False)
 
-    def _log_posterior(self, X: Any, method: str) -> Array:
-        joint = self._log_joint(X, method, "scores")
-        return joint - log_evidence(joint)[:, None]
-
     def score_samples(self, X: Any) -> Array:
         """Log density (or log probability) log p(x) of each row.
 
@@ -103,7 +113,7 @@ class PredictionMixin:
         log_density : ndarray of shape (n_samples,)
             Under the calibrated joint.
         """
-        return log_evidence(self._log_joint(X, "score_samples", "log_joint"))
+        return self._chunkwise(X, "score_samples", "log_joint", log_evidence)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Log posterior log p(y | x).
@@ -118,7 +128,7 @@ class PredictionMixin:
         log_proba : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        return self._log_posterior(X, "predict_log_proba")
+        return self._chunkwise(X, "predict_log_proba", "scores", log_posterior)
 
     def predict_proba(self, X: Any) -> Array:
         """Posterior p(y | x).
@@ -133,8 +143,7 @@ class PredictionMixin:
         proba : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        log_posterior = self._log_posterior(X, "predict_proba")
-        return namespace(log_posterior).exp(log_posterior)
+        return self._chunkwise(X, "predict_proba", "scores", posterior)
 
     def predict(self, X: Any) -> Array:
         """The class of the largest posterior; after training for costs, that of least expected cost.
@@ -149,11 +158,9 @@ class PredictionMixin:
         y : ndarray of shape (n_samples,)
             Labels.
         """
-        scores = self._log_joint(X, "predict", "scores")
         costs = getattr(self, "cost_matrix_", None)
-        if costs is None:
-            return self._labels(namespace(scores).argmax(scores, axis=1))
-        return self._labels(least_cost(scores, costs))
+        decide = most_probable if costs is None else partial(least_cost, C=costs)
+        return self._labels(self._chunkwise(X, "predict", "scores", decide))
 
     def _labels(self, codes: Array) -> Array:
         """The classes of codes, where the codes are, or on the host if labels are strings."""
@@ -177,9 +184,9 @@ class PredictionMixin:
         y : ndarray of shape (n_samples,)
             Labels.
         """
-        scores = self._log_joint(X, "decide", "scores")
+        check_is_fitted(self)
         C = check_cost_matrix(cost_matrix, self.classes_.shape[0], "cost_matrix")
-        return self._labels(least_cost(scores, C))
+        return self._labels(self._chunkwise(X, "decide", "scores", partial(least_cost, C=C)))
 
     def decision_function(self, X: Any) -> Array:
         """Log joint of each class; for two classes the log odds of the second.
@@ -194,7 +201,7 @@ class PredictionMixin:
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             The larger, the more probable the class.
         """
-        joint = self._log_joint(X, "decision_function", "log_joint")
+        joint = self._chunkwise(X, "decision_function", "log_joint", unchanged)
         return joint[:, 1] - joint[:, 0] if self.classes_.shape[0] == 2 else joint
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
@@ -225,8 +232,31 @@ class PredictionMixin:
         return self._decode(sent_to(X, self._fitted_on)), self._labels(sent_to(y, self._fitted_on))
 
 
+def unchanged(joint: Array) -> Array:
+    """The log joint itself."""
+    return joint
+
+
+def log_posterior(joint: Array) -> Array:
+    """log p(y | x)."""
+    return joint - log_evidence(joint)[:, None]
+
+
+def posterior(joint: Array) -> Array:
+    """p(y | x); the joint may be overwritten."""
+    joint = class_by_class(joint)
+    joint -= max_of(joint, axis=1, keepdims=True)
+    P = namespace(joint).exp(joint)
+    P /= sum_of(P, axis=1, keepdims=True)
+    return P
+
+
+def most_probable(joint: Array) -> Array:
+    """The code of the class of the largest posterior."""
+    return namespace(joint).argmax(joint, axis=1)
+
+
 def least_cost(joint: Array, C: Array) -> Array:
     """The code of the decision of least expected cost under the posterior."""
-    xp = namespace(joint)
-    posterior = xp.exp(joint - log_evidence(joint)[:, None])
-    return xp.argmin(posterior @ as_kind(sent_to(C, joint), joint.dtype), axis=1)
+    P = posterior(joint)
+    return namespace(P).argmin(P @ as_kind(sent_to(C, P), P.dtype), axis=1)

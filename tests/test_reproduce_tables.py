@@ -167,10 +167,7 @@ def test_three_columns(results):
 
 def test_summary(results):
     table = named(results, "summary_default")
-    assert (
-        table.rows[0][:4] == ["held-out", "Naive Bayes by MAP", "closed form", "test"]
-        or table.rows[0][0] == "held-out"
-    )
+    assert table.rows[0][0] == "held-out"  # first what counts
     against = {(line[0], line[1], line[2]): line for line in table.rows}
     line = against["held-out", "QDA by ML", "GD"]
     assert [cell.mean for cell in line[4:8]] == [2, 0, 0, 2]

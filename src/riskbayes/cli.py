@@ -158,7 +158,33 @@ def reproduce(
             runner.run(units, out, data_dir, jobs or runner.default_jobs(), engine, console)
         except KeyboardInterrupt:
             raise click.ClickException("Stopped. The same command goes on from here.") from None
-    click.echo(f"The table: {out / 'results.csv'}")
+        click.echo(f"The table: {out / 'results.csv'}")
+        write_and_show(out, out)
+
+
+@reproduce.command()
+@click.argument("results", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write.  [default: RESULTS]"
+)
+def report(results: Path, out: Path | None) -> None:
+    """Tables, figures and the page from the tables (*.csv) in the folder RESULTS."""
+    with one_line_errors():
+        check_folder(out or results)
+        write_and_show(results, out or results)
+
+
+def write_and_show(results: Path, out: Path) -> None:
+    """Write what the long tables give, and print the headline."""
+    from riskbayes.plotting import require_matplotlib
+
+    require_matplotlib()
+
+    from riskbayes.experiments.output import write_report
+
+    for line in write_report(results, out):
+        click.echo(line)
+    click.echo(f"The page: {out / 'index.html'}")
 
 
 @reproduce.command()

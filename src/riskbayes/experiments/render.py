@@ -21,7 +21,6 @@ BEST_MARK = "*"
 LEGEND = (
     f"{BEST_MARK} or bold: lowest. [in brackets]: the paper's figure; {FAR_MARK}: more than two points apart."
 )
-STYLES = {"better": "green", "worse": "red", "equal": "dim"}
 LATEX = {"±": r"$\pm$", "≠": r"$\neq$", "_": r"\_", "%": r"\%", "&": r"\&", "#": r"\#"}
 
 
@@ -51,28 +50,16 @@ def plain(cell: Cell) -> str:
     return f"{number(cell)}{BEST_MARK if cell.best else ''}{spread(cell)}{behind}"
 
 
-def as_rich(table: ResultTable) -> Table:
-    """For a terminal."""
+def as_text(table: ResultTable) -> str:
+    """For a terminal, a file or a mail."""
     shown = Table(title=table.title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False)
     words = text_columns(table)
     for j, header in enumerate(table.headers):
         shown.add_column(header, justify="left" if j in words else "right", no_wrap=True)
     for row in table.rows:
-        cells = []
-        for cell in row:
-            style = ""
-            if isinstance(cell, Value):
-                style = " ".join(filter(None, ["bold" if cell.best else "", STYLES.get(cell.kind, "")]))
-            cells.append(Text(plain(cell), style))
-        shown.add_row(*cells)
-    return shown
-
-
-def as_text(table: ResultTable) -> str:
-    """For a file or a mail."""
+        shown.add_row(*(Text(plain(cell)) for cell in row))
     out = io.StringIO()
-    console = Console(file=out, width=400, color_system=None)
-    console.print(as_rich(table))
+    Console(file=out, width=400, color_system=None).print(shown)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     return "\n".join([*lines, "", table.note, LEGEND]) + "\n"
 
@@ -156,15 +143,27 @@ def as_html(table: ResultTable, links: dict[str, str] | None = None) -> str:
         parts = [escape(number(value))]
         if spread(value):
             parts.append(element("small", escape(spread(value))))
-        if printed(value):
+        if value.is_error and value.published is not None and not value.beside:
+            parts.append(element("span", FAR_MARK if value.far else "", **{"class": "mark"}))
+        elif printed(value):
             parts.append(element("span", printed(value), title="the paper's figure", **{"class": "printed"}))
-        names = [value.kind, "best" if value.best else "", "far" if value.far else ""]
+        names = [
+            value.kind,
+            *(n for n, on in (("best", value.best), ("far", value.far), ("group", j in groups)) if on),
+        ]
         known = "" if value.mean is None else f"{value.mean:.6g}"
         return element("td", "".join(parts), **{"class": " ".join(filter(None, names)), "data-sort": known})
 
-    words = text_columns(table)
+    words, first = text_columns(table), [header.split()[0] for header in table.headers]
+    # A line stands before the columns of each method.
+    groups = {j for j in range(1, len(first)) if first[j] != first[j - 1] and first.count(first[j]) > 1}
     head = "".join(
-        element("th", escape(h), scope="col", **{"class": "text" if j in words else ""})
+        element(
+            "th",
+            escape(h),
+            scope="col",
+            **{"class": "text" if j in words else "group" if j in groups else ""},
+        )
         for j, h in enumerate(table.headers)
     )
     body = "\n".join(

@@ -285,6 +285,22 @@ def summary(
     )
 
 
+def headline(results: Results) -> list[str]:
+    """The default RC against the closed form and GD on held-out rows, in sentences."""
+    lines = []
+    for setting in results.settings:
+        for rival in ("closed_form", "gd") if setting.protocol == "held-out" else ():
+            gaps = [results.difference(name, setting, "rc", rival) for name in results.sets]
+            known = [gap for gap in gaps if gap is not None]
+            if known:
+                n = [sum(gap.verdict == kind for gap in known) for kind in ("better", "equal", "worse")]
+                lines.append(
+                    f"{setting_title(setting)}, held out: RC (default) is better than {LEARNERS[rival]} on "
+                    f"{n[0]} of {len(known)} sets, equal on {n[1]}, worse on {n[2]}."
+                )
+    return lines
+
+
 def agreement(results: Results) -> ResultTable:
     """On how many sets the printed test error is within two points of the measured one."""
     rows: list[list[Cell]] = []

@@ -4,11 +4,12 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench reproduce clean
 help:
 	@echo "make demo   closed form against RC on four data sets: a table and demo/index.html"
 	@echo "make test   linters and the test suite"
 	@echo "make lint   ruff and mypy"
+	@echo "make reproduce  the paper's experiments: results/index.html from the committed table of results"
 	@echo "make bench  the benchmarks (figures for this machine; RISKBAYES_DATA names the folder of data sets)"
 
 # Rebuilt only when the dependencies change.
@@ -36,6 +37,10 @@ test: lint
 	@echo "pytest ..."
 	@# Two test processes on few cores: BLAS threads of their own would only wait for each other.
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
+
+# To run the experiments themselves: riskbayes reproduce --data-dir FOLDER
+reproduce: $(READY)
+	@$(BIN)/riskbayes reproduce report benchmarks/results/reproduction --out results
 
 bench: $(READY)
 	@for name in import_time iteration; do $(BIN)/python benchmarks/$$name.py || exit 1; done

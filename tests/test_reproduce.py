@@ -20,6 +20,8 @@ from riskbayes.cli import main
 from riskbayes.experiments import fitting, longtable, protocols, registry, runner
 from riskbayes.experiments.longtable import LongTable, Row, TableError, read_file, read_folder
 from riskbayes.experiments.protocols import Unit, plan
+from riskbayes.experiments.published import figure
+from riskbayes.experiments.results import Results, Setting
 
 TIMES = {"seconds": 0.0, "finished": ""}
 
@@ -63,30 +65,26 @@ def offline(**_):
     raise OSError("no route")
 
 
-def test_registry_is_the_papers(published_sets):
-    assert [(s.name, s.m, s.n) for s in registry.PAPER_SETS.values()] == published_sets
+NAMES = (
+    "iris sonar climate_model indian_liver vehicle german_numer splice qsar svmguide3 redwine optdigits "
+    "satellite pulsar magic catsvsdogs yearbook adult cifar10 fashion_mnist mnist"
+)
+SIZES = (
+    "150x4 207x60 360x18 579x10 846x18 1000x24 1000x60 1055x41 1243x21 1599x11 5620x62 6435x36 17898x8 "
+    "19020x10 23262x512 37921x512 48842x14 60000x512 70000x512 70000x512"
+)
+
+
+def test_registry_is_the_papers():
+    assert " ".join(registry.PAPER_SETS) == NAMES
+    assert " ".join(f"{s.m}x{s.n}" for s in registry.PAPER_SETS.values()) == SIZES
     assert sum(s.images for s in registry.PAPER_SETS.values()) == 5
 
 
-@pytest.fixture
-def published_sets():
-    sizes = "150x4 207x60 360x18 579x10 846x18 1000x24 1000x60 1055x41 1243x21 1599x11 5620x62 6435x36"
-    sizes += " 17898x8 19020x10 23262x512 37921x512 48842x14 60000x512 70000x512 70000x512"
-    names = "iris sonar climate_model indian_liver vehicle german_numer splice qsar svmguide3 redwine"
-    names += " optdigits satellite pulsar magic catsvsdogs yearbook adult cifar10 fashion_mnist mnist"
-    pairs = zip(names.split(), sizes.split(), strict=True)
-    return [(name, *map(int, size.split("x"))) for name, size in pairs]
-
-
-def test_sets_have_the_papers_size(paper_set, monkeypatch):
-    paper_set("iris")  # skips where there is no folder
-    from pathlib import Path
-
-    beside = Path(__file__).parents[2] / "shared" / "datasets"
-    data_dir = os.environ.get("RISKBAYES_DATA") or beside
+def test_sets_have_the_papers_size(paper_folder):
     for paper in registry.PAPER_SETS.values():
         if not paper.images:
-            loaded = registry.load(paper.name, data_dir)
+            loaded = registry.load(paper.name, paper_folder)
             assert loaded.X.shape == (paper.m, paper.n), paper.name
             assert np.unique(loaded.y).tolist() == list(range(paper.classes)), paper.name
 
@@ -275,6 +273,23 @@ def test_command_in_parallel(command, folder, undisturbed, tmp_path):
     result = command(*arguments, "--learners", "closed_form,rc_paper,gd", "--jobs", 2)
     assert result.exit_code == 0, result.output
     assert timeless(tmp_path / "there") == timeless(undisturbed[0])
+
+
+def test_subset_of_ci(paper_folder, command, tmp_path):
+    """What CI runs of the paper's own sets: from the command to the page."""
+    pytest.importorskip("matplotlib")
+    result = command("--data-dir", paper_folder, "--sets", "iris,sonar,vehicle", "--splits", 2, "--out", "ci")
+    assert result.exit_code == 0, result.output
+    results = Results(read_folder(tmp_path / "ci"))
+    assert len(results.rows) == 3 * 2 * 2 * 2 * (6 + 6)
+    assert "3 of 20 data sets" in (tmp_path / "ci" / "index.html").read_text(encoding="utf-8")
+    published = figure("qda_ml", "sonar", "rc", "test_error_pct")
+    errors = {
+        protocol: results.errors("sonar", Setting("qda", "ml", protocol), "rc_paper").mean()
+        for protocol in protocols.PROTOCOLS
+    }
+    assert abs(errors["in-train"] - published) <= 2
+    assert abs(errors["held-out"] - published) > 8
 
 
 def test_command_names_what_is_missing(command, monkeypatch):

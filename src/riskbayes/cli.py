@@ -174,6 +174,23 @@ def report(results: Path, out: Path | None) -> None:
         write_and_show(results, out or results)
 
 
+@reproduce.command()
+@click.argument("images", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File: <data set>.npz."
+)
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+def features(images: Path, out: Path, device: str) -> None:
+    """Write the ResNet18 features of the folder IMAGES, which has a folder for each class."""
+    from riskbayes.experiments import features as experiment
+
+    with one_line_errors():
+        network = experiment.resnet18(device=device)
+        check_folder(out.parent)
+        m, n = experiment.write_features(images, out, network)
+    click.echo(f"{m} images, {n} features: {out}")
+
+
 def write_and_show(results: Path, out: Path) -> None:
     """Write what the long tables give, and print the headline."""
     from riskbayes.plotting import require_matplotlib

@@ -40,7 +40,7 @@ test: lint
 
 # To run the experiments themselves: riskbayes reproduce --data-dir FOLDER
 reproduce: $(READY)
-	@$(BIN)/riskbayes reproduce report benchmarks/results/reproduction --out results
+	@$(BIN)/riskbayes reproduce report benchmarks/results/reproduction --out results --doc doc/reproduction.md
 
 bench: $(READY)
 	@for name in import_time iteration; do $(BIN)/python benchmarks/$$name.py || exit 1; done

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -194,3 +195,36 @@ def test_narrow_and_print(page, report):
     page.open((report / "index.html").as_uri())
     assert page.run("document.documentElement.scrollWidth") == 390  # tables scroll in themselves
     assert page.pdf().startswith(b"%PDF")
+
+
+def test_summary_in_a_documentation_page(tmp_path):
+    from riskbayes.experiments.output import BEGIN, END, write_report
+
+    longtable.replace_file(tmp_path / "results.csv", made_up(("sonar",), splits=1))
+    doc = tmp_path / "doc.md"
+    doc.write_text(f"# Before\n\n{BEGIN}\nstale words\n{END}\n\nAfter.\n")
+    lines = write_report(tmp_path, tmp_path / "out", doc)
+    once = doc.read_text(encoding="utf-8")
+    assert once.startswith("# Before\n\n")
+    assert once.endswith("\n\nAfter.\n")
+    assert "stale" not in once
+    assert all(f"- {line}" in once for line in lines)
+    assert "| sonar | 28 |" in once
+    write_report(tmp_path, tmp_path / "out", doc)
+    assert doc.read_text(encoding="utf-8") == once
+    doc.write_text("no marks")
+    with pytest.raises(ValueError, match="must have one line"):
+        write_report(tmp_path, tmp_path / "out", doc)
+
+
+def test_committed_documentation_says_what_the_committed_table_says():
+    from riskbayes.experiments.output import doc_part
+    from riskbayes.experiments.tables import all_tables, headline, only_in_train
+
+    root = Path(__file__).parents[1]
+    folder = root / "benchmarks" / "results" / "reproduction"
+    if not folder.is_dir():
+        pytest.skip("the results of a full run are not committed yet")
+    results = Results(longtable.read_folder(folder))
+    part = doc_part(headline(results) + only_in_train(results), all_tables(results))
+    assert part in (root / "doc" / "reproduction.md").read_text(encoding="utf-8")

@@ -222,3 +222,21 @@ def test_one_split_and_one_learner():
         for write in (render.as_text, render.as_csv, render.as_latex, render.as_html):
             assert "nan" not in write(table)
     assert render.plain(named(alone, "qda_ml_held-out").rows[0][4]) == "5.0* [0≠]"
+
+
+def test_where_a_published_figure_agrees_with_rows_trained_on():
+    rows = []
+    for name, held_out, in_train in (("sonar", 20, 1), ("splice", 7, 0), ("qsar", 20, 9), ("vehicle", 12, 5)):
+        for protocol, wrong in (("held-out", held_out), ("in-train", in_train)):
+            rows.append(row(Unit(name, 0, "qda", "ml", "rc_paper", protocol), wrong))
+    (line,) = tables.only_in_train(Results(rows))  # published: 0, 0, 3, 3
+    assert line.startswith("QDA by ML: the published test error of RC is within 2 points of in-train")
+    assert line.endswith("on 2 of 4 sets: sonar, vehicle.")
+
+
+def test_markdown(results):
+    lines = render.as_markdown(named(results, "qda_ml_three_columns")).splitlines()
+    assert lines[0].startswith("**QDA by ML: published, held-out, in-train.** Test errors")
+    assert lines[3].startswith("| --- | ---: |")
+    assert lines[4].startswith("| sonar | 0 | 20.5 ± 0.7 [≠] |")
+    assert "| **20.5** ± 0.7 [0≠] |" in render.as_markdown(named(results, "qda_ml_held-out"))

@@ -167,11 +167,16 @@ def reproduce(
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write.  [default: RESULTS]"
 )
-def report(results: Path, out: Path | None) -> None:
+@click.option(
+    "--doc",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A Markdown page to write the summary into, between its marks.",
+)
+def report(results: Path, out: Path | None, doc: Path | None) -> None:
     """Tables, figures and the page from the tables (*.csv) in the folder RESULTS."""
     with one_line_errors():
         check_folder(out or results)
-        write_and_show(results, out or results)
+        write_and_show(results, out or results, doc)
 
 
 @reproduce.command()
@@ -191,7 +196,7 @@ def features(images: Path, out: Path, device: str) -> None:
     click.echo(f"{m} images, {n} features: {out}")
 
 
-def write_and_show(results: Path, out: Path) -> None:
+def write_and_show(results: Path, out: Path, doc: Path | None = None) -> None:
     """Write what the long tables give, and print the headline."""
     from riskbayes.plotting import require_matplotlib
 
@@ -199,7 +204,7 @@ def write_and_show(results: Path, out: Path) -> None:
 
     from riskbayes.experiments.output import write_report
 
-    for line in write_report(results, out):
+    for line in write_report(results, out, doc):
         click.echo(line)
     click.echo(f"The page: {out / 'index.html'}")
 

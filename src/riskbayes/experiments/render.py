@@ -1,4 +1,4 @@
-"""A table of results as text, CSV, LaTeX and HTML."""
+"""A table of results as text, CSV, LaTeX, HTML and Markdown."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def printed(cell: Value) -> str:
     return figure + (FAR_MARK if cell.far else "")
 
 
-def plain(cell: Cell) -> str:
-    """A cell in a line of text."""
+def plain(cell: Cell, best: str = f"{{}}{BEST_MARK}") -> str:
+    """A cell in a line of text; `best` is how the lowest number is shown."""
     if isinstance(cell, str):
         return cell
-    behind = f" [{printed(cell)}]" if printed(cell) else ""
-    return f"{number(cell)}{BEST_MARK if cell.best else ''}{spread(cell)}{behind}"
+    mean = best.format(number(cell)) if cell.best else number(cell)
+    return mean + spread(cell) + (f" [{printed(cell)}]" if printed(cell) else "")
 
 
 def as_text(table: ResultTable) -> str:
@@ -62,6 +62,18 @@ def as_text(table: ResultTable) -> str:
     Console(file=out, width=400, color_system=None).print(shown)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
     return "\n".join([*lines, "", table.note, LEGEND]) + "\n"
+
+
+def as_markdown(table: ResultTable) -> str:
+    """For a documentation page."""
+    words = text_columns(table)
+
+    def line(cells: list[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    rule = ["---" if j in words else "---:" for j in range(len(table.headers))]
+    rows = [line([plain(cell, "**{}**") for cell in row]) for row in table.rows]
+    return "\n".join([f"**{table.title}.** {table.note}", "", line(table.headers), line(rule), *rows, ""])
 
 
 def as_csv(table: ResultTable) -> str:

@@ -15,6 +15,9 @@ from riskbayes.experiments.results import POINT, Results, Setting
 FAR = 2.0
 """A measured error that is further from the printed one than this, in points, is marked."""
 
+VERY_FAR = 8.0
+"""Points by which a held-out error is nowhere near the printed one."""
+
 RIVALS = ("closed_form", "gd", "gd_scaled", "dfe", "tm")
 
 
@@ -298,6 +301,32 @@ def headline(results: Results) -> list[str]:
                     f"{setting_title(setting)}, held out: RC (default) is better than {LEARNERS[rival]} on "
                     f"{n[0]} of {len(known)} sets, equal on {n[1]}, worse on {n[2]}."
                 )
+    return lines
+
+
+def only_in_train(results: Results) -> list[str]:
+    """Where RC's published test error agrees with in-train and not with held-out, in sentences."""
+    lines = []
+    for name, paper in PAPER_TABLES.items():
+        near = []
+        for data_set in results.sets:
+            printed = published.figure(name, data_set, "rc", "test_error_pct")
+            means = [
+                error(
+                    results, data_set, Setting(paper.model, paper.estimate, protocol), "rc_paper", "test"
+                ).mean
+                for protocol in ("held-out", "in-train")
+            ]
+            if printed is None or means[0] is None or means[1] is None:
+                continue
+            if abs(means[1] - printed) <= FAR and abs(means[0] - printed) > VERY_FAR:
+                near.append(results.label(data_set))
+        if near and name != "dfe":  # whose RC is that of NB by ML
+            lines.append(
+                f"{paper.title}: the published test error of RC is within {FAR:g} points of in-train and "
+                f"more than {VERY_FAR:g} from held-out on {len(near)} of {len(results.sets)} sets: "
+                f"{', '.join(near)}."
+            )
     return lines
 
 

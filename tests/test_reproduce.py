@@ -7,7 +7,9 @@ import multiprocessing
 import os
 import random
 import signal
+import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,8 +19,8 @@ from sklearn.datasets import load_iris
 from sklearn.utils import Bunch
 
 from riskbayes.cli import main
-from riskbayes.experiments import fitting, longtable, protocols, registry, runner
-from riskbayes.experiments.longtable import LongTable, Row, TableError, read_file, read_folder
+from riskbayes.experiments import ExperimentError, fitting, longtable, protocols, registry, runner
+from riskbayes.experiments.longtable import LongTable, Row, read_file, read_folder
 from riskbayes.experiments.protocols import Unit, plan
 from riskbayes.experiments.published import figure
 from riskbayes.experiments.results import Results, Setting
@@ -203,19 +205,19 @@ def test_a_broken_line_is_taken_out(undisturbed, tmp_path):
 
 def test_tables_that_are_refused(undisturbed, tmp_path):
     (tmp_path / "results.csv").write_text("other,columns\n1,2\n")
-    with pytest.raises(TableError, match="no table of this version's results"):
+    with pytest.raises(ExperimentError, match="no table of this version's results"):
         LongTable(tmp_path)
-    with pytest.raises(TableError, match="run riskbayes reproduce first"):
+    with pytest.raises(ExperimentError, match="run riskbayes reproduce first"):
         read_folder(tmp_path / "nothing")
     rows = read_folder(undisturbed[0])
     other = [dataclasses.replace(rows[0], settings="GaussianNB()")]
-    with pytest.raises(TableError, match="other settings"):
+    with pytest.raises(ExperimentError, match="other settings"):
         runner.left_to_do([rows[0].unit], other)
 
 
 def test_one_run_at_a_time(tmp_path):
     pytest.importorskip("fcntl")
-    with LongTable(tmp_path), pytest.raises(TableError, match="Another run writes"):
+    with LongTable(tmp_path), pytest.raises(ExperimentError, match="Another run writes"):
         LongTable(tmp_path)
     with LongTable(tmp_path):
         pass
@@ -323,6 +325,29 @@ def test_engines_of_torch_say_what_they_need(command, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     monkeypatch.delenv("SCIPY_ARRAY_API", raising=False)
     assert "SCIPY_ARRAY_API=1" in command("--engine", "cuda").stderr
+
+
+def test_a_folder_that_is_not_there(command, monkeypatch):
+    monkeypatch.setenv("RISKBAYES_DATA", "nowhere")
+    assert command("--sets", "iris").stderr == "Error: The folder of data sets 'nowhere' does not exist.\n"
+
+
+def test_engine_of_tensors(folder, tmp_path, monkeypatch, undisturbed):
+    """Rows and labels go to the device, and results come back; torch itself is played by NumPy."""
+    devices = []
+
+    def asarray(values, device):
+        devices.append(device)
+        return np.array(values)
+
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(asarray=asarray))
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    runner.run(small_plan(1), tmp_path, folder, engine="cuda", console=quiet())
+    assert set(devices) == {"cuda"}
+    assert len(devices) == 3 * 2 * 2  # X, y and judged rows, of two models under two protocols
+    same = {"engine": "memory", **TIMES}
+    found = sorted((dataclasses.replace(r, **same) for r in read_folder(tmp_path)), key=lambda r: r.unit)
+    assert found == [row for row in timeless(undisturbed[0]) if row.split == 0]
 
 
 def test_progress_in_a_log(folder, tmp_path, monkeypatch, capsys):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from riskbayes import __version__
+from riskbayes.experiments import ExperimentError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -247,9 +248,11 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.strerror is None:  # one of our own, in words
+            raise click.ClickException(str(error)) from error
         where = error.filename or "the file"  # a full disk names none
         raise click.ClickException(f"Cannot write to {where}: {error.strerror}.") from error
-    except (ImportError, ValueError) as error:
+    except (ImportError, ExperimentError) as error:
         raise click.ClickException(str(error)) from error
 
 
@@ -258,7 +261,9 @@ def check_torch() -> None:
     if importlib.util.find_spec("torch") is None:
         raise ImportError("The engines torch and cuda need torch: pip install torch")
     if os.environ.get("SCIPY_ARRAY_API") != "1":
-        raise ImportError("The engines torch and cuda need the variable SCIPY_ARRAY_API=1 from the start.")
+        raise ExperimentError(
+            "The engines torch and cuda need the variable SCIPY_ARRAY_API=1 from the start."
+        )
 
 
 def check_folder(folder: Path) -> None:

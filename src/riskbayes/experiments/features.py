@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
+from riskbayes.experiments import ExperimentError
 from riskbayes.statistics import Array
 
 SIDE = 224
@@ -59,7 +60,7 @@ def find_images(folder: Path) -> tuple[list[Path], list[str]]:
     """Images and their labels: a folder for each class, by name."""
     paths = sorted(path for path in folder.glob("*/*") if path.suffix.lower() in ENDINGS)
     if not paths:
-        raise ValueError(f"There are no images in {str(folder)!r}: it must have a folder for each class.")
+        raise ExperimentError(f"There are no images in {str(folder)!r}: a folder for each class is needed.")
     return paths, [path.parent.name for path in paths]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 from zlib import crc32
 
+from riskbayes.experiments import ExperimentError
 from riskbayes.experiments.protocols import Unit
 
 FILE = "results.csv"
@@ -119,16 +120,12 @@ def checksum(body: str) -> str:
     return f"{crc32(body.encode()):08x}"
 
 
-class TableError(ValueError):
-    """A table that cannot be read or written; the message says what to do."""
-
-
 def read_file(path: Path) -> tuple[list[Row], int]:
     """The whole rows of one table, and how many broken lines it has."""
     header, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) or [""]
     if header != HEADER:
         if lines or not HEADER.startswith(header):
-            raise TableError(f"{path} is no table of this version's results: move it away.")
+            raise ExperimentError(f"{path} is no table of this version's results: move it away.")
         return [], 1
     rows = [Row.from_line(line) for line in lines]
     return [row for row in rows if row is not None], sum(row is None for row in rows)
@@ -138,7 +135,9 @@ def read_folder(folder: Path) -> list[Row]:
     """The rows of every table in a folder, each unit once: that of the last file by name."""
     paths = sorted(folder.glob("*.csv"))
     if not paths:
-        raise TableError(f"There is no table of results in {str(folder)!r}: run riskbayes reproduce first.")
+        raise ExperimentError(
+            f"There is no table of results in {str(folder)!r}: run riskbayes reproduce first."
+        )
     found = {row.unit: row for path in paths for row in read_file(path)[0]}
     return list(found.values())
 
@@ -194,7 +193,7 @@ def lock(path: Path) -> IO[str]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.close()
-            raise TableError(
+            raise ExperimentError(
                 f"Another run writes to {str(path.parent)!r}: wait for it, or choose another --out."
             ) from None
     return file

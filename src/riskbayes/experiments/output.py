@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from riskbayes.experiments import render
+from riskbayes.experiments import ExperimentError, render
 from riskbayes.experiments.figures import all_figures
 from riskbayes.experiments.longtable import read_folder
 from riskbayes.experiments.page import results_page
@@ -69,6 +69,6 @@ def write_part(doc: Path, part: str) -> None:
     """Put a text between the marks of a page."""
     page = doc.read_text(encoding="utf-8")
     if page.count(BEGIN) != 1 or page.count(END) != 1:
-        raise ValueError(f"{doc} must have one line {BEGIN!r}, and one {END!r} below it.")
+        raise ExperimentError(f"{doc} must have one line {BEGIN!r}, and one {END!r} below it.")
     before, after = page[: page.index(BEGIN)], page[page.index(END) :]
     doc.write_text(f"{before}{BEGIN}\n\n{part}\n\n{after}", encoding="utf-8")

@@ -11,9 +11,9 @@ from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from riskbayes.experiments import registry
+from riskbayes.experiments import ExperimentError, registry
 from riskbayes.experiments.fitting import Job, run_job
-from riskbayes.experiments.longtable import FILE, LongTable, Row, TableError, read_folder
+from riskbayes.experiments.longtable import FILE, LongTable, Row, read_folder
 from riskbayes.experiments.protocols import MAX_ITER, Unit, settings_text
 
 OVERHEAD = 2e7
@@ -61,7 +61,7 @@ def left_to_do(units: Iterable[Unit], done: Iterable[Row]) -> list[Unit]:
         if row is None:
             left.append(unit)
         elif row.settings != settings_text(unit.model, unit.estimate, unit.learner):
-            raise TableError(
+            raise ExperimentError(
                 f"The table has {' '.join(map(str, unit))} with other settings ({row.settings}): choose "
                 "another --out, or move the table away."
             )
@@ -132,7 +132,7 @@ class Watch:
         job = self.running.pop(rows[0].unit)
         self.done += cost(job)
         self.units += len(job.units)
-        self.show()
+        self.show(speak=self.units == self.total)  # in a log the next start has more to say
 
     def left(self) -> str:
         """The time left, if the rest goes as what was done."""
@@ -141,13 +141,13 @@ class Watch:
         seconds = (monotonic() - self.begin) * (self.all - self.done) / self.done
         return f"about {seconds / 60:.0f} min left" if seconds > 90 else f"about {seconds:.0f} s left"
 
-    def show(self) -> None:
+    def show(self, speak: bool = True) -> None:
         """Bring the display up to date."""
         words = (
             f"{self.units} of {self.total} units, {self.left()}; running: {running(self.running.values())}"
         )
         self.live.update(self.task, completed=self.done, description=words)
-        if not self.console.is_terminal and monotonic() - self.spoke > QUIET_SECONDS:
+        if speak and not self.console.is_terminal and monotonic() - self.spoke > QUIET_SECONDS:
             self.spoke = monotonic()
             self.console.print(words, highlight=False, soft_wrap=True)
 

@@ -177,6 +177,8 @@ def test_protocol(page):
     page.run("protocol.value = 'in-train'; protocol.dispatchEvent(new Event('change'))")
     assert page.run(SHOWN) == []
     assert page.run("document.getElementById('table-qda_ml_in-train').offsetHeight") > 0
+    rows = "[...document.querySelectorAll('#table-summary_default tbody tr')].filter(row => !row.hidden)"
+    assert set(page.run(f"{rows}.map(row => row.cells[0].textContent)")) == {"in-train"}
 
 
 def test_pages_of_the_sets(page, report):

@@ -170,11 +170,11 @@ def test_summary(results):
     assert table.rows[0][0] == "held-out"  # first what counts
     against = {(line[0], line[1], line[2]): line for line in table.rows}
     line = against["held-out", "QDA by ML", "GD"]
-    assert [cell.mean for cell in line[4:8]] == [2, 0, 0, 2]
-    assert line[8].mean == pytest.approx(-3)
+    assert [cell.mean for cell in line[3:7]] == [2, 0, 0, 2]
+    assert line[7].mean == pytest.approx(-3)
     paper = {tuple(line[:4]): line for line in named(results, "summary_paper").rows}
     assert paper["in-train", "QDA by ML", "closed form", "test"][8] == "18 / 2 / 0"
-    assert paper["held-out", "Naive Bayes by MAP", "DFE", "test"][8] == ""
+    assert ("held-out", "Naive Bayes by MAP", "DFE", "test") not in paper
     assert paper["held-out", "Naive Bayes by ML", "DFE", "test"][8] == "13 / 2 / 5"
 
 

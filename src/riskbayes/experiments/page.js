@@ -32,15 +32,18 @@ document.querySelectorAll("table.results").forEach((table) => {
   });
 });
 
-// Filter: rows whose words hold all that was typed, and tables of one protocol.
+// Filter: rows whose words hold all that was typed; tables, figures and rows of one protocol.
 const filter = document.getElementById("filter");
 const protocol = document.getElementById("protocol");
+const protocols = [...protocol.options].map((option) => option.value);
 
 function applyFilter() {
   const wanted = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   document.querySelectorAll("table.results tbody tr:not(.last)").forEach((row) => {
-    const words = [...row.querySelectorAll("th")].map((cell) => cell.textContent).join(" ").toLowerCase();
-    row.hidden = !wanted.every((word) => words.includes(word));
+    const cells = [...row.querySelectorAll("th")].map((cell) => cell.textContent);
+    const words = cells.join(" ").toLowerCase();
+    const other = cells.some((text) => protocols.includes(text) && text !== protocol.value);
+    row.hidden = !wanted.every((word) => words.includes(word)) || (protocol.value !== "" && other);
   });
   document.querySelectorAll("[data-protocol]").forEach((part) => {
     part.hidden = protocol.value !== "" && part.dataset.protocol !== protocol.value;

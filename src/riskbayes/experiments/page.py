@@ -209,8 +209,9 @@ def set_page(results: Results, name: str, drawn: list[tuple[Picture, str]]) -> S
         cells: list[tables.Cell] = [
             tables.error(results, name, setting, learner, "test") for learner in LEARNERS
         ]
-        tables.mark_best(cells, list(range(len(cells))))
-        rows.append([tables.setting_title(setting), setting.protocol, *cells])
+        if any(results.of(name, setting, learner) for learner in LEARNERS):
+            tables.mark_best(cells, list(range(len(cells))))
+            rows.append([tables.setting_title(setting), setting.protocol, *cells])
     table = ResultTable(
         f"set_{name}",
         f"{label}: test errors",

@@ -161,8 +161,8 @@ def embed_svg(svg: str, description: str, prefix: str) -> str:
     """The source of an SVG file as an element of a page; see `inline_svg`."""
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
-    # A tenth of a point is finer than the eye, and a third of the bytes.
-    svg = re.sub(r' d="[^"]*"', lambda d: re.sub(r"(\.\d)\d+", r"\1", d[0]), svg)
+    # A hundredth of a point is finer than the eye, and half of the bytes.
+    svg = re.sub(r' d="[^"]*"', lambda d: re.sub(r"(\.\d\d)\d+", r"\1", d[0]), svg)
     svg = re.sub(r' (xmlns(:\w+)?|version)="[^"]*"', "", svg).replace("xlink:href", "href")
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r'(url\(|href=")#', rf"\1#{prefix}-", svg)

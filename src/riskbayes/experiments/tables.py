@@ -251,13 +251,15 @@ def summary(
 ) -> ResultTable:
     """One learner against its rivals under every setting; `printed` gives the paper's counts."""
     rows: list[list[Cell]] = []
+    which = "error" if len(parts) > 1 else f"{parts[0]} error"
     # Held out first: it is what counts.
     for setting in sorted(results.settings, key=lambda s: results.protocols.index(s.protocol)):
         for rival in RIVALS:
             for part in parts:
                 gaps = [results.difference(s, setting, learner, rival, part) for s in results.sets]
                 known = [gap for gap in gaps if gap is not None]
-                if not known:
+                counts = printed(setting, rival, part) if printed else None
+                if not known or counts == "":  # of the paper's RC only what the paper counts
                     continue
                 n = [sum(gap.verdict == kind for gap in known) for kind in ("better", "equal", "worse")]
                 means = [gap.mean for gap in known]
@@ -267,20 +269,21 @@ def summary(
                         setting.protocol,
                         setting_title(setting),
                         LEARNERS[rival],
-                        part,
+                        *([part] if len(parts) > 1 else []),
                         *(Value(float(count), digits=0) for count in [*n, len(known)]),
-                        *([printed(setting, rival, part)] if printed else []),
+                        *([] if counts is None else [counts]),
                         Value(float(np.mean(means)), spread, digits=2, signed=True),
                     ]
                 )
     return ResultTable(
         name,
         title,
-        f"Sets on which RC's mean error is lower (better) or higher (worse) by more than {POINT} point. "
+        f"Sets on which RC's mean {which} is lower (better) or higher (worse) by more than {POINT} point. "
         + ("Published: better / equal / worse as the paper prints it, over 20 sets. " if printed else "")
         + f"Difference: mean over sets, in points, ± its standard error over sets. {results.coverage}.",
         [
-            *("protocol", "model", "against", "rows", "better", "equal", "worse", "sets"),
+            *("protocol", "model", "against", *(["rows"] if len(parts) > 1 else [])),
+            *("better", "equal", "worse", "sets"),
             *(["published"] if printed else []),
             "difference",
         ],

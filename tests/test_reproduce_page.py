@@ -58,7 +58,7 @@ def test_files(report):
 
 
 def test_stand_ins_are_named_in_their_figures(report):
-    for name in ("paths_mnist_qda_ml", "scatter_held-out"):
+    for name in ("paths_mnist_qda_ml", "scatter_held-out", "ranks_qda_ml_held-out"):
         assert STAND_IN in (report / "figures" / f"{name}.svg").read_text(encoding="utf-8")
     assert STAND_IN not in (report / "figures" / "paths_iris_qda_ml.svg").read_text(encoding="utf-8")
 
@@ -69,7 +69,7 @@ def test_page_is_whole_and_needs_no_network(report):
     assert tags.count("svg") == len(list((report / "figures").iterdir()))
     assert "src=" not in html
     assert "http" not in html
-    assert "3 of 20 data sets; missing: climate_model" in html
+    assert "3 of 20 data sets; SqueezeNet stand-in: mnist; missing: climate_model" in html
     assert "yearbook (missing)" in html
     assert "mnist (SqueezeNet stand-in)" in html
 
@@ -221,7 +221,7 @@ def test_summary_in_a_documentation_page(tmp_path):
 
 def test_committed_documentation_says_what_the_committed_table_says():
     from riskbayes.experiments.output import doc_part
-    from riskbayes.experiments.tables import all_tables, headline, only_in_train
+    from riskbayes.experiments.summaries import all_tables, headline, only_in_train
 
     root = Path(__file__).parents[1]
     folder = root / "benchmarks" / "results" / "reproduction"

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from riskbayes.experiments import published, render, tables
+from riskbayes.experiments import published, render, summaries
 from riskbayes.experiments.longtable import Row
 from riskbayes.experiments.protocols import LEARNERS, Unit, plan
 from riskbayes.experiments.published import PAPER_TABLES
@@ -82,7 +82,9 @@ def test_ranks():
 
 
 def test_coverage_and_labels(results):
-    assert results.coverage.startswith("2 of 20 data sets; missing: iris, climate_model")
+    assert results.coverage.startswith(
+        "2 of 20 data sets; SqueezeNet stand-in: mnist; missing: iris, climate_model"
+    )
     assert results.label("mnist") == "mnist (SqueezeNet stand-in)"
     assert results.label("sonar") == "sonar"
 
@@ -115,7 +117,7 @@ def test_ranks_and_counts_are_those_of_the_paper():
 
 
 def named(results, name):
-    return next(table for table in tables.all_tables(results) if table.name == name)
+    return next(table for table in summaries.all_tables(results) if table.name == name)
 
 
 def test_paper_table(results):
@@ -145,7 +147,7 @@ def test_paper_table(results):
 
 
 def test_all_tables(results):
-    found = tables.all_tables(results)
+    found = summaries.all_tables(results)
     names = [table.name for table in found]
     assert len(names) == len(set(names)) == 2 + 1 + 5 + 10 + 2 * 8
     for table in found:
@@ -218,7 +220,7 @@ def test_html(results):
 
 def test_one_split_and_one_learner():
     alone = Results([one("rc_paper", 0, 5)])
-    for table in tables.all_tables(alone):
+    for table in summaries.all_tables(alone):
         for write in (render.as_text, render.as_csv, render.as_latex, render.as_html):
             assert "nan" not in write(table)
     assert render.plain(named(alone, "qda_ml_held-out").rows[0][4]) == "5.0* [0≠]"
@@ -229,7 +231,7 @@ def test_where_a_published_figure_agrees_with_rows_trained_on():
     for name, held_out, in_train in (("sonar", 20, 1), ("splice", 7, 0), ("qsar", 20, 9), ("vehicle", 12, 5)):
         for protocol, wrong in (("held-out", held_out), ("in-train", in_train)):
             rows.append(row(Unit(name, 0, "qda", "ml", "rc_paper", protocol), wrong))
-    (line,) = tables.only_in_train(Results(rows))  # published: 0, 0, 3, 3
+    (line,) = summaries.only_in_train(Results(rows))  # published: 0, 0, 3, 3
     assert line.startswith("QDA by ML: the published test error of RC is within 2 points of in-train")
     assert line.endswith("on 2 of 4 sets: sonar, vehicle.")
 

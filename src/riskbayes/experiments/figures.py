@@ -59,13 +59,14 @@ def all_figures(results: Results) -> Iterator[Picture]:
         learners = results.learners(setting)
         ranks = results.ranks(setting, learners)
         if len(ranks) > 1 and len(learners) > 1:
+            sets = count_sets(results, results.with_all(setting, learners))
             yield Picture(
                 f"ranks_{setting.model}_{setting.estimate}_{setting.protocol}",
                 f"{setting_title(setting)}, {setting.protocol}: average ranks of the test errors over "
-                f"{len(ranks)} sets, 1 the lowest error. A bar joins learners that the Nemenyi test does not "
+                f"{sets}, 1 the lowest error. A bar joins learners that the Nemenyi test does not "
                 f"tell apart at {1 - CONFIDENCE:.0%}.",
-                lambda ranks=ranks, learners=learners, setting=setting: critical_difference(
-                    ranks, learners, f"{setting_title(setting)}, {setting.protocol}, {len(ranks)} sets"
+                lambda ranks=ranks, learners=learners, setting=setting, sets=sets: critical_difference(
+                    ranks, learners, f"{setting_title(setting)}, {setting.protocol}, {sets}"
                 ),
             )
     for name in results.sets:
@@ -81,6 +82,12 @@ def all_figures(results: Results) -> Iterator[Picture]:
     yield Picture(
         "toy", "The toy example: the closed form, and RC after one step.", lambda: toy_figure(run_toy())
     )
+
+
+def count_sets(results: Results, names: Sequence[str]) -> str:
+    """How many sets, and how many of them are stand-ins."""
+    stand_ins = sum(name in results.stand_ins for name in names)
+    return f"{len(names)} sets" + (f" ({stand_ins} of them {STAND_IN}s)" if stand_ins else "")
 
 
 def paths(results: Results, name: str, setting: Setting) -> Any:
@@ -175,7 +182,7 @@ def scatter(results: Results, protocol: str) -> Any:
                 printed = published.figure(table, name, method, "test_error_pct")
                 if not len(errors) or printed is None:
                     continue
-                stand_in = results.label(name) != name.replace("_", " ")
+                stand_in = name in results.stand_ins
                 seen.add((learner, paper.model, stand_in))
                 colour = LEARNER_COLOURS[learner]
                 ax.plot(

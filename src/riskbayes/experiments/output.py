@@ -10,7 +10,8 @@ from riskbayes.experiments.longtable import read_folder
 from riskbayes.experiments.page import results_page
 from riskbayes.experiments.report import Section, page, svg_source
 from riskbayes.experiments.results import Results
-from riskbayes.experiments.tables import ResultTable, all_tables, headline, only_in_train
+from riskbayes.experiments.summaries import all_tables, headline, only_in_train
+from riskbayes.experiments.tables import ResultTable
 
 IN_DOC = ("agreement", "summary_default", "qda_ml_three_columns", "nb_ml_three_columns")
 """Tables of the documentation page."""

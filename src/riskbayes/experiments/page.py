@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
 
-from riskbayes.experiments import render, tables
+from riskbayes.experiments import render, summaries, tables
 from riskbayes.experiments.figures import Picture
 from riskbayes.experiments.protocols import ESTIMATES, LEARNERS, LR, MAX_ITER, MODELS, PROTOCOLS
 from riskbayes.experiments.registry import PAPER_SETS
@@ -56,7 +56,7 @@ def results_page(results: Results, found: list[ResultTable], pictures: Iterable[
         "<p>What the paper prints, beside what this library measures on the same data sets. A figure is "
         "<em>held out</em> unless the word <em>in-train</em> stands on it: "
         + "; ".join(f"<em>{name}</em> is {escape(words)}" for name, words in PROTOCOLS.items())
-        + f".</p>\n<p>{escape(results.coverage)}.{stand_ins(results)}</p>\n"
+        + f".</p>\n<p>{escape(results.coverage)}.</p>\n"
         '<p class="note">“Calibration” here adjusts the statistics of the model; it is not probability '
         f"calibration (Platt, isotonic).</p>\n<nav><ul>{menu}</ul></nav>\n{tools(results)}"
     )
@@ -107,7 +107,7 @@ def tools(results: Results) -> str:
 
 def headline(results: Results) -> str:
     """What comes out on held-out rows, in sentences."""
-    return listed(tables.headline(results))
+    return listed(summaries.headline(results))
 
 
 def listed(lines: list[str]) -> str:
@@ -118,15 +118,7 @@ def listed(lines: list[str]) -> str:
 def intro(results: Results) -> str:
     """What the marks mean, and where the published figures agree with one protocol only."""
     words = "stands where the measured mean and the published figure are more than two points apart"
-    return f"<p>The mark {render.FAR_MARK} {words}.</p>\n{listed(tables.only_in_train(results))}"
-
-
-def stand_ins(results: Results) -> str:
-    """Which sets have other features than the paper's."""
-    named = [results.label(name) for name in results.sets if results.label(name) != name.replace("_", " ")]
-    return (
-        f" With features of another network than in the paper: {escape(', '.join(named))}." if named else ""
-    )
+    return f"<p>The mark {render.FAR_MARK} {words}.</p>\n{listed(summaries.only_in_train(results))}"
 
 
 def paper_blocks(found: list[ResultTable], blocks: dict[str, str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -63,11 +64,17 @@ class Results:
         """Sets of the paper that have no row."""
         return [name for name in PAPER_SETS if name not in self.sets]
 
+    @cached_property
+    def stand_ins(self) -> dict[str, str]:
+        """Sets whose features are not the paper's, and what they are."""
+        return {row.set: row.stand_in for row in self.rows if row.stand_in}
+
     @property
     def coverage(self) -> str:
-        """How many of the paper's sets are here."""
+        """How many of the paper's sets are here, and which are stand-ins."""
+        named = "".join(f"; {stand_in}: {name}" for name, stand_in in self.stand_ins.items())
         without = f"; missing: {', '.join(self.missing)}" if self.missing else ""
-        return f"{len(self.sets)} of {len(PAPER_SETS)} data sets{without}"
+        return f"{len(self.sets)} of {len(PAPER_SETS)} data sets{named}{without}"
 
     def of(self, name: str, setting: Setting, learner: str) -> list[Row]:
         """The rows of a set, by split."""
@@ -80,9 +87,8 @@ class Results:
 
     def label(self, name: str) -> str:
         """A set as tables and figures call it: a stand-in says so."""
-        stand_in = next((row.stand_in for row in self.rows if row.set == name), "")
         words = name.replace("_", " ")
-        return f"{words} ({stand_in})" if stand_in else words
+        return f"{words} ({self.stand_ins[name]})" if name in self.stand_ins else words
 
     def errors(self, name: str, setting: Setting, learner: str, part: str = "test") -> Array:
         """Errors in percent, by split."""
@@ -122,12 +128,15 @@ class Results:
         error = np.std(gaps, ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
         return Difference(float(np.mean(gaps)), float(error))
 
+    def with_all(self, setting: Setting, learners: Sequence[str]) -> list[str]:
+        """The sets that all these learners were run on."""
+        return [name for name in self.sets if all(self.of(name, setting, who) for who in learners)]
+
     def ranks(self, setting: Setting, learners: Sequence[str], part: str = "test") -> Array:
         """Ranks by mean error, 1 the lowest: a row a set that has all these learners."""
         means = [
             [self.errors(name, setting, learner, part).mean() for learner in learners]
-            for name in self.sets
-            if all(self.of(name, setting, learner) for learner in learners)
+            for name in self.with_all(setting, learners)
         ]
         # Sums of the same errors differ in the last bits, which must not break a tie.
         return rankdata(np.round(means, 9), axis=1) if means else np.empty((0, len(learners)))

@@ -9,6 +9,7 @@ from importlib.resources import files
 from riskbayes.experiments import render, summaries, tables
 from riskbayes.experiments.figures import Picture
 from riskbayes.experiments.protocols import ESTIMATES, LEARNERS, LR, MAX_ITER, MODELS, PROTOCOLS
+from riskbayes.experiments.published import PAPER_TABLES
 from riskbayes.experiments.registry import PAPER_SETS
 from riskbayes.experiments.report import Section, element, embed_svg, page
 from riskbayes.experiments.results import Results
@@ -123,7 +124,7 @@ def intro(results: Results) -> str:
 
 def paper_blocks(found: list[ResultTable], blocks: dict[str, str]) -> str:
     """The five tables in the paper's form, under each protocol."""
-    ending = tuple(f"{table}_{protocol}" for table in tables.PAPER_TABLES for protocol in PROTOCOLS)
+    ending = tuple(f"{table}_{protocol}" for table in PAPER_TABLES for protocol in PROTOCOLS)
     return "\n".join(blocks[table.name] for table in found if table.name in ending)
 
 

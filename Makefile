@@ -3,14 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What `make test-all` adds; a CPU build may be named here: make test-all TORCH="torch==2.13.0".
+TORCH ?= --group torch
 
-.PHONY: help demo test lint bench reproduce clean
+.PHONY: help demo test test-all lint bench reproduce clean
 help:
 	@echo "make demo   closed form against RC on four data sets: a table and demo/index.html"
 	@echo "make test   linters and the test suite"
+	@echo "make test-all  the same with PyTorch, which it installs (large)"
 	@echo "make lint   ruff and mypy"
 	@echo "make reproduce  the paper's experiments: results/index.html from the committed table of results"
-	@echo "make bench  the benchmarks (figures for this machine; RISKBAYES_DATA names the folder of data sets)"
+	@echo "make bench  speed and the other benchmarks (RISKBAYES_DATA names the folder of data sets)"
 
 # Rebuilt only when the dependencies change.
 $(READY): pyproject.toml
@@ -38,15 +41,21 @@ test: lint
 	@# Two test processes on few cores: BLAS threads of their own would only wait for each other.
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 
+test-all: $(READY)
+	@echo "Installing PyTorch ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
+	@$(MAKE) --no-print-directory test
+
 # To run the experiments themselves: riskbayes reproduce --data-dir FOLDER
 reproduce: $(READY)
 	@$(BIN)/riskbayes reproduce report benchmarks/results/reproduction --out results --doc doc/reproduction.md
 
 bench: $(READY)
-	@for name in import_time iteration; do $(BIN)/python benchmarks/$$name.py || exit 1; done
+	@$(BIN)/riskbayes bench --json results/bench.json
+	@$(BIN)/python benchmarks/import_time.py
 	@if [ -z "$$RISKBAYES_DATA" ]; then \
-	  echo "Set RISKBAYES_DATA to the folder of the paper's data sets for: held_out costs soft_error default_rc categorical_speed"; \
-	else for name in held_out costs soft_error default_rc categorical_speed; do \
+	  echo "Set RISKBAYES_DATA to the folder of the paper's data sets for: held_out costs soft_error default_rc"; \
+	else for name in held_out costs soft_error default_rc; do \
 	  $(BIN)/python benchmarks/$$name.py || exit 1; done; fi
 
 clean:

@@ -1,5 +1,9 @@
 """Models found by discovery, and random data for them."""
 
+import os
+
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn's array API dispatch asks for it, before SciPy
+
 import importlib
 import inspect
 import os

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from riskbayes.arrays import Array, namespace
 from riskbayes.engines.base import Engine, Scan
 from riskbayes.learners.base import Learner
 from riskbayes.models.base import GenerativeModel
-from riskbayes.statistics import Array, Statistics
+from riskbayes.statistics import Statistics
 
 
 class Status(StrEnum):
@@ -216,7 +217,8 @@ class History:
 
     def record(self, iteration: Iteration, lr: float, accepted: bool) -> None:
         """Add a row. `floored` counts the parameters that sit on a floor."""
-        floored = int(np.sum(getattr(iteration.theta, "floored", 0)))
+        found = getattr(iteration.theta, "floored", None)
+        floored = 0 if found is None else int(namespace(found).sum(found))
         self.rows.append({**iteration.risks, "lr": lr, "accepted": accepted, "floored": floored})
 
     def arrays(self) -> dict[str, Array]:

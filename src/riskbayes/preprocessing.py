@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
 from sklearn.preprocessing import KBinsDiscretizer
+from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from riskbayes.statistics import Array
+from riskbayes.arrays import Array, as_kind, namespace, sent_to, to_numpy, widest_float
 
 UNSEEN = 2**31 - 1
 """The code of a value that was not there in training: beyond every category."""
@@ -50,7 +52,7 @@ class ColumnCodes:
                     f"{self.name} holds {values[beyond][0]}: integer codes are counted from 0 to at most "
                     f"{UNSEEN - 1}. Pass such values as strings."
                 )
-            return np.where(beyond, UNSEEN, values) if beyond.any() else values
+            return np.where(beyond, UNSEEN, values.astype(np.int64)) if beyond.any() else values
         found, inverse = distinct(values)
         if found and self.categories and isinstance(found[0], str) != isinstance(self.categories[0], str):
             raise ValueError(
@@ -178,6 +180,16 @@ def missing_values(name: str, what: str = "NaN") -> ValueError:
     )
 
 
+def warn_of_fraction(name: str, value: float) -> None:
+    """Say that a number is no code."""
+    warnings.warn(
+        f"{name} holds {value:g}, which is no integer code; it is cut down to one, as in scikit-learn. Put "
+        "riskbayes.preprocessing.KMeansBins before CategoricalNB, or take GaussianNB.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
 def whole_numbers(X: Array, names: list[str]) -> Array:
     """Integers of the smallest type that holds them; fractions are cut off with a warning."""
     if X.dtype.kind != "f":
@@ -189,17 +201,35 @@ def whole_numbers(X: Array, names: list[str]) -> Array:
     for j, name in enumerate(names):
         broken = X[:, j] != np.trunc(X[:, j])
         if broken.any():
-            warnings.warn(
-                f"{name} holds {X[broken, j][0]:g}, which is no integer code; it is cut down to one, as "
-                "in scikit-learn. Put riskbayes.preprocessing.KMeansBins before CategoricalNB, or take "
-                "GaussianNB.",
-                UserWarning,
-                stacklevel=2,
-            )
+            warn_of_fraction(name, X[broken, j][0])
             break
     low, high = max(int(X.min(initial=0)), -UNSEEN), min(int(X.max(initial=0)), UNSEEN)
     smallest = np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high))
     return np.clip(X, low, high).astype(smallest) if high == UNSEEN or low == -UNSEEN else X.astype(smallest)
+
+
+def codes_on_device(X: Array, names: list[str], *, learn: bool) -> Array:
+    """Whole numbers from 0, checked where they are; to predict, a negative one is unseen."""
+    xp = namespace(X)
+    if xp.isdtype(X.dtype, "real floating"):
+        if not math.isfinite(float(xp.sum(X, dtype=widest_float(X)))):
+            j = int(xp.argmax(xp.astype(xp.any(~xp.isfinite(X), axis=0), xp.int64)))
+            raise missing_values(names[j], "NaN" if bool(xp.any(xp.isnan(X[:, j]))) else "infinity")
+        broken = xp.any(xp.trunc(X) != X, axis=0)
+        if bool(xp.any(broken)):
+            j = int(xp.argmax(xp.astype(broken, xp.int64)))
+            column = X[:, j]
+            warn_of_fraction(names[j], float(column[column != xp.trunc(column)][0]))
+            X = xp.trunc(X)
+    if xp.isdtype(X.dtype, ("bool", "unsigned integer")) or float(xp.min(X)) >= 0:
+        return X
+    if learn:
+        j = int(xp.argmax(xp.astype(xp.any(X < 0, axis=0), xp.int64)))
+        raise ValueError(
+            f"{names[j]} holds {float(xp.min(X[:, j])):g}: on a device categories are codes from 0. Code the "
+            "column, for instance by sklearn.preprocessing.OrdinalEncoder."
+        )
+    return xp.where(X < 0, UNSEEN, xp.astype(X, xp.int64))
 
 
 def table_columns(X: Any) -> Iterator[tuple[Array, list | None]]:
@@ -277,8 +307,10 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
             The fitted transformer.
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
-        self.bin_edges_ = [kmeans_edges(X[:, j].astype(np.float64), self.n_bins) for j in range(X.shape[1])]
+        xp, _ = get_namespace(X)
+        X = validate_data(self, X, dtype=[xp.float64, xp.float32])
+        columns = (to_numpy(X[:, j]).astype(np.float64) for j in range(X.shape[1]))
+        self.bin_edges_ = [kmeans_edges(column, self.n_bins) for column in columns]
         return self
 
     def transform(self, X: Any) -> Array:
@@ -295,7 +327,15 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Bins from 0.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        xp, _ = get_namespace(X)
+        X = validate_data(self, X, dtype=[xp.float64, xp.float32], reset=False)
+        if not isinstance(X, np.ndarray):
+            xp = namespace(X)
+            edges = [as_kind(sent_to(edges, X), X.dtype) for edges in self.bin_edges_]
+            columns = [
+                xp.searchsorted(e, xp.asarray(X[:, j], copy=True), side="right") for j, e in enumerate(edges)
+            ]
+            return xp.astype(xp.stack(columns, axis=1), xp.uint8)
         codes = np.empty(X.shape, dtype=np.uint8)
         for j, edges in enumerate(self.bin_edges_):
             codes[:, j] = np.searchsorted(edges, X[:, j], side="right")

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import reduce
+from math import isfinite
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-Array = Any  # an array of any namespace; NumPy's on the CPU
+from riskbayes.arrays import Array, converted, device_of, namespace, sent_to
+
 Arrays = dict[str, Array]
 
 
@@ -25,6 +27,11 @@ def _frozen(value: Array) -> Array:
         value = value if value.base is None else value.copy()
         value.flags.writeable = False
     return value
+
+
+def same_values(a: Array, b: Array) -> bool:
+    """Whether two arrays have one shape and equal entries."""
+    return a.shape == b.shape and bool(namespace(a).all(a == b))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +54,7 @@ class Frame:
         if self is other:
             return True
         return type(self) is type(other) and all(
-            np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
+            same_values(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -81,18 +88,20 @@ class Origin(Frame):
         if self == target:
             return arrays
         d = self.origin - target.origin  # type: ignore[attr-defined]
+        dd = d[:, None] * d[None, :]
         s0, s1, moved = arrays["s0"], arrays["s1"], dict(arrays)
-        moved["s1"] = s1 + s0[:, None] * d
+        xp = namespace(s0)
+        moved["s1"] = s1 + s0[:, None] * d[None, :]
         if "s2" in arrays:
-            cross = s1[:, :, None] * d
-            moved["s2"] = (
-                arrays["s2"] + cross + np.matrix_transpose(cross) + s0[:, None, None] * np.outer(d, d)
-            )
+            cross = s1[:, :, None] * d[None, None, :]
+            moved["s2"] = arrays["s2"] + cross + xp.matrix_transpose(cross) + s0[:, None, None] * dd
         if "s2_diagonal" in arrays:
-            moved["s2_diagonal"] = arrays["s2_diagonal"] + 2 * s1 * d + s0[:, None] * d**2
+            moved["s2_diagonal"] = (
+                arrays["s2_diagonal"] + 2 * s1 * d[None, :] + s0[:, None] * (d * d)[None, :]
+            )
         if "s2_tied" in arrays:
-            cross = np.outer(s1.sum(axis=0), d)
-            moved["s2_tied"] = arrays["s2_tied"] + cross + cross.T + s0.sum() * np.outer(d, d)
+            cross = xp.sum(s1, axis=0)[:, None] * d[None, :]
+            moved["s2_tied"] = arrays["s2_tied"] + cross + cross.T + xp.sum(s0) * dd
         return moved
 
 
@@ -100,19 +109,68 @@ class Origin(Frame):
 class Categories(Frame):
     """`counts` has one column a (feature, category), feature after feature.
 
-    Codes run from 0; a larger number of categories is the same statistics with empty cells.
+    Codes run from 0; a larger number of categories is the same statistics with empty cells. The number
+    of categories is kept on the host, whatever the device of the counts.
     """
 
     n_categories: Array
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_categories", np.array(self.n_categories, dtype=np.int64))
+        self._derive()
         super().__post_init__()
 
-    @property
-    def offsets(self) -> Array:
-        """First column of each feature."""
-        return np.cumsum(self.n_categories) - self.n_categories
+    def _derive(self) -> None:
+        """The first column of each feature, and indices of columns where a device needs them."""
+        object.__setattr__(self, "offsets", np.cumsum(self.n_categories) - self.n_categories)
+        object.__setattr__(self, "_sent", {})
+
+    offsets: ClassVar[Array]
+    _sent: ClassVar[dict]
+
+    def _indices(self, x: Array) -> tuple[Array, Array, Array]:
+        """The feature of each column, its category, and where a padded table (features x most) has it."""
+        key = namespace(x).__name__, str(device_of(x))
+        if key not in self._sent:
+            k = self.n_categories
+            feature = np.repeat(np.arange(len(k)), k)
+            category = np.arange(k.sum()) - np.repeat(self.offsets, k)
+            most = np.arange(int(k.max(initial=0)))
+            beyond = most >= k[:, None]
+            cell = np.where(beyond, int(k.sum()), self.offsets[:, None] + most)
+            self._sent[key] = tuple(sent_to(v, x) for v in (feature, category, cell.ravel()))
+        return self._sent[key]
+
+    def columns(self, x: Array) -> tuple[Array, Array]:
+        """The feature and the category of each column, where x lives."""
+        return self._indices(x)[:2]
+
+    def sums(self, counts: Array) -> Array:
+        """The sum over the categories of each feature."""
+        xp = namespace(counts)
+        if xp is np:
+            return np.add.reduceat(counts, self.offsets, axis=1)
+        empty = xp.zeros_like(counts[:, :1])
+        padded = xp.take(xp.concat([counts, empty], axis=1), self._indices(counts)[2], axis=1)
+        return xp.sum(xp.reshape(padded, (counts.shape[0], len(self.n_categories), -1)), axis=2)
+
+    def spread(self, values: Array) -> Array:
+        """Values of features, repeated for each of their categories."""
+        xp = namespace(values)
+        if xp is np:
+            return np.repeat(values, self.n_categories, axis=1)
+        return xp.take(values, self._indices(values)[0], axis=1)
+
+    def converted(self, converter: Any) -> Categories:
+        """The same: categories stay on the host."""
+        return self
+
+    def __getstate__(self) -> dict:
+        return {"n_categories": self.n_categories}
+
+    def __setstate__(self, state: dict) -> None:
+        object.__setattr__(self, "n_categories", state["n_categories"])
+        self._derive()
 
     def join(self, other: Frame) -> Frame:
         """Every category that either knows."""
@@ -127,10 +185,12 @@ class Categories(Frame):
             return arrays
         if self.join(target) != target:
             raise ValueError("Statistics cannot be expressed with fewer categories than they count.")
-        within = np.arange(self.n_categories.sum()) - np.repeat(self.offsets, self.n_categories)
-        columns = within + np.repeat(target.offsets, self.n_categories)  # type: ignore[attr-defined]
-        counts = np.zeros((arrays["counts"].shape[0], int(target.n_categories.sum())))  # type: ignore[attr-defined]
-        counts[:, columns] = arrays["counts"]
+        old, xp = arrays["counts"], namespace(arrays["counts"])
+        feature, category = target.columns(old)  # type: ignore[attr-defined]
+        known = category < sent_to(self.n_categories, old)[feature]
+        first = sent_to(self.offsets, old)[feature]
+        cells = xp.take(old, xp.where(known, first + category, 0), axis=1)
+        counts = xp.where(known[None, :], cells, 0.0)
         return {**arrays, "counts": counts}
 
 
@@ -156,9 +216,10 @@ class Statistics(Mapping[str, Array]):
     True
     """
 
-    __slots__ = ("_arrays", "frame")
+    __slots__ = ("_arrays", "_total", "frame")
     __array_ufunc__ = None  # a NumPy scalar on the left leaves the product to us
     _arrays: Mapping[str, Array]
+    _total: float | None
     frame: Any
 
     def __init__(self, arrays: Mapping[str, Array], frame: Frame | None = None):
@@ -167,6 +228,7 @@ class Statistics(Mapping[str, Array]):
         held = {name: _frozen(value) for name, value in arrays.items()}
         object.__setattr__(self, "_arrays", MappingProxyType(held))
         object.__setattr__(self, "frame", Frame() if frame is None else frame)
+        object.__setattr__(self, "_total", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("Statistics are immutable; add, subtract or scale them.")
@@ -195,7 +257,9 @@ class Statistics(Mapping[str, Array]):
     @property
     def total(self) -> float:
         """The equivalent sample size: the mass of all classes."""
-        return float(self["s0"].sum())
+        if self._total is None:  # kept: on a GPU each number that the host reads is a wait
+            object.__setattr__(self, "_total", float(namespace(self["s0"]).sum(self["s0"])))
+        return self._total  # type: ignore[return-value]
 
     @property
     def origin(self) -> Array:
@@ -208,8 +272,13 @@ class Statistics(Mapping[str, Array]):
             return self
         return Statistics(self.frame.convert(dict(self._arrays), frame), frame)
 
+    def _shapes(self) -> list:
+        return [(name, value.shape) for name, value in self._arrays.items()]
+
     def _aligned(self, other: Statistics) -> tuple[Statistics, Statistics]:
         """Both in their common frame, or an error that says why there is none."""
+        if self.frame is other.frame and self._shapes() == other._shapes():
+            return self, other
         if set(self) != set(other):
             raise ValueError(
                 f"These statistics belong to different models: {sorted(self)} and {sorted(other)}."
@@ -229,17 +298,20 @@ class Statistics(Mapping[str, Array]):
                 )
         return a, b
 
-    def _combine(self, other: Statistics, sign: float) -> Statistics:
+    def plus(self, factor: float, other: Statistics) -> Statistics:
+        """S + factor * other."""
         if not isinstance(other, Statistics):
             return NotImplemented
         a, b = self._aligned(other)
-        return Statistics({name: a[name] + sign * b[name] for name in a}, a.frame)
+        if factor == 1.0:
+            return Statistics({name: a[name] + b[name] for name in a}, a.frame)
+        return Statistics({name: a[name] + factor * b[name] for name in a}, a.frame)
 
     def __add__(self, other: Statistics) -> Statistics:
-        return self._combine(other, 1.0)
+        return self.plus(1.0, other)
 
     def __sub__(self, other: Statistics) -> Statistics:
-        return self._combine(other, -1.0)
+        return self.plus(-1.0, other)
 
     def __mul__(self, factor: float) -> Statistics:
         if isinstance(factor, Statistics | str) or np.ndim(factor) != 0:
@@ -262,12 +334,23 @@ class Statistics(Mapping[str, Array]):
             a, b = self._aligned(other)
         except ValueError:
             return False
-        gaps = {name: np.max(np.abs(a[name] - b[name]), initial=0.0) for name in a}
-        return all(bool(gaps[name] <= atol + rtol * np.max(np.abs(b[name]), initial=0.0)) for name in a)
+        xp = namespace(a["s0"])
+
+        def largest(x: Array) -> float:
+            return float(xp.max(xp.abs(x))) if 0 not in x.shape else 0.0
+
+        return all(bool(largest(a[name] - b[name]) <= atol + rtol * largest(b[name])) for name in a)
 
     def is_finite(self) -> bool:
-        """Whether every entry is a number."""
-        return all(bool(np.isfinite(value).all()) for value in self.values())
+        """Whether every entry is a number: a sum of them all is one."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = [namespace(value).sum(value) for value in self.values()]
+            return isfinite(float(sum(sums[1:], sums[0])))
+
+    def converted(self, converter: Any) -> Statistics:
+        """The same statistics, with arrays of another library or on another device."""
+        held = {name: converter(value) for name, value in self.items()}
+        return Statistics(held, converted(self.frame, converter))
 
     def to_arrays(self) -> Arrays:
         """Plain arrays, the frame's among them: what `numpy.savez` takes."""

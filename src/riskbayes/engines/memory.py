@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_info
 
 from riskbayes.engines.base import Engine, Scan
+from riskbayes.engines.threads import available_threads, in_threads
 from riskbayes.models.base import GenerativeModel, Residual
 from riskbayes.risks import NO_RISK
 from riskbayes.statistics import Array, Statistics
@@ -20,16 +18,28 @@ T = TypeVar("T")
 CHUNK_CELLS = 2**18
 """Cells of a chunk of rows, features and classes together: 2 MiB of float64."""
 
+SHARES = 4
+"""Several chunks are a multiple of this."""
 
-def row_chunks(m: int, width: int) -> Iterator[slice]:
-    """Slices of m rows, each of about `CHUNK_CELLS` cells."""
-    size = max(64, CHUNK_CELLS // max(1, width))
-    for start in range(0, m, size):
-        yield slice(start, min(m, start + size))
+
+def row_chunks(m: int, width: int, cells: int = CHUNK_CELLS) -> list[slice]:
+    """Slices of m rows, each of about so many cells or less.
+
+    Where there are several they are of one size and a multiple of `SHARES`, so that threads end together;
+    they do not depend on the number of threads, nor do the sums over them.
+    """
+    number = -(-m // max(64, cells // max(1, width)))
+    if number > 1:
+        number = -(-number // SHARES) * SHARES
+    size = max(1, -(-m // max(1, number)))
+    return [slice(start, min(m, start + size)) for start in range(0, m, size)]
 
 
 class MemoryEngine(Engine):
     """NumPy arrays on this machine.
+
+    Chunks go to threads of our own, each with one thread of BLAS: what is not a product then runs on all
+    cores too.
 
     Parameters
     ----------
@@ -45,6 +55,8 @@ class MemoryEngine(Engine):
         The number of classes, observed here or not.
     """
 
+    chunk_cells = CHUNK_CELLS
+
     def __init__(
         self,
         model: GenerativeModel,
@@ -57,11 +69,6 @@ class MemoryEngine(Engine):
         self.model, self.n_classes = model, n_classes
         self._Z, self._y, self._w, self._picked = Z, y, w, picked
 
-    @cached_property
-    def _threads(self) -> int:
-        """Threads of our own: for compiled scans, which leave those of BLAS idle."""
-        return available_threads() if getattr(self._Z, "releases_gil", False) else 1
-
     @property
     def y(self) -> Array:
         """Class codes of the rows."""
@@ -72,33 +79,35 @@ class MemoryEngine(Engine):
         """Weights of the rows."""
         return self._w if self._w is None or self._picked is None else self._w[self._picked]
 
-    def subset(self, rows: Array) -> MemoryEngine:
+    def subset(self, rows: Array) -> Self:
         """Some of the rows, gathered a chunk at a time."""
         picked = rows if self._picked is None else self._picked[rows]
-        return MemoryEngine(self.model, self._Z, self._y, self._w, self.n_classes, picked)
+        return type(self)(self.model, self._Z, self._y, self._w, self.n_classes, picked)
 
-    def rows(self, order: Array) -> Iterator[tuple[Any, int, float]]:
+    def rows(self, order: Array) -> Iterator[tuple[Any, Array, Any]]:
         """One row after another."""
-        for i in order if self._picked is None else self._picked[order]:
-            yield self._Z[i : i + 1], int(self._y[i]), 1.0 if self._w is None else float(self._w[i])
+        for i in order.tolist() if self._picked is None else self._picked[order].tolist():
+            row = slice(i, i + 1)
+            yield self._Z[row], self._y[row], 1.0 if self._w is None else self._w[row]
 
-    def _chunks(self, rows: Array | slice | None) -> Iterator[tuple[Any, Array, Array | None]]:
-        Z, y, w, picked = self._Z, self._y, self._w, self._picked
+    def _parts(self, rows: Array | slice | None) -> list:
+        """Rows of each chunk: slices, or indices where rows are picked."""
+        picked = self._picked
         if rows is not None:
-            picked = np.arange(len(y))[rows] if picked is None else picked[rows]
-        width = getattr(Z, "width", Z.shape[1]) + self.n_classes
-        for part in row_chunks(len(y) if picked is None else len(picked), width):
-            chunk = part if picked is None else picked[part]
-            yield Z[chunk], y[chunk], None if w is None else w[chunk]
+            picked = np.arange(self._y.shape[0])[rows] if picked is None else picked[rows]
+        width = getattr(self._Z, "width", self._Z.shape[1]) + self.n_classes
+        parts = row_chunks(self._y.shape[0] if picked is None else len(picked), width, self.chunk_cells)
+        return parts if picked is None else [picked[part] for part in parts]
 
     def _each(self, work: Callable[[Any, Array, Array | None], T], rows: Array | slice | None) -> Iterator[T]:
-        """The work on every chunk, in their order: with threads of our own where BLAS has none."""
-        chunks = self._chunks(rows)
-        if self._threads > 1:
-            with ThreadPoolExecutor(self._threads) as pool:
-                yield from pool.map(lambda chunk: work(*chunk), chunks)
-        else:
-            yield from (work(*chunk) for chunk in chunks)
+        """The work on every chunk, in their order."""
+        Z, y, w, parts = self._Z, self._y, self._w, self._parts(rows)
+
+        def on_part(part: Any) -> T:
+            return work(Z[part], y[part], None if w is None else w[part])
+
+        threaded = len(parts) > 1 and getattr(Z, "releases_gil", False)
+        yield from in_threads(on_part, parts, min(len(parts), available_threads()) if threaded else 1)
 
     def statistics(self) -> Statistics:
         """s(X, Y)."""
@@ -110,16 +119,12 @@ class MemoryEngine(Engine):
     def scan(self, theta: Any, residual: Residual | None, rows: Array | slice | None = None) -> Scan:
         """One fused pass; at most one chunk of posteriors a thread exists at a time."""
         total, risks, model = Sum(), NO_RISK, self.model
+        theta = model.for_scan(theta, self._Z)
         for dS, found in self._each(lambda Z, y, w: model.scan_chunk(Z, y, w, theta, residual), rows):
             risks = risks.plus(found)
             if dS is not None:
                 total.add(dS)
         return Scan(None if residual is None else total.value(), risks)
-
-
-def available_threads() -> int:
-    """As many threads as BLAS may use: `threadpool_limits` and the environment rule both."""
-    return max((pool["num_threads"] for pool in threadpool_info()), default=1)
 
 
 class Sum:

@@ -9,19 +9,38 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import compute_class_weight
+from sklearn.utils._array_api import get_namespace, move_to
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, validate_data
 
+from riskbayes.arrays import (
+    Array,
+    converted,
+    device_of,
+    namespace,
+    sent_to,
+    take_rows,
+    to_numpy,
+    widest_float,
+)
+from riskbayes.engines.array_api import engine_for
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
-from riskbayes.estimators.checks import check_finite, check_lengths, check_masses, unchanged_on_error
+from riskbayes.estimators.checks import (
+    check_finite,
+    check_lengths,
+    check_masses,
+    classes_and_codes,
+    listed,
+    unchanged_on_error,
+)
 from riskbayes.estimators.prediction import PredictionMixin
 from riskbayes.exceptions import FlooredWarning
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loop import History, Iteration, Outcome, Status, Task, run
 from riskbayes.models.base import GenerativeModel
-from riskbayes.statistics import Array, Statistics
+from riskbayes.statistics import Statistics, same_values
 
 
 class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -50,8 +69,21 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         """Validated input; `reset` starts anew, `learn` may take in what is new (categories)."""
-        X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        xp, _ = get_namespace(X)
+        X = validate_data(self, X, reset=reset, dtype=[xp.float64, xp.float32], ensure_all_finite=False)
         return check_finite(self, X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = True
+        return tags
+
+    def __sklearn_array_api_convert__(self, converter: Any) -> Self:
+        """The same estimator with arrays of another library, for scikit-learn's `move_estimator_to`."""
+        moved = copy(self)
+        for name, value in vars(self).items():
+            setattr(moved, name, converted(value, converter))
+        return moved
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of a learner instance by `learner__<name>`.
@@ -119,11 +151,11 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     ) -> None:
         old = copy(self) if self.warm_start and hasattr(self, "statistics_") else None
         encoded, labels = self._check_X_y(X, y, reset=True)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
+        self.classes_, codes = classes_and_codes(labels, encoded)
+        if self.classes_.shape[0] < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes in y; got one class, "
-                f"{self.classes_.tolist()[0]!r}."
+                f"{listed(self.classes_)[0]!r}."
             )
         self.class_weight_ = self._class_weights(codes, sample_weight, encoded)
         w = self._weights(sample_weight, encoded, codes)
@@ -139,21 +171,28 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         encoded = self._encode(X, reset=reset, learn=True)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        labels = _check_y(y, estimator=self)
-        check_classification_targets(labels)
+        labels = self._check_labels(y, encoded)
         check_lengths(encoded, labels)
         return encoded, labels
+
+    def _check_labels(self, y: Any, X: Array) -> Array:
+        """Labels as an array of X's library, on its device; strings stay on the host."""
+        labels = _check_y(y, estimator=self)
+        check_classification_targets(labels)
+        if isinstance(X, np.ndarray) or (isinstance(labels, np.ndarray) and labels.dtype.kind in "OUST"):
+            return labels
+        return move_to(labels, xp=namespace(X), device=device_of(X))
 
     def _resolved_learner(self) -> Learner:
         return resolve_learner(self.learner)
 
     def _start_from(self, old: Self, S: Statistics) -> Statistics:
         """The statistics that an earlier fit ended at, brought to the mass of these rows."""
-        same = np.array_equal(self.classes_, old.classes_) and self.n_features_in_ == old.n_features_in_
+        same = same_values(self.classes_, old.classes_) and self.n_features_in_ == old.n_features_in_
         if not same:
             raise ValueError(
-                f"warm_start goes on from {old.n_features_in_} columns and classes {old.classes_.tolist()}; "
-                f"these rows have {self.n_features_in_} and {self.classes_.tolist()}. Set warm_start=False."
+                f"warm_start goes on from {old.n_features_in_} columns and classes {listed(old.classes_)}; "
+                f"these rows have {self.n_features_in_} and {listed(self.classes_)}. Set warm_start=False."
             )
         last = self._statistics_of(old)[1]
         return (S.total / last.total) * last
@@ -166,26 +205,31 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         """What each class's rows are multiplied by, from the training rows."""
         if self.class_weight is None:
             return None
-        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        w = self._sample_weights(sample_weight, X)
+        classes, host = to_numpy(self.classes_), to_numpy(codes)
         found = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=self.classes_[codes], sample_weight=w
+            self.class_weight, classes=classes, y=classes[host], sample_weight=to_numpy(w)
         )
         if not (found >= 0).all():
-            label = self.classes_[~(found >= 0)].tolist()[0]
+            label = classes[~(found >= 0)].tolist()[0]
             raise ValueError(f"class_weight of class {label!r} must not be negative.")
-        return found
+        return sent_to(found, X)
+
+    def _sample_weights(self, sample_weight: Any, X: Array) -> Array:
+        return _check_sample_weight(sample_weight, X, dtype=widest_float(X), ensure_non_negative=True)
 
     def _weights(self, sample_weight: Any, X: Array, codes: Array) -> Array | None:
         if sample_weight is None and self.class_weight_ is None:
             return None
-        w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return w if self.class_weight_ is None else w * self.class_weight_[codes]
+        w = self._sample_weights(sample_weight, X)
+        return w if self.class_weight_ is None else w * take_rows(self.class_weight_, codes)
 
     def _begin(self, X: Array, y: Array, w: Array | None) -> tuple[MemoryEngine, Statistics]:
         """The model bound to the statistics of these rows, and an engine that holds them."""
         model = self._make_model(X, y, w)
-        self._resolved_learner().check(model, len(self.classes_))
-        engine = MemoryEngine(model, model.prepare(X, w), y, w, len(self.classes_))
+        r = self.classes_.shape[0]
+        self._resolved_learner().check(model, r)
+        engine = engine_for(model, model.prepare(X, w), y, w, r)
         S = engine.statistics()
         self.model_ = engine.model = model.bind(S)
         return engine, S
@@ -196,23 +240,27 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         if X is None:
             return None
         encoded = self._encode(X, reset=False, learn=False)
-        labels, codes = self._known_labels(y, "y_val")
+        labels, codes = self._known_labels(y, encoded, "y_val")
         check_lengths(encoded, labels, "X_val", "y_val")
         w = self._weights(sample_weight, encoded, codes)
         Z = self.model_.rows(encoded, self.model_.parameters(S))
-        return MemoryEngine(self.model_, Z, codes, w, len(self.classes_))
+        return engine_for(self.model_, Z, codes, w, self.classes_.shape[0])
 
-    def _known_labels(self, y: Any, name: str) -> tuple[Array, Array]:
+    def _known_labels(self, y: Any, X: Array, name: str) -> tuple[Array, Array]:
         """Labels and their codes, all of them among `classes_`."""
-        labels = _check_y(y, estimator=self)
-        codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-        known = self.classes_[codes] == labels
-        if not known.all():
+        labels = self._check_labels(y, X)
+        xp, classes = namespace(labels), self.classes_
+        if xp is np:
+            found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+        else:
+            found = xp.clip(xp.searchsorted(classes, labels), max=classes.shape[0] - 1)
+        known = take_rows(classes, found) == labels
+        if not bool(xp.all(known)):
             raise ValueError(
-                f"{name} has the label {labels[~known].tolist()[0]!r}, which is not among the classes "
-                f"{self.classes_.tolist()}."
+                f"{name} has the label {listed(labels[~known])[0]!r}, which is not among the classes "
+                f"{listed(classes)}."
             )
-        return labels, codes
+        return labels, found if xp is namespace(X) else sent_to(found, X)
 
     def _calibrate(
         self,
@@ -225,7 +273,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     ) -> None:
         """Run the learner from `start` on the engine's rows; `max_iter` asks for so many steps only."""
         learner = self._resolved_learner()
-        self.cost_matrix_ = learner.cost_matrix(len(self.classes_))
+        self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])
         if start is not None:  # an earlier fit may have known fewer categories
             start = start.to_frame(S.frame.join(start.frame))
 
@@ -237,7 +285,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         task = Task(self.model_, engine, S, start, validation, progress)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
         self.learner_ = learner
-        self.cost_matrix_ = learner.cost_matrix(len(self.classes_))  # RCCV may have chosen
+        self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])  # RCCV may have chosen
         self._store(outcome)
         self._warn_of_floors(outcome.first)
         progress.end()
@@ -253,8 +301,10 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         self._store(Outcome(self.model_, S, theta, History().arrays(), Status.UPDATED, theta))
 
     def _warn_of_floors(self, theta: Any) -> None:
-        floored = np.asarray(getattr(theta, "floored", 0))
-        if self.model_.floor_warning is not None and floored.any():
-            named = ", ".join(repr(label) for label in self.classes_[floored > 0].tolist())
+        if self.model_.floor_warning is None:
+            return
+        floored = to_numpy(getattr(theta, "floored", np.zeros(1)))
+        if floored.any():
+            named = ", ".join(repr(label) for label in to_numpy(self.classes_)[floored > 0].tolist())
             message = self.model_.floor_warning.format(classes=named, most=floored.max())
             warnings.warn(message, FlooredWarning, stacklevel=6)

@@ -10,11 +10,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, validate_data
 
+from riskbayes.arrays import Array, namespace, sent_to
 from riskbayes.estimators.checks import check_class_prior, column_name
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
-from riskbayes.preprocessing import CategoryEncoder, as_array
-from riskbayes.statistics import Array, Categories, Statistics
+from riskbayes.models.codes import categories_of
+from riskbayes.preprocessing import CategoryEncoder, ColumnCodes, as_array, codes_on_device
+from riskbayes.statistics import Categories, Statistics
 
 
 class CategoricalNB(StreamingClassifier):
@@ -127,6 +129,8 @@ class CategoricalNB(StreamingClassifier):
             check_array(np.broadcast_to(False, X.shape), estimator=self)  # empty tables
         else:
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__"):
+            return self._encode_on_device(X, reset=reset, learn=learn)
         known = CategoryEncoder() if reset else self._encoder
         names = [column_name(self, j) for j in range(self.n_features_in_)]
         codes, encoder = known.encode(X, names, learn=learn)
@@ -134,11 +138,18 @@ class CategoricalNB(StreamingClassifier):
             self._encoder = encoder
         return codes
 
+    def _encode_on_device(self, X: Array, *, reset: bool, learn: bool) -> Array:
+        """Codes of another library's array: they must be codes already."""
+        names = [column_name(self, j) for j in range(self.n_features_in_)]
+        if reset:
+            self._encoder = CategoryEncoder(tuple(ColumnCodes(name, None) for name in names))
+        return codes_on_device(X, names, learn=learn)
+
     def _decode(self, X: Array) -> Array:
         return self._encoder.decode(X)
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> CategoricalModel:
-        n, r = X.shape[1], len(self.classes_)
+        n, r = X.shape[1], self.classes_.shape[0]
         least = self._encoder.least_categories
         if self.min_categories is not None:
             wanted = np.asarray(self.min_categories)
@@ -179,15 +190,15 @@ class CategoricalNB(StreamingClassifier):
         return super().sample(n_samples, random_state)
 
     def _check_counted(self, X: Array) -> None:
-        for j, k in enumerate(self.n_categories_):
-            if X[:, j].max(initial=0) >= k:
+        for j, k in enumerate(categories_of(X).n_categories > self.n_categories_):
+            if k:
                 raise ValueError(
                     f"{column_name(self, j)} holds a category that was never counted: these rows were not "
                     "fitted."
                 )
 
     def _check_left(self, S: Statistics) -> None:
-        if S["counts"].min() < -1e-9 * S.total:
+        if float(namespace(S["counts"]).min(S["counts"])) < -1e-9 * S.total:
             raise ValueError("These rows were not all fitted: a category would be counted less than never.")
 
     def _statistics_of(self, other: CategoricalNB) -> tuple[Statistics, Statistics]:
@@ -214,16 +225,22 @@ class CategoricalNB(StreamingClassifier):
         place = np.concatenate(
             [offset + np.array(p) for offset, p in zip(frame.offsets, places, strict=True)]
         )
+        # Where each of our cells lies among theirs; a zero column stands for those they lack.
+        source = np.full(int(frame.n_categories.sum()), len(place))
+        source[place] = np.arange(len(place))
 
         def moved(S: Statistics) -> Statistics:
-            counts = np.zeros((len(self.classes_), int(frame.n_categories.sum())))
-            counts[:, place] = S.to_frame(other.statistics_.frame)["counts"]
-            return Statistics({"s0": S["s0"], "counts": counts}, frame)
+            counts = S.to_frame(other.statistics_.frame)["counts"]
+            xp = namespace(counts)
+            padded = xp.concat([counts, xp.zeros_like(counts[:, :1])], axis=1)
+            return Statistics(
+                {"s0": S["s0"], "counts": xp.take(padded, sent_to(source, counts), axis=1)}, frame
+            )
 
         return moved(other.data_statistics_), moved(other.statistics_)
 
-    def _drawn_parameters(self) -> CategoricalParameters:
-        theta, frame = self.parameters_, self.parameters_.frame
+    def _drawn(self, theta: CategoricalParameters) -> CategoricalParameters:
+        frame = theta.frame
         named = np.array(
             [
                 k if c.categories is None else len(c.categories)
@@ -232,11 +249,10 @@ class CategoricalNB(StreamingClassifier):
         )
         if (named == frame.n_categories).all():
             return theta
-        code = np.arange(theta.log_prob.shape[1]) - np.repeat(frame.offsets, frame.n_categories)
+        _, code = frame.columns(theta.log_prob)
         p = np.where(code < np.repeat(named, frame.n_categories), np.exp(theta.log_prob), 0.0)
-        sums = np.repeat(np.add.reduceat(p, frame.offsets, axis=1), frame.n_categories, axis=1)
         with np.errstate(divide="ignore"):
-            return replace(theta, log_prob=np.log(p / sums))
+            return replace(theta, log_prob=np.log(p / frame.spread(frame.sums(p))))
 
     @property
     def categories_(self) -> list[Array]:
@@ -252,7 +268,11 @@ class CategoricalNB(StreamingClassifier):
         return self.statistics_.frame.n_categories
 
     def _by_feature(self, table: Array) -> list[Array]:
-        return np.split(table, self.statistics_.frame.offsets[1:], axis=1)
+        frame = self.statistics_.frame
+        return [
+            table[:, start : start + k]
+            for start, k in zip(frame.offsets.tolist(), frame.n_categories.tolist(), strict=True)
+        ]
 
     @property
     def category_count_(self) -> list[Array]:

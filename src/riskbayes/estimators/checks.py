@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from riskbayes.statistics import Array
+from riskbayes.arrays import Array, namespace, sent_to, to_numpy, widest_float
 
 
 @contextmanager
@@ -36,15 +37,17 @@ def column_name(estimator: Any, j: int) -> str:
 
 def check_finite(estimator: Any, X: Array) -> Array:
     """Refuse NaN and infinity; a sum tells, without a table of booleans, that all is well."""
+    xp = namespace(X)
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(X.sum(dtype=np.float64)):
+        if math.isfinite(float(xp.sum(X, dtype=widest_float(X)))):
             return X
     for j in range(X.shape[1]):
-        bad = ~np.isfinite(X[:, j])
-        if bad.any():
-            value = "NaN" if np.isnan(X[bad, j][0]) else "infinity"
+        column = X[:, j]
+        bad = to_numpy(column[~xp.isfinite(column)])
+        if bad.size:
+            value = "NaN" if np.isnan(bad[0]) else "infinity"
             raise ValueError(
-                f"Input X contains {value} in {column_name(estimator, j)} ({bad.sum()} such values). "
+                f"Input X contains {value} in {column_name(estimator, j)} ({bad.size} such values). "
                 f"{type(estimator).__name__} does not accept missing values encoded as NaN, nor infinity: "
                 "drop the rows, or fill them in, for instance by sklearn.impute.SimpleImputer."
             )
@@ -53,17 +56,31 @@ def check_finite(estimator: Any, X: Array) -> Array:
 
 def check_lengths(X: Array, y: Array, X_name: str = "X", y_name: str = "y") -> None:
     """Refuse rows without labels, and labels without rows."""
-    if len(X) != len(y):
-        raise ValueError(f"{X_name} has {len(X)} rows and {y_name} has {len(y)} labels.")
+    if X.shape[0] != y.shape[0]:
+        raise ValueError(f"{X_name} has {X.shape[0]} rows and {y_name} has {y.shape[0]} labels.")
+
+
+def listed(labels: Array) -> list:
+    """Labels for a message."""
+    return to_numpy(labels).tolist()
+
+
+def classes_and_codes(labels: Array, X: Array) -> tuple[Array, Array]:
+    """The sorted classes, and the code of each label where X is."""
+    xp = namespace(labels)
+    if xp is np:
+        classes, codes = np.unique(labels, return_inverse=True)
+        return classes, sent_to(codes, X)
+    return tuple(xp.unique_inverse(labels))
 
 
 def check_masses(classes: Array, y: Array, w: Array | None) -> None:
     """Refuse a class with no weight."""
     if w is None:
         return
-    masses = np.bincount(y, weights=w, minlength=len(classes))
-    if (masses <= 0).any():
-        label = classes[int(np.argmax(masses <= 0))].item()
+    masses = [float(namespace(w).sum(w[y == k])) for k in range(classes.shape[0])]
+    if min(masses) <= 0:
+        label = listed(classes)[masses.index(min(masses))]
         raise ValueError(
             f"The class {label!r} has no weight: its rows have sample_weight or class_weight zero. "
             "Drop these rows, or give the class a positive weight."

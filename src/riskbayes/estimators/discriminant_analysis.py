@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.covariance import LedoitWolf
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.checks import check_class_prior, check_prior_covariance, check_prior_mean
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.models.moments import GaussianModel
-from riskbayes.statistics import Array
 
 
 class DiscriminantAnalysis(StreamingClassifier):
@@ -43,7 +43,7 @@ class DiscriminantAnalysis(StreamingClassifier):
         return {name: getattr(self, name) for name in own} | {
             "prior_mean": check_prior_mean(self.prior_mean, n),
             "prior_covariance": check_prior_covariance(self.prior_covariance, n),
-            "class_prior": check_class_prior(self.priors, len(self.classes_), "priors"),
+            "class_prior": check_class_prior(self.priors, self.classes_.shape[0], "priors"),
             "shrinkage": 0.0 if self.shrinkage is None or self.shrinkage == "auto" else float(self.shrinkage),
         }
 
@@ -60,10 +60,12 @@ class DiscriminantAnalysis(StreamingClassifier):
                 f"{name} is no function of the statistics that {self.learner!r} calibrates: use it with "
                 "learner='closed_form', or a prior (covariance_strength) in its place."
             )
+        if not isinstance(X, np.ndarray):
+            raise ValueError(f"{name} reads NumPy arrays only: pass those, or a shrinkage between 0 and 1.")
         if sample_weight is not None:
             raise ValueError(f"{name} does not take weights: leave out sample_weight and class_weight.")
         covariances = []
-        for k in range(len(self.classes_)):
+        for k in range(self.classes_.shape[0]):
             rows = X[y == k]
             # Ledoit-Wolf on standardised columns, as scikit-learn does.
             scale = rows.std(axis=0) if self.shrinkage == "auto" else np.ones(X.shape[1])
@@ -83,9 +85,9 @@ class DiscriminantAnalysis(StreamingClassifier):
     @property
     def means_(self) -> Array:
         """Calibrated means of the classes."""
-        return self.parameters_.means + self.parameters_.frame.origin
+        return self.parameters_.means + self.parameters_.frame.origin[None, :]
 
     @property
     def priors_(self) -> Array:
         """Calibrated p(y)."""
-        return np.exp(self.parameters_.log_prior)
+        return namespace(self.parameters_.log_prior).exp(self.parameters_.log_prior)

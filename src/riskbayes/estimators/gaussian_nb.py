@@ -5,13 +5,12 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.checks import check_class_prior, check_prior_mean, check_prior_variance
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.models.gaussian_nb import GaussianNBModel
-from riskbayes.statistics import Array
 
 
 class GaussianNB(StreamingClassifier):
@@ -118,14 +117,14 @@ class GaussianNB(StreamingClassifier):
             prior_covariance=check_prior_variance(self.prior_variance, n),
             prior_form=self.prior_form,
             class_alpha=self.class_alpha,
-            class_prior=check_class_prior(self.priors, len(self.classes_), "priors"),
+            class_prior=check_class_prior(self.priors, self.classes_.shape[0], "priors"),
             var_smoothing=self.var_smoothing,
         )
 
     @property
     def theta_(self) -> Array:
         """Calibrated means."""
-        return self.parameters_.means + self.parameters_.frame.origin
+        return self.parameters_.means + self.parameters_.frame.origin[None, :]
 
     @property
     def var_(self) -> Array:
@@ -140,7 +139,7 @@ class GaussianNB(StreamingClassifier):
     @property
     def class_prior_(self) -> Array:
         """Calibrated p(y)."""
-        return np.exp(self.parameters_.log_prior)
+        return namespace(self.parameters_.log_prior).exp(self.parameters_.log_prior)
 
     @property
     def class_count_(self) -> Array:

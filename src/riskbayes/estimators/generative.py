@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from riskbayes.arrays import Array
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.models.base import GenerativeModel
-from riskbayes.statistics import Array
 
 
 class GenerativeClassifier(StreamingClassifier):
@@ -70,6 +70,11 @@ class GenerativeClassifier(StreamingClassifier):
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = getattr(self.model, "array_api", False)
+        return tags
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> GenerativeModel:
         return self.model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -10,9 +11,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from riskbayes.arrays import Array, as_kind, namespace
 from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
 from riskbayes.models.lda import LDAModel
-from riskbayes.statistics import Array
 
 
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantAnalysis):
@@ -134,7 +135,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.verbose = verbose
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> LDAModel:
-        r, n = len(self.classes_), X.shape[1]
+        r, n = self.classes_.shape[0], X.shape[1]
         most = min(r - 1, n)
         if self.n_components is not None and self.n_components > most:
             raise ValueError(
@@ -150,7 +151,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_components or min(len(self.classes_) - 1, self.n_features_in_)
+        return self.n_components or min(self.classes_.shape[0] - 1, self.n_features_in_)
 
     @property
     def covariance_(self) -> Array:
@@ -165,29 +166,30 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _scores(self) -> tuple[Array, Array]:
         """Sigma^-1 (mu - xbar) of every class, and the intercept for rows seen from xbar."""
         theta = self.parameters_
-        whitened = (theta.means - self.priors_ @ theta.means) @ theta.whitener
-        return whitened @ theta.whitener.T, theta.log_prior - 0.5 * (whitened**2).sum(axis=1)
+        offsets = theta.means - (self.priors_ @ theta.means)[None, :]
+        B, intercept = replace(theta, means=offsets).form
+        return B.T, intercept
 
     @property
     def coef_(self) -> Array:
         """Weights of the linear scores."""
         coef = self._scores()[0]
-        return coef[1:] - coef[:1] if len(coef) == 2 else coef
+        return coef[1:, :] - coef[:1, :] if coef.shape[0] == 2 else coef
 
     @property
     def intercept_(self) -> Array:
         """Intercepts of the linear scores."""
         coef, intercept = self._scores()
         intercept = intercept - coef @ self.xbar_
-        return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
+        return intercept[1:] - intercept[:1] if intercept.shape[0] == 2 else intercept
 
     def _directions(self) -> tuple[Array, Array]:
         """Discriminant directions: the singular vectors of the whitened class means."""
-        W, p = self.parameters_.whitener, self.priors_
-        offsets = self.parameters_.means - p @ self.parameters_.means
-        _, singular, Vt = np.linalg.svd((np.sqrt(p)[:, None] * offsets) @ W, full_matrices=False)
-        rank = int((singular > self.tol * singular[0]).sum())
-        return W @ Vt[:rank].T, singular
+        W, p, xp = self.parameters_.whitener, self.priors_, namespace(self.priors_)
+        offsets = self.parameters_.means - (p @ self.parameters_.means)[None, :]
+        _, singular, Vt = xp.linalg.svd((xp.sqrt(p)[:, None] * offsets) @ W, full_matrices=False)
+        rank = int(xp.sum(xp.astype(singular > self.tol * singular[0], xp.int64)))
+        return W @ Vt[:rank, :].T, singular
 
     @property
     def scalings_(self) -> Array:
@@ -198,7 +200,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def explained_variance_ratio_(self) -> Array:
         """Share of the separation that each component explains."""
         singular = self._directions()[1]
-        return (singular**2 / (singular**2).sum())[: self._n_features_out]
+        squared = singular * singular
+        return (squared / namespace(squared).sum(squared))[: self._n_features_out]
 
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes most.
@@ -213,9 +216,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         X_new : ndarray of shape (n_samples, n_components)
             Coordinates, about `xbar_`.
         """
-        check_is_fitted(self)
-        X = self._encode(X, reset=False, learn=False)
-        return (X - self.xbar_) @ self.scalings_[:, : self._n_features_out]
+        X = self._encode_again(X, "transform")
+        offsets = X - as_kind(self.xbar_, X.dtype)[None, :]
+        return offsets @ as_kind(self.scalings_[:, : self._n_features_out], X.dtype)
 
     def decision_function(self, X: Any) -> Array:
         """Linear scores `X @ coef_.T + intercept_`; for two classes the log odds of the second.
@@ -231,8 +234,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             The larger, the more probable the class.
         """
         check_is_fitted(self)
-        if len(self.classes_) == 2:
+        if self.classes_.shape[0] == 2:
             return super().decision_function(X)
-        coef, intercept = self._scores()
+        X = self._encode_again(X, "decision_function")
+        coef, intercept, xbar = (as_kind(value, X.dtype) for value in (*self._scores(), self.xbar_))
         # From xbar, not from zero: data may lie far away.
-        return (self._encode(X, reset=False, learn=False) - self.xbar_) @ coef.T + intercept
+        return (X - xbar[None, :]) @ coef.T + intercept[None, :]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
 from riskbayes.models.moments import LOG_2PI
 from riskbayes.models.qda import QDAModel
-from riskbayes.statistics import Array
 
 
 class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
@@ -141,21 +140,22 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         """Calibrated covariances."""
         if not self.store_covariance:
             raise AttributeError("covariance_ is kept with store_covariance=True only.")
-        return list(self.parameters_.covariances)
+        return each_class(self.parameters_.covariances)
 
     def _axes(self) -> tuple[Array, Array]:
-        variances, axes = np.linalg.eigh(self.parameters_.covariances)
-        return variances[:, ::-1], axes[:, :, ::-1]
+        covariances = self.parameters_.covariances
+        variances, axes = namespace(covariances).linalg.eigh(covariances)
+        return namespace(axes).flip(variances, axis=-1), namespace(axes).flip(axes, axis=-1)
 
     @property
     def rotations_(self) -> list[Array]:
         """Principal axes of each class."""
-        return list(self._axes()[1])
+        return each_class(self._axes()[1])
 
     @property
     def scalings_(self) -> list[Array]:
         """Variances along the principal axes, largest first."""
-        return list(self._axes()[0])
+        return each_class(self._axes()[0])
 
     def decision_function(self, X: Any) -> Array:
         """Log joint of each class but for the constant -n/2 log 2pi, as scikit-learn's.
@@ -172,3 +172,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         """
         scores = super().decision_function(X)
         return scores if scores.ndim == 1 else scores + 0.5 * self.n_features_in_ * LOG_2PI
+
+
+def each_class(stack: Array) -> list[Array]:
+    """The arrays of a stack, one a class."""
+    return [stack[k, ...] for k in range(stack.shape[0])]

@@ -6,14 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils.multiclass import _check_partial_fit_first_call
+from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
+from riskbayes.arrays import Array, to_numpy
+from riskbayes.engines.array_api import engine_for
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.callbacks import callback_data
-from riskbayes.estimators.checks import check_lengths, unchanged_on_error
-from riskbayes.statistics import Array, Statistics
+from riskbayes.estimators.checks import check_lengths, listed, unchanged_on_error
+from riskbayes.statistics import Statistics, same_values
 
 
 class StreamingClassifier(BaseGenerativeClassifier):
@@ -56,13 +58,26 @@ class StreamingClassifier(BaseGenerativeClassifier):
             )
 
     def _add_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
-        first = _check_partial_fit_first_call(self, classes)
-        if len(self.classes_) < 2:
+        first = not hasattr(self, "classes_")
+        if first:
+            if classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            self.classes_ = unique_labels(classes)
+        elif classes is not None and not same_values(
+            self.classes_, self._check_labels(unique_labels(classes), self.classes_)
+        ):
             raise ValueError(
-                f"partial_fit needs at least two classes; got one class, {self.classes_.tolist()[0]!r}."
+                f"classes={listed(unique_labels(classes))} is not the same as on last call to partial_fit, was: "
+                f"{listed(self.classes_)}."
             )
         encoded, labels = self._check_X_y(X, y, reset=first)
-        labels, codes = self._known_labels(labels, "y")
+        if first:
+            self.classes_ = self._check_labels(self.classes_, encoded)
+        if self.classes_.shape[0] < 2:
+            raise ValueError(
+                f"partial_fit needs at least two classes; got one class, {listed(self.classes_)[0]!r}."
+            )
+        labels, codes = self._known_labels(labels, encoded, "y")
         self.class_weight_ = self._class_weights(codes, sample_weight, encoded)
         w = self._weights(sample_weight, encoded, codes)
         past = None if first else (self.data_statistics_, self.statistics_)
@@ -72,7 +87,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         else:
             self.data_statistics_, start = past[0] + batch, past[1] + batch
             self.model_ = engine.model = self.model_.bind(self.data_statistics_)
-        if (self.data_statistics_["s0"] > 0).all():
+        if self._all_classes_have_rows():
             self._calibrate(
                 engine, self.data_statistics_, start, callback_data(X, y, sample_weight), max_iter=1
             )
@@ -109,9 +124,9 @@ class StreamingClassifier(BaseGenerativeClassifier):
         if type(other) is not type(self):
             raise TypeError(f"{type(self).__name__} cannot merge with {type(other).__name__}.")
         check_is_fitted(other)
-        if not np.array_equal(self.classes_, other.classes_):
+        if not same_values(self.classes_, other.classes_):
             raise ValueError(
-                f"merge needs the same classes: {self.classes_.tolist()} and {other.classes_.tolist()}."
+                f"merge needs the same classes: {listed(self.classes_)} and {listed(other.classes_)}."
             )
         data, calibrated = self._statistics_of(other)
         self.data_statistics_ = self.data_statistics_ + data
@@ -142,11 +157,11 @@ class StreamingClassifier(BaseGenerativeClassifier):
         engine, S = self._more_rows(X, y, sample_weight)
         left = self.data_statistics_ - S
         # What is left of a class without rows is rounding.
-        gone = left["s0"] <= 1e-9 * self.data_statistics_["s0"]
+        gone = to_numpy(left["s0"] <= 1e-9 * self.data_statistics_["s0"])
         if gone.any():
+            label = to_numpy(self.classes_)[gone].tolist()[0]
             raise ValueError(
-                f"Nothing would be left of class {self.classes_[gone].tolist()[0]!r}: forget fewer rows, or "
-                "fit without that class."
+                f"Nothing would be left of class {label!r}: forget fewer rows, or fit without that class."
             )
         self._check_left(left)
         with unchanged_on_error(self):
@@ -192,10 +207,9 @@ class StreamingClassifier(BaseGenerativeClassifier):
         check_is_fitted(self)
         encoded = self._encode(X, reset=False, learn=False)
         self._check_counted(encoded)
-        labels, codes = self._known_labels(y, "y")
+        labels, codes = self._known_labels(y, encoded, "y")
         check_lengths(encoded, labels)
         w = self._weights(sample_weight, encoded, codes)
-        engine = MemoryEngine(
-            self.model_, self.model_.rows(encoded, self.parameters_), codes, w, len(self.classes_)
-        )
+        rows = self.model_.rows(encoded, self.parameters_)
+        engine = engine_for(self.model_, rows, codes, w, self.classes_.shape[0])
         return engine, engine.statistics()

@@ -1,4 +1,4 @@
-"""Data sets: scikit-learn's bundled ones, and a folder of `<name>.csv.gz` files."""
+"""Data sets: scikit-learn's bundled ones, and a folder of `<name>.csv.gz` and `<name>.npz` files."""
 
 from __future__ import annotations
 
@@ -59,11 +59,23 @@ def data_folder(folder: str | os.PathLike | None = None) -> Path:
     return Path(chosen)
 
 
-def load_csv(name: str, folder: str | os.PathLike | None = None) -> DataSet:
-    """The set `<folder>/<name>.csv.gz`: a header, numeric features, then `target`."""
-    path = data_folder(folder) / f"{name}.csv.gz"
+def data_file(name: str, folder: str | os.PathLike | None = None) -> Path:
+    """A file of that folder, which must be there."""
+    path = data_folder(folder) / name
     if not path.exists():
         raise FileNotFoundError(f"There is no {path.name} in {str(path.parent)!r}.")
+    return path
+
+
+def load_npz(name: str, folder: str | os.PathLike | None = None) -> DataSet:
+    """The set `<folder>/<name>.npz`: features as bytes `q` times a `scale` a column, labels `y`."""
+    with np.load(data_file(f"{name}.npz", folder)) as stored:
+        return DataSet(name, stored["q"] * stored["scale"].astype(np.float64), stored["y"])
+
+
+def load_csv(name: str, folder: str | os.PathLike | None = None) -> DataSet:
+    """The set `<folder>/<name>.csv.gz`: a header, numeric features, then `target`."""
+    path = data_file(f"{name}.csv.gz", folder)
     with gzip.open(path, "rt", newline="") as lines:
         header, *rows = csv.reader(lines)
     if header[-1] != "target":

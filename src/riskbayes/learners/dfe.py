@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from riskbayes.arrays import Array, at_labels, label_rows, namespace
 from riskbayes.engines.base import Engine, Scan
 from riskbayes.learners.base import Learner, Step
 from riskbayes.learners.steps import Anchor, FixedStep
 from riskbayes.models.base import GenerativeModel
 from riskbayes.risks import log_evidence
-from riskbayes.statistics import Array, Statistics
+from riskbayes.statistics import Statistics
 
 
 class LabelSoftError:
@@ -22,11 +23,7 @@ class LabelSoftError:
 
     def __call__(self, P: Array, y: Array) -> Array:
         """E[i, k] = 1[y = k] (1 - P[y])."""
-        row = np.arange(len(y))
-        missing = 1.0 - P[row, y]
-        P[:] = 0.0
-        P[row, y] = missing
-        return P
+        return label_rows(y, P.shape[1], 1.0 - at_labels(P, y), P.dtype)
 
 
 class OnlineStep(FixedStep):
@@ -40,13 +37,12 @@ class OnlineStep(FixedStep):
 
     def propose(self, S: Statistics, theta: Any, scan: Scan) -> Statistics:
         """One pass: S <- S + lr (1 - p(y | x)) s(x, y)."""
-        model, m, r = self.anchor.model, len(self.engine.y), S["s0"].shape[0]
+        model, m, r = self.anchor.model, self.engine.y.shape[0], S["s0"].shape[0]
         order = np.arange(m) if self.rng is None else self.rng.permutation(m)
         for Z, y, w in self.engine.rows(order):
             joint = model.scores(Z, model.parameters(S))
-            W = np.zeros((1, r))
-            W[0, y] = self.lr * w * (1.0 - np.exp(joint[0, y] - log_evidence(joint)[0]))
-            S = S + model.statistics(Z, W)
+            missing = self.lr * w * (1.0 - namespace(joint).exp(at_labels(joint, y) - log_evidence(joint)))
+            S = S + model.statistics(Z, label_rows(y, r, missing, joint.dtype))
         return S
 
 

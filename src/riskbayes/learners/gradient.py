@@ -6,14 +6,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import log_softmax
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from riskbayes.arrays import Array, like, namespace
 from riskbayes.engines.base import Engine, Scan
 from riskbayes.learners.base import Learner, Step
 from riskbayes.learners.objectives import LogLoss
 from riskbayes.models.base import GenerativeModel
-from riskbayes.statistics import Array, Statistics
+from riskbayes.statistics import Statistics
 
 LEAST_PROBABILITY = 1e-9
 """A projection on the simplex may end on its border, where logarithms do not exist."""
@@ -21,20 +21,24 @@ LEAST_PROBABILITY = 1e-9
 
 def project_on_simplex(logarithms: Array) -> Array:
     """Logarithms of the nearest probabilities (Euclidean) to exp(logarithms), over the last axis."""
+    xp = namespace(logarithms)
     with np.errstate(over="ignore"):
-        v = np.minimum(np.exp(logarithms), 1e12)
-    ordered = -np.sort(-v, axis=-1)
-    excess = np.cumsum(ordered, axis=-1) - 1.0
-    positive = ordered - excess / np.arange(1, v.shape[-1] + 1) > 0
-    last = positive.sum(axis=-1, keepdims=True) - 1
-    shift = np.take_along_axis(excess, last, axis=-1) / (last + 1)
-    p = np.maximum(v - shift, LEAST_PROBABILITY)
-    return np.log(p / p.sum(axis=-1, keepdims=True))
+        v = xp.clip(xp.exp(logarithms), max=1e12)
+    ordered = -xp.sort(-v, axis=-1)
+    excess = xp.cumulative_sum(ordered, axis=-1) - 1.0
+    places = xp.arange(1, v.shape[-1] + 1, **like(v))
+    positive = ordered - excess / places > 0
+    last = xp.sum(xp.astype(positive, xp.int64), axis=-1, keepdims=True) - 1
+    shift = xp.take_along_axis(excess, last, axis=-1) / xp.astype(last + 1, v.dtype)
+    p = xp.clip(v - shift, min=LEAST_PROBABILITY)
+    return xp.log(p / xp.sum(p, axis=-1, keepdims=True))
 
 
 def normalise(logarithms: Array) -> Array:
     """The softmax, as logarithms."""
-    return log_softmax(logarithms, axis=-1)
+    xp = namespace(logarithms)
+    centred = logarithms - xp.max(logarithms, axis=-1, keepdims=True)
+    return centred - xp.log(xp.sum(xp.exp(centred), axis=-1, keepdims=True))
 
 
 SIMPLEX = {"simplex": project_on_simplex, "softmax": normalise}
@@ -63,7 +67,9 @@ class GradientStep(Step):
             stepped = self.model.from_natural(
                 eta, theta, SIMPLEX[self.learner.projection], self.learner.eigenvalue_floor
             )
-        except np.linalg.LinAlgError:
+        except Exception as error:
+            if "LinAlgError" not in type(error).__name__:  # each library has its own
+                raise
             return float("nan") * S  # a singular eta2: no legal step
         return self.model.inverse_parameters(stepped, self.total)
 

@@ -1,7 +1,7 @@
 """What a learner descends: the residual of a risk, its negative gradient in the log joint.
 
 Each objective is a callable (P, y) -> E with E[i, k] = -d loss(x_i, y_i) / d log p(x_i, k). The rows
-of E sum to zero. It may overwrite P.
+of E sum to zero.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.statistics import Array
+from riskbayes.arrays import Array, as_kind, at_labels, label_rows, namespace, sent_to, take_rows
 
 
 class LogLoss:
@@ -22,9 +22,7 @@ class LogLoss:
 
     def __call__(self, P: Array, y: Array) -> Array:
         """E[i, k] = 1[y = k] - P[k]."""
-        E = np.negative(P, out=P)
-        E[np.arange(len(y)), y] += 1.0
-        return E
+        return label_rows(y, P.shape[1], None, P.dtype) - P
 
 
 class SoftError:
@@ -35,11 +33,8 @@ class SoftError:
 
     def __call__(self, P: Array, y: Array) -> Array:
         """E[i, k] = P[y] (1[y = k] - P[k])."""
-        row = np.arange(len(y))
-        own = P[row, y]
-        E = np.multiply(P, -own[:, None], out=P)
-        E[row, y] += own
-        return E
+        own = at_labels(P, y)
+        return label_rows(y, P.shape[1], own, P.dtype) - P * own[:, None]
 
 
 class ExpectedCost:
@@ -52,13 +47,17 @@ class ExpectedCost:
 
     def losses(self, P: Array, y: Array) -> dict[str, Array]:
         """The expected cost of each row."""
-        return {"cost": np.einsum("ik,ik->i", P, self.C[y])}
+        return {"cost": namespace(P).sum(P * self._costs(P, y), axis=1)}
+
+    def _costs(self, P: Array, y: Array) -> Array:
+        """C[y], where P lives."""
+        return take_rows(as_kind(sent_to(self.C, P), P.dtype), y)
 
     def __call__(self, P: Array, y: Array) -> Array:
         """E[i, k] = P[k] (sum_j P[j] C[y, j] - C[y, k])."""
-        costs = self.C[y]
-        mean = np.einsum("ik,ik->i", P, costs)
-        return np.multiply(P, mean[:, None] - costs, out=P)
+        costs = self._costs(P, y)
+        mean = namespace(P).sum(P * costs, axis=1, keepdims=True)
+        return P * (mean - costs)
 
 
 NAMED: dict[str, Any] = {"log_loss": LogLoss, "soft_error": SoftError}

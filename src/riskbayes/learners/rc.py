@@ -12,12 +12,13 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.engines.base import Engine
 from riskbayes.learners.base import Learner, Step, has_own
 from riskbayes.learners.objectives import resolve_objective
 from riskbayes.learners.steps import AdaptiveStep, Anchor, FixedStep, StochasticStep
 from riskbayes.models.base import GenerativeModel
-from riskbayes.statistics import Array, Statistics
+from riskbayes.statistics import Statistics
 
 if TYPE_CHECKING:
     from riskbayes.loop import Outcome, Task
@@ -191,9 +192,12 @@ class RC(Learner):
 
     def _warn_of_small_weights(self, engine: Engine) -> None:
         """Weights that sum to one count as one row, and leave the automatic anchor nothing to free."""
-        if self.generative_weight == "auto" and engine.w is not None and engine.w.mean() < SMALL_WEIGHT:
+        if self.generative_weight != "auto" or engine.w is None:
+            return
+        m, total = engine.w.shape[0], float(namespace(engine.w).sum(engine.w))
+        if total < SMALL_WEIGHT * m:
             warnings.warn(
-                f"The weights of {len(engine.w)} rows sum to {engine.w.sum():g}; generative_weight='auto' "
+                f"The weights of {m} rows sum to {total:g}; generative_weight='auto' "
                 "takes that as the number of rows: the model will hardly leave its closed form. Scale the "
                 "weights to sum to the number of rows, or give generative_weight a number.",
                 UserWarning,
@@ -245,13 +249,13 @@ class RC(Learner):
 
 def positive_rows(engine: Engine) -> Array:
     """Rows that have a weight: only these may be held out, or left to train on."""
-    return np.arange(len(engine.y)) if engine.w is None else np.flatnonzero(engine.w > 0)
+    return np.arange(engine.y.shape[0]) if engine.w is None else np.flatnonzero(to_numpy(engine.w) > 0)
 
 
 def hold_out(task: Task, fraction: float, random: np.random.RandomState) -> Task:
     """The same task on part of the rows, judged by the others; each class has rows in both."""
     rows = positive_rows(task.engine)
-    y, r = task.engine.y[rows], task.S["s0"].shape[0]
+    y, r = to_numpy(task.engine.y)[rows], task.S["s0"].shape[0]
     counts = np.bincount(y, minlength=r)
     if counts.min() < 2:
         raise ValueError("early_stopping needs two rows or more of each class; pass X_val and y_val to fit.")
@@ -274,7 +278,7 @@ def judged_by(task: Task, kept: Array, held: Array) -> Task:
 
 def bootstrap_start(task: Task, random: np.random.RandomState) -> Statistics:
     """The statistics of a bootstrap sample, with the mass of the rows; S itself if it lacks a class."""
-    m = len(task.engine.y)
+    m = task.engine.y.shape[0]
     S = task.engine.subset(random.randint(m, size=m)).statistics()
     drawn = (task.S.total / S.total) * S if S.total > 0 else task.S
     return drawn if task.model.is_legal(drawn) else task.S

@@ -14,11 +14,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.engines.base import Engine
 from riskbayes.learners.base import Learner, Step
 from riskbayes.learners.rc import RC, judged_by, positive_rows
 from riskbayes.models.base import GenerativeModel
-from riskbayes.statistics import Array, Statistics
+from riskbayes.statistics import Statistics
 
 if TYPE_CHECKING:
     from riskbayes.loop import Outcome, Task
@@ -128,7 +129,7 @@ class RCCV(Learner):
         from riskbayes.loop import Status, nobody, run
 
         learners, rows = self._learners(), positive_rows(task.engine)
-        y = task.engine.y[rows]
+        y = to_numpy(task.engine.y)[rows]
         fewest = int(np.bincount(y, minlength=task.S["s0"].shape[0]).min())
         if fewest < 2:
             raise ValueError("RCCV needs two rows of weight or more of each class.")
@@ -180,7 +181,7 @@ def walk(part: Task, learner: RC) -> dict[str, Array]:
 def weight_of(engine: Engine | None) -> float:
     """The weight of an engine's rows."""
     assert engine is not None
-    return float(len(engine.y) if engine.w is None else engine.w.sum())
+    return float(engine.y.shape[0] if engine.w is None else namespace(engine.w).sum(engine.w))
 
 
 def held_path(history: dict[str, Array], name: str, max_iter: int) -> Array:

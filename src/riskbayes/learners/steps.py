@@ -25,8 +25,9 @@ class Anchor:
     def step(self, S: Statistics, dS: Statistics, lr: float) -> Statistics:
         """A step of length lr along dS, and back to the data."""
         if self.weight == 0:
-            return S + lr * dS
-        return (1.0 / (1.0 + lr * self.weight)) * (S + lr * (dS + self.weight * self.S))
+            return S.plus(lr, dS)
+        shrunk = 1.0 / (1.0 + lr * self.weight)
+        return (shrunk * S).plus(shrunk * lr, dS).plus(shrunk * lr * self.weight, self.S)
 
     def value(self, theta: Any) -> float:
         """g times the cross-entropy of the model from the closed form.
@@ -126,14 +127,14 @@ class StochasticStep(FixedStep):
     def propose(self, S: Statistics, theta: Any, scan: Scan) -> Statistics:
         """Every row once, in batches; a batch whose step would be illegal is passed over."""
         model = self.anchor.model
-        m = len(self.engine.y)
+        m = self.engine.y.shape[0]
         batches = np.array_split(self.rng.permutation(m), max(1, round(m / self.batch_size)))
         late, last = None, 0
         for number, rows in enumerate(batches):
             batch = self.engine.scan(model.parameters(S), self.residual, rows)
             assert batch.dS is not None
             lr = self.lr / len(batches)  # an epoch is as long as one step on all rows
-            share = S.total / max(batch.risks.weight, 1e-300)
+            share = S.total / max(float(batch.risks.weight), 1e-300)
             step = self.anchor.step(S, share * batch.dS, lr)
             S = step if model.is_legal(step) else S
             if 2 * number >= len(batches) - 1:

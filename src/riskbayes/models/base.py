@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from riskbayes.arrays import Array, as_kind, label_rows, namespace, sent_to, widest_float
 from riskbayes.risks import Risks, posterior_and_risks
-from riskbayes.statistics import Array, Statistics
+from riskbayes.statistics import Statistics
 
 Residual = Callable[[Array, Array], Array]
-"""(P, y) -> E: what a learner adds to each row's statistics; it may overwrite P."""
+"""(P, y) -> E: what a learner adds to each row's statistics."""
 
 
 class GenerativeModel(ABC):
@@ -27,6 +29,9 @@ class GenerativeModel(ABC):
 
     support: ClassVar[str] = "real"
     """What a feature is: "real" numbers or "categories" (codes from 0)."""
+
+    array_api: ClassVar[bool] = False
+    """Whether its formulas take arrays of every library (see :mod:`riskbayes.arrays`), not NumPy's only."""
 
     floor_warning: ClassVar[str | None] = None
     """What to tell the user, of `{classes}` and at `{most}` floored parameters of a class, when the closed
@@ -44,6 +49,10 @@ class GenerativeModel(ABC):
         """Rows as `log_joint` reads them once theta is known."""
         return self.prepare(X)
 
+    def for_scan(self, theta: Any, Z: Any) -> Any:
+        """theta as the scan of Z reads it, made once a scan: in the precision of the rows, say."""
+        return theta
+
     def bind(self, S: Statistics) -> Self:
         """Freeze what depends on the data but must not move during calibration."""
         return self
@@ -54,9 +63,7 @@ class GenerativeModel(ABC):
 
     def label_statistics(self, Z: Any, y: Array, w: Array | None, n_classes: int) -> Statistics:
         """s(X, Y): labels, times weights, as W."""
-        Y = np.zeros((len(y), n_classes))
-        Y[np.arange(len(y)), y] = 1.0 if w is None else w
-        return self.statistics(Z, Y)
+        return self.statistics(Z, label_rows(y, n_classes, w, widest_float(y)))
 
     @abstractmethod
     def parameters(self, S: Statistics) -> Any:
@@ -72,7 +79,7 @@ class GenerativeModel(ABC):
 
     def is_legal(self, S: Statistics) -> bool:
         """Is S in the domain of `parameters`, judged after the prior is added?"""
-        return S.is_finite() and bool((S["s0"] > 0).all())
+        return S.is_finite() and float(namespace(S["s0"]).min(S["s0"])) > 0
 
     def sample(self, theta: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """n rows and their class codes, drawn from the joint."""
@@ -91,7 +98,7 @@ class GenerativeModel(ABC):
         A model whose prior holds some of them may count less.
         """
         r = S["s0"].shape[0]
-        return float(sum(value.size for value in S.values() if value.shape[0] == r))
+        return float(sum(math.prod(value.shape) for value in S.values() if value.shape[0] == r))
 
     def log_likelihood(self, S: Statistics, theta: Any) -> float:
         """The joint log-likelihood of rows whose statistics are S: sum_ik W[i, k] log p(x_i, k)."""
@@ -125,9 +132,7 @@ class GenerativeModel(ABC):
         if residual is None:
             return None, risks
         E = residual(P, y)
-        if w is not None:
-            E *= w[:, None]
-        return self.statistics(Z, E), risks
+        return self.statistics(Z, E if w is None else E * as_kind(w, E.dtype)[:, None]), risks
 
 
 def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -> Array:
@@ -135,14 +140,16 @@ def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -
 
     A class without mass, as `partial_fit` may leave it, gets log 0.
     """
-    p = np.maximum(s0 + alpha, 0.0) if fixed is None else np.asarray(fixed, dtype=np.float64)
+    xp = namespace(s0)
+    mass = s0 + alpha
+    p = xp.where(mass > 0, mass, 0.0) if fixed is None else sent_to(fixed, s0)
     with np.errstate(divide="ignore"):
-        return np.log(p / p.sum())
+        return xp.log(p / xp.sum(p))
 
 
 def invert_class_prior(log_prior: Array, total: float, alpha: float = 0.0) -> Array:
     """Class masses of that total whose smoothed frequencies are p(y)."""
-    return np.exp(log_prior) * (total + alpha * log_prior.shape[0]) - alpha
+    return namespace(log_prior).exp(log_prior) * (total + alpha * log_prior.shape[0]) - alpha
 
 
 def draw_classes(log_prior: Array, n: int, rng: np.random.Generator) -> Array:

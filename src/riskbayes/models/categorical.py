@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from riskbayes.arrays import Array, as_kind, namespace, sent_to, widened
 from riskbayes.models.base import (
     GenerativeModel,
     Residual,
@@ -16,59 +16,13 @@ from riskbayes.models.base import (
     invert_class_prior,
     log_class_prior,
 )
-from riskbayes.models.kernels.categorical import Groups, is_worth_it
+from riskbayes.models.codes import Codes, DeviceCodes, categories_of, check_codes, make_codes
 from riskbayes.risks import Risks
-from riskbayes.statistics import Array, Categories, Statistics
+from riskbayes.statistics import Categories, Statistics
 
+TINY = float(np.finfo(float).tiny)
 COUNT_FLOOR = 1e-9
 """Cell counts are floored at this share of the total weight."""
-
-
-class Codes:
-    """Integer codes of a table, one byte a cell where they fit, with the categories they index.
-
-    Large tables carry their codes a second time, jointly for a few features each, for compiled scans.
-    """
-
-    def __init__(
-        self, codes: Array, frame: Categories, groups: Groups | None = None, joint: Array | None = None
-    ):
-        self.codes, self.frame, self.groups, self.joint = codes, frame, groups, joint
-        self.shape = codes.shape
-        self.releases_gil = joint is not None
-        # What a scan holds for each row: a one-hot row, or nothing but its scores.
-        self.width = 4 if self.releases_gil else codes.shape[1]
-
-    def __len__(self) -> int:
-        return self.codes.shape[0]
-
-    def __getitem__(self, rows: slice | Array) -> Codes:
-        joint = None if self.joint is None else self.joint[:, rows]
-        return Codes(self.codes[rows], self.frame, self.groups, joint)
-
-    @cached_property
-    def one_hot(self) -> csr_array:
-        """One row of ones and zeros a row of codes; made for a chunk at a time."""
-        m, n = self.shape
-        columns = self.codes.astype(np.int32)
-        columns += self.frame.offsets.astype(np.int32)
-        width = int(self.frame.n_categories.sum())
-        pointers = np.arange(0, m * n + 1, n, dtype=np.int32)
-        return csr_array((np.ones(m * n), columns.ravel(), pointers), shape=(m, width))
-
-
-def check_codes(X: Array) -> None:
-    """Refuse what is no code, column by column: a table may be large."""
-    if X.dtype.kind == "u" or (X.dtype.kind in "ib" and X.min(initial=0) >= 0):
-        return
-    for j in range(X.shape[1]):
-        bad = X[:, j] < 0
-        if X.dtype.kind == "f":
-            bad |= X[:, j] != np.floor(X[:, j])
-        if bad.any():
-            raise ValueError(
-                f"column {j} holds {X[bad, j][0]}, which is no code: categories are whole numbers from 0."
-            )
 
 
 @dataclass(frozen=True)
@@ -80,6 +34,8 @@ class CategoricalParameters:
     log_unseen: Array
     frame: Categories
     floored: Array
+    joint: Array | None = None
+    """Log probabilities of joint categories, for compiled scans."""
 
 
 @dataclass(frozen=True)
@@ -99,38 +55,44 @@ class CategoricalModel(GenerativeModel):
     """
 
     support: ClassVar[str] = "categories"
+    array_api: ClassVar[bool] = True
 
     alpha: float = 0.0
     class_alpha: float = 0.0
     class_prior: Array | None = None
     min_categories: Array | int | None = None
 
-    def prepare(self, X: Array, sample_weight: Array | None = None) -> Codes:
+    def prepare(self, X: Array, sample_weight: Array | None = None) -> Codes | DeviceCodes:
         """Codes in the smallest unsigned type; category K-1 is the largest code seen."""
-        X = np.asarray(X)
         check_codes(X)
-        top = X.max(axis=0).astype(np.int64) + 1
-        if self.min_categories is not None:
-            top = np.maximum(top, self.min_categories)
-        frame, codes = Categories(top), X.astype(np.min_scalar_type(int(X.max(initial=0))), copy=False)
-        if not is_worth_it(*X.shape):
-            return Codes(codes, frame)
-        groups = Groups(frame)
-        if 2 * len(groups.sizes) > X.shape[1]:  # wide features stand alone: a second copy of X for little
-            return Codes(codes, frame)
-        return Codes(codes, frame, groups, groups.encode(codes, frame))
+        return make_codes(X, categories_of(X, self.min_categories)).grouped()
 
-    def rows(self, X: Array, theta: CategoricalParameters) -> Codes:
+    def rows(self, X: Array, theta: CategoricalParameters) -> Codes | DeviceCodes:
         """Codes, in the categories of theta where it knows them all."""
         check_codes(X)
-        Z = Codes(X, Categories(X.max(axis=0, initial=0).astype(np.int64) + 1))
-        known = (Z.frame.n_categories <= theta.frame.n_categories).all()
-        return Codes(Z.codes, theta.frame) if known else Z
+        own, known = categories_of(X).n_categories, theta.frame.n_categories
+        if (own <= known).all():
+            return make_codes(X, theta.frame)
+        limit = as_kind(sent_to(known, X), X.dtype)[None, :]  # one code stands for all that are unknown
+        X = namespace(X).where(limit > X, X, limit)
+        return make_codes(X, Categories(np.minimum(own, known + 1)))
 
-    def statistics(self, Z: Codes, W: Array) -> Statistics:
+    def for_scan(self, theta: CategoricalParameters, Z: Codes | DeviceCodes) -> CategoricalParameters:
+        """In the precision of the rows; for compiled scans, with the table of their joint categories."""
+        if Z.groups is not None:
+            return replace(theta, joint=Z.groups.table(theta.log_prob)) if Z.frame == theta.frame else theta
+        dtype = getattr(Z, "dtype", theta.log_prob.dtype)
+        if dtype == theta.log_prob.dtype:
+            return theta
+        logs = ("log_prior", "log_prob", "log_unseen")
+        return replace(theta, **{name: as_kind(getattr(theta, name), dtype) for name in logs})
+
+    def statistics(self, Z: Codes | DeviceCodes, W: Array) -> Statistics:
         """Weighted counts of classes and of (class, feature, category)."""
-        counts = (Z.one_hot.T @ W).T
-        return Statistics({"s0": W.sum(axis=0), "counts": counts}, Z.frame)
+        V = as_kind(W, getattr(Z, "dtype", W.dtype))
+        return Statistics(
+            {"s0": widened(namespace(W).sum(W, axis=0)), "counts": widened(Z.counts(V))}, Z.frame
+        )
 
     def label_statistics(self, Z: Codes, y: Array, w: Array | None, n_classes: int) -> Statistics:
         """Counts of labelled rows."""
@@ -144,38 +106,35 @@ class CategoricalModel(GenerativeModel):
     ) -> tuple[Statistics | None, Risks]:
         """By compiled code, where there is some for this table and this residual."""
         power = getattr(residual, "power", None)
-        if Z.groups is None or power is None or Z.frame != theta.frame:
+        if Z.groups is None or theta.joint is None or power is None:
             return super().scan_chunk(Z, y, w, theta, residual)
         s0, counts, risks = Z.groups.scan(Z.joint, y, w, theta, power)
         return Statistics({"s0": s0, "counts": counts}, Z.frame), risks
 
     def parameters(self, S: Statistics) -> CategoricalParameters:
         """p(x_i = v | y) = (s_ivy + alpha) / sum_v (s_ivy + alpha), each numerator floored."""
-        frame: Categories = S.frame
+        frame, xp = S.frame, namespace(S["s0"])
         counts = S["counts"] + self.alpha
-        floor = COUNT_FLOOR * max(S.total, np.finfo(float).tiny)
+        floor = COUNT_FLOOR * max(S.total, TINY)
         floored = counts < floor
-        counts = np.maximum(counts, floor)
-        sums = np.add.reduceat(counts, frame.offsets, axis=1)
-        log_sums = np.log(sums)
-        log_prob = np.log(counts) - np.repeat(log_sums, frame.n_categories, axis=1)
+        counts = xp.where(floored, floor, counts)
+        log_sums = xp.log(frame.sums(counts))
+        log_prob = xp.log(counts) - frame.spread(log_sums)
         # Without pseudo-counts nothing is known of an unseen category: it says nothing of the class.
-        log_unseen = np.log(self.alpha) - log_sums if self.alpha > 0 else np.zeros_like(log_sums)
+        log_unseen = math.log(self.alpha) - log_sums if self.alpha > 0 else 0.0 * log_sums
         log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
-        return CategoricalParameters(log_prior, log_prob, log_unseen, frame, floored.sum(axis=1))
+        below = xp.sum(xp.astype(floored, xp.int64), axis=1)
+        return CategoricalParameters(log_prior, log_prob, log_unseen, frame, below)
 
     def is_legal(self, S: Statistics) -> bool:
         """Every class keeps a mass; cells are floored."""
-        return S.is_finite() and bool((S["s0"] + self.class_alpha > 0).all())
+        return S.is_finite() and float(namespace(S["s0"]).min(S["s0"])) + self.class_alpha > 0
 
-    def log_joint(self, Z: Codes, theta: CategoricalParameters) -> Array:
+    def log_joint(self, Z: Codes | DeviceCodes, theta: CategoricalParameters) -> Array:
         """log p(y) + sum_i log p(x_i | y)."""
-        if Z.frame is theta.frame or Z.frame == theta.frame:
-            return Z.one_hot @ theta.log_prob.T + theta.log_prior
-        unseen = Z.codes >= theta.frame.n_categories
-        known = Codes(np.where(unseen, 0, Z.codes), theta.frame).one_hot
-        known.data = (~unseen).ravel().astype(np.float64)
-        return known @ theta.log_prob.T + unseen @ theta.log_unseen.T + theta.log_prior
+        known, unseen = Z.in_frame(theta.frame)
+        joint = known @ theta.log_prob.T + theta.log_prior[None, :]
+        return joint if unseen is None else joint + unseen @ theta.log_unseen.T
 
     def sample(self, theta: CategoricalParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """A class, then each feature by inverting its cumulative distribution."""
@@ -189,20 +148,22 @@ class CategoricalModel(GenerativeModel):
 
     def expected_statistics(self, theta: CategoricalParameters, total: float) -> Statistics:
         """Counts of `total` rows: total p(y) p(x_i | y)."""
-        s0 = total * np.exp(theta.log_prior)
-        return Statistics({"s0": s0, "counts": s0[:, None] * np.exp(theta.log_prob)}, theta.frame)
+        xp = namespace(theta.log_prior)
+        s0 = total * xp.exp(theta.log_prior)
+        return Statistics({"s0": s0, "counts": s0[:, None] * xp.exp(theta.log_prob)}, theta.frame)
 
     def log_likelihood(self, S: Statistics, theta: CategoricalParameters) -> float:
         """sum_y s0 log p(y) + sum_iy s_iy log p(x_i | y)."""
         counts = S.to_frame(theta.frame)["counts"]
-        return float(S["s0"] @ theta.log_prior + (counts * theta.log_prob).sum())
+        return float(S["s0"] @ theta.log_prior + namespace(counts).sum(counts * theta.log_prob))
 
     def inverse_parameters(self, theta: CategoricalParameters, total: float) -> Statistics:
         """Counts whose smoothed frequencies are theta."""
         alpha = self.class_alpha if self.class_prior is None else 0.0
         s0 = invert_class_prior(theta.log_prior, total, alpha)
-        cells = np.repeat(theta.frame.n_categories, theta.frame.n_categories)
-        counts = np.exp(theta.log_prob) * (s0[:, None] + self.alpha * cells) - self.alpha
+        cells = sent_to(theta.frame.n_categories.astype(np.float64), s0)[None, :]
+        sums = theta.frame.spread(s0[:, None] + self.alpha * cells)
+        counts = namespace(s0).exp(theta.log_prob) * sums - self.alpha
         return Statistics({"s0": s0, "counts": counts}, theta.frame)
 
     def to_natural(self, theta: CategoricalParameters) -> dict[str, Array]:
@@ -212,12 +173,13 @@ class CategoricalModel(GenerativeModel):
     def natural_gradient(self, dS: Statistics, theta: CategoricalParameters) -> dict[str, Array]:
         """The statistics themselves."""
         dS, fixed = dS.to_frame(theta.frame), self.class_prior is not None
-        return {"eta0": np.zeros_like(dS["s0"]) if fixed else dS["s0"], "eta": dS["counts"]}
+        return {"eta0": 0.0 * dS["s0"] if fixed else dS["s0"], "eta": dS["counts"]}
 
     def from_natural(
         self, eta: dict[str, Array], theta: CategoricalParameters, simplex: Any, floor: float
     ) -> CategoricalParameters:
         """Each distribution brought back to probabilities."""
-        cells = np.split(eta["eta"], theta.frame.offsets[1:], axis=1)
-        log_prob = np.concatenate([simplex(cell) for cell in cells], axis=1)
+        ends = [*theta.frame.offsets[1:].tolist(), eta["eta"].shape[1]]
+        cells = [eta["eta"][:, a:b] for a, b in zip(theta.frame.offsets.tolist(), ends, strict=True)]
+        log_prob = namespace(eta["eta"]).concat([simplex(cell) for cell in cells], axis=1)
         return replace(theta, log_prior=simplex(eta["eta0"]), log_prob=log_prob)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from riskbayes.arrays import Array, as_kind, namespace, widened
 from riskbayes.models.base import draw_classes
 from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel
-from riskbayes.statistics import Array, Statistics
+from riskbayes.statistics import Statistics
+
+EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,21 @@ class GaussianNBParameters:
     epsilon: float
     frame: Any
     floored: Array
+
+    @cached_property
+    def form(self) -> tuple[Array, Array, Array, Array]:
+        """(a, b, c, narrow) with log p(x, y) = x^2 a + x b + c, and what the narrow columns add.
+
+        Where a variance is tiny beside the mean, the three terms would cancel: (x - mu)^2 is then taken
+        as it stands.
+        """
+        xp, precision = namespace(self.means), 1.0 / self.variances
+        size = self.means * self.means * precision
+        narrow = xp.max(size, axis=0) > 0.01 / float(xp.finfo(self.means.dtype).eps) ** 0.5
+        logs = xp.sum(xp.log(self.variances) + xp.where(narrow[None, :], 0.0, size), axis=1)
+        constant = self.log_prior - 0.5 * (logs + self.means.shape[1] * LOG_2PI)
+        precision = xp.where(narrow[None, :], 0.0, precision)
+        return -0.5 * precision.T, (self.means * precision).T, constant, xp.nonzero(narrow)[0]
 
 
 @dataclass(frozen=True)
@@ -45,8 +64,9 @@ class GaussianNBModel(GaussianModel):
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, sums and sums of squares about the origin."""
-        D = Z.values
-        return Statistics({"s0": W.sum(axis=0), "s1": W.T @ D, "s2_diagonal": W.T @ np.square(D)}, Z.frame)
+        xp, V = namespace(W), as_kind(W, Z.dtype).T
+        found = {"s0": xp.sum(W, axis=0), "s1": V @ Z.values, "s2_diagonal": V @ Z.squares}
+        return Statistics({name: widened(value) for name, value in found.items()}, Z.frame)
 
     def second_moments(self, n: int) -> float:
         """Of a class's own."""
@@ -54,47 +74,55 @@ class GaussianNBModel(GaussianModel):
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Sums of squares about the overall mean, and about the classes' own means."""
-        s0, s1, second = S["s0"], S["s1"], S["s2_diagonal"].sum(axis=0)
-        mass = np.where(s0 > 0, s0, 1.0)
-        return second - s1.sum(axis=0) ** 2 / S.total, second - (s1**2 / mass[:, None]).sum(axis=0)
+        s0, s1, xp = S["s0"], S["s1"], namespace(S["s0"])
+        second, mass = xp.sum(S["s2_diagonal"], axis=0), xp.where(s0 > 0, s0, 1.0)
+        return second - xp.sum(s1, axis=0) ** 2 / S.total, second - xp.sum(s1**2 / mass[:, None], axis=0)
 
     def parameters(self, S: Statistics) -> GaussianNBParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0); var = (m2 var0 + squares) / (m2 + s0) + epsilon."""
         bound = self.bound_to(S)
         mu, kappa, mu0 = self.means(S, bound)
+        xp = namespace(mu)
         s0, m1, m2 = S["s0"][:, None], self.mean_strength, self.covariance_strength
         if self.prior_form == "exact":
-            squares = S["s2_diagonal"] + m1 * mu0**2 - kappa[:, None] * mu**2
+            squares = S["s2_diagonal"] - kappa[:, None] * mu * mu
+            squares = squares + m1 * (mu0 * mu0)[None, :] if m1 else squares
         else:
-            squares = S["s2_diagonal"] - S["s1"] ** 2 / np.where(s0 > 0, s0, 1.0)
+            squares = S["s2_diagonal"] - S["s1"] ** 2 / xp.where(s0 > 0, s0, 1.0)
         # A variance of exactly zero must not come out as the rounding of its two large terms.
-        noise = 64 * np.finfo(float).eps * np.abs(S["s2_diagonal"])
-        squares = np.where(np.abs(squares) <= noise, 0.0, squares)
-        widest = float(bound.variance.max())
-        epsilon = self.var_smoothing * widest
-        variances = (m2 * bound.covariance + squares) / np.where(s0 + m2 > 0, s0 + m2, 1.0) + epsilon
+        noise = 64 * EPS * xp.abs(S["s2_diagonal"])
+        squares = xp.where(xp.abs(squares) <= noise, 0.0, squares)
+        squares = squares + m2 * bound.covariance[None, :] if m2 else squares
+        epsilon = self.var_smoothing * bound.widest
+        variances = squares / xp.where(s0 + m2 > 0, s0 + m2, 1.0) + epsilon
         # Where epsilon is there it is the least variance; else a share of the column's own.
-        floor = epsilon or self.covariance_floor * np.where(bound.variance > 0, bound.variance, 1.0)
+        if epsilon > 0:
+            floor = epsilon
+        else:
+            floor = self.covariance_floor * xp.where(bound.variance > 0, bound.variance, 1.0)[None, :]
+        low = variances < floor
         return GaussianNBParameters(
             self.log_class_prior(S),
             mu,
-            np.maximum(variances, floor),
+            xp.where(low, floor, variances),
             epsilon,
             S.frame,
-            (variances < floor).sum(axis=1),
+            xp.sum(xp.astype(low, xp.int64), axis=1),
         )
 
     def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:
-        """log p(y) - sum_i (log 2pi var_i + (x_i - mu_i)^2 / var_i) / 2."""
-        D = Z.about(theta.frame)
-        out, z = np.empty((D.shape[0], theta.means.shape[0])), np.empty_like(D)
-        for k, (mean, precision) in enumerate(zip(theta.means, 1.0 / theta.variances, strict=True)):
-            np.subtract(D, mean, out=z)
-            np.square(z, out=z)
-            np.matmul(z, precision, out=out[:, k])
-        out *= -0.5
-        out += theta.log_prior - 0.5 * (np.log(theta.variances) + LOG_2PI).sum(axis=1)
-        return out
+        """log p(y) - sum_i (log 2pi var_i + (x_i - mu_i)^2 / var_i) / 2, as two products."""
+        D, (a, b, c, narrow) = Z.about(theta.frame), theta.form
+        out = D.squares @ a
+        out += D.values @ b
+        out += c[None, :]
+        return out + self._of_columns(D.values, theta, narrow) if narrow.shape[0] else out
+
+    def _of_columns(self, D: Array, theta: GaussianNBParameters, columns: Array) -> Array:
+        """-sum (x_i - mu_i)^2 / var_i / 2 over some columns, class by class."""
+        xp = namespace(D)
+        x, mu, v = (xp.take(A, columns, axis=1) for A in (D, theta.means, theta.variances))
+        return xp.stack([-0.5 * ((x - mu[k, :]) ** 2 @ (1.0 / v[k, :])) for k in range(mu.shape[0])], axis=1)
 
     def sample(self, theta: GaussianNBParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """A class, then each feature."""
@@ -104,7 +132,7 @@ class GaussianNBModel(GaussianModel):
 
     def expected_statistics(self, theta: GaussianNBParameters, total: float) -> Statistics:
         """Moments of `total` rows, without the epsilon that `parameters` adds."""
-        s0 = total * np.exp(theta.log_prior)[:, None]
+        s0 = total * namespace(theta.log_prior).exp(theta.log_prior)[:, None]
         squares = s0 * (theta.variances - theta.epsilon + theta.means**2)
         return Statistics({"s0": s0[:, 0], "s1": s0 * theta.means, "s2_diagonal": squares}, theta.frame)
 
@@ -113,23 +141,24 @@ class GaussianNBModel(GaussianModel):
         S = S.to_frame(theta.frame)
         s0, mu = S["s0"], theta.means
         squares = S["s2_diagonal"] - 2 * mu * S["s1"] + s0[:, None] * mu**2
-        constants = theta.log_prior - 0.5 * (np.log(theta.variances) + LOG_2PI).sum(axis=1)
-        return float(s0 @ constants - 0.5 * (squares / theta.variances).sum())
+        xp = namespace(mu)
+        constants = theta.log_prior - 0.5 * xp.sum(xp.log(theta.variances) + LOG_2PI, axis=1)
+        return float(s0 @ constants - 0.5 * xp.sum(squares / theta.variances))
 
     def inverse_parameters(self, theta: GaussianNBParameters, total: float) -> Statistics:
         """Moments whose MAP estimates are theta."""
         s0, s1, mu0, bound = self.invert_means(theta, total)
         m1, m2 = self.mean_strength, self.covariance_strength
-        squares = (theta.variances - theta.epsilon) * (s0 + m2)[:, None] - m2 * bound.covariance
+        squares = (theta.variances - theta.epsilon) * (s0 + m2)[:, None] - m2 * bound.covariance[None, :]
         if self.prior_form == "exact":
-            second = squares - m1 * mu0**2 + (s0 + m1)[:, None] * theta.means**2
+            second = squares - m1 * (mu0**2)[None, :] + (s0 + m1)[:, None] * theta.means**2
         else:
             second = squares + s1**2 / s0[:, None]
         return Statistics({"s0": s0, "s1": s1, "s2_diagonal": second}, theta.frame)
 
     def to_natural(self, theta: GaussianNBParameters) -> dict[str, Array]:
         """eta1 = mu / var, eta2 = -1 / (2 var), about the origin zero."""
-        mu = theta.means + theta.frame.origin
+        mu = theta.means + theta.frame.origin[None, :]
         return {"eta0": theta.log_prior, "eta1": mu / theta.variances, "eta2": -0.5 / theta.variances}
 
     def natural_gradient(self, dS: Statistics, theta: GaussianNBParameters) -> dict[str, Array]:
@@ -137,13 +166,14 @@ class GaussianNBModel(GaussianModel):
         dS = dS.to_frame(theta.frame)
         g0, g1 = self.first_gradient(dS, theta)
         g2 = dS["s2_diagonal"] - (theta.means**2 + theta.variances) * dS["s0"][:, None]
-        return {"eta0": g0, "eta1": g1, "eta2": g2 + 2 * g1 * theta.frame.origin}
+        return {"eta0": g0, "eta1": g1, "eta2": g2 + 2 * g1 * theta.frame.origin[None, :]}
 
     def from_natural(
         self, eta: dict[str, Array], theta: GaussianNBParameters, simplex: Any, floor: float
     ) -> GaussianNBParameters:
         """var = -1 / (2 eta2), floored; mu = var eta1."""
         with np.errstate(divide="ignore"):
-            variances = np.maximum(-0.5 / eta["eta2"], floor)
-        mu = variances * eta["eta1"] - theta.frame.origin
+            variances = -0.5 / eta["eta2"]
+        variances = namespace(variances).where(variances < floor, floor, variances)
+        mu = variances * eta["eta1"] - theta.frame.origin[None, :]
         return replace(theta, log_prior=simplex(eta["eta0"]), means=mu, variances=variances)

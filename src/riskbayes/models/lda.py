@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from riskbayes.arrays import Array, as_kind, namespace, sent_to, squared_norms, take_rows, widened
 from riskbayes.models.base import draw_classes
-from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel, floor_eigenvalues, outer, whiten
-from riskbayes.statistics import Array, Statistics
+from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel, eye_like, outer, spread
+from riskbayes.models.whitening import floor_eigenvalues, whiten
+from riskbayes.statistics import Statistics
 
 
 @dataclass(frozen=True)
@@ -20,9 +23,15 @@ class LDAParameters:
     means: Array
     covariance: Array
     whitener: Array
-    half_log_det: float
+    half_log_det: Array
     frame: Any
     floored: Array
+
+    @cached_property
+    def form(self) -> tuple[Array, Array]:
+        """(B, c) with log p(x, y) = x B + c, but for what all classes share."""
+        xp, whitened = namespace(self.means), self.means @ self.whitener
+        return self.whitener @ whitened.T, self.log_prior - 0.5 * xp.sum(whitened * whitened, axis=1)
 
 
 @dataclass(frozen=True)
@@ -45,17 +54,16 @@ class LDAModel(GaussianModel):
 
         The rows of a residual sum to zero, so that product falls away in calibration.
         """
-        D = Z.values
-        n = D.shape[1]
-        w = W.sum(axis=1)
-        rows = np.flatnonzero(np.abs(w) > 1e-12 * np.abs(W).sum(axis=1))
-        if rows.size == 0:
-            tied = np.zeros((n, n))
-        elif rows.size == w.size:
+        xp, D, V = namespace(W), Z.values, as_kind(W, Z.dtype)
+        w, size = xp.sum(V, axis=1), xp.sum(xp.abs(V), axis=1)
+        rows = xp.nonzero(xp.abs(w) > 1e-12 * size)[0]
+        if rows.shape[0] == w.shape[0]:
             tied = (D * w[:, None]).T @ D
         else:
-            tied = (D[rows] * w[rows, None]).T @ D[rows]
-        return Statistics({"s0": W.sum(axis=0), "s1": W.T @ D, "s2_tied": tied}, Z.frame)
+            Dw = take_rows(D, rows)
+            tied = (Dw * take_rows(w, rows)[:, None]).T @ Dw
+        found = {"s0": xp.sum(W, axis=0), "s1": V.T @ D, "s2_tied": tied}
+        return Statistics({name: widened(value) for name, value in found.items()}, Z.frame)
 
     def second_moments(self, n: int) -> float:
         """Of a class's own."""
@@ -63,9 +71,8 @@ class LDAModel(GaussianModel):
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Scatter about the overall mean, and about the classes' own means."""
-        s0, s1, second = S["s0"], S["s1"], S["s2_tied"]
-        first = s1.sum(axis=0)
-        mass = np.where(s0 > 0, s0, 1.0)
+        s0, s1, second, xp = S["s0"], S["s1"], S["s2_tied"], namespace(S["s0"])
+        first, mass = xp.sum(s1, axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
     def parameters(self, S: Statistics) -> LDAParameters:
@@ -74,36 +81,36 @@ class LDAModel(GaussianModel):
         mu, kappa, mu0 = self.means(S, bound)
         m1, m2 = self.mean_strength, self.covariance_strength
         if self.fixed_covariance is not None:
-            C = self.fixed_covariance
+            C = sent_to(self.fixed_covariance, mu)
         elif self.prior_form == "exact":
-            shift = mu.shape[0] * m1 * outer(mu0) - (kappa[:, None] * mu).T @ mu
-            C = (m2 * bound.covariance + S["s2_tied"] + shift) / (m2 + S.total)
+            scatter = S["s2_tied"] - (kappa[:, None] * mu).T @ mu
+            scatter = scatter + mu.shape[0] * m1 * outer(mu0) if m1 else scatter
+            C = (m2 * bound.covariance + scatter) / (m2 + S.total)
         else:
             C = (m2 * bound.covariance + self.scatter(S)[1]) / (m2 + S.total)
         if self.shrinkage > 0:
-            C = (1 - self.shrinkage) * C + self.shrinkage * np.trace(C) / len(C) * np.eye(len(C))
-        W, half_log_det, Cs, floored = whiten(C[None], bound.scale, self.covariance_floor)
-        everywhere = np.repeat(floored, mu.shape[0])
+            C = (1 - self.shrinkage) * C + self.shrinkage * spread(C) * eye_like(C)
+        W, half_log_det, Cs, floored = whiten(C[None, ...], bound.scale, self.covariance_floor)
+        everywhere = namespace(mu).broadcast_to(floored, (mu.shape[0],))
         return LDAParameters(
             self.log_class_prior(S),
             mu,
-            Cs[0],
-            W[0],
-            float(half_log_det[0]),
+            Cs[0, ...],
+            W[0, ...],
+            half_log_det,
             S.frame,
             everywhere,
         )
 
     def scores(self, Z: Centred, theta: LDAParameters) -> Array:
         """x^T Sigma^-1 mu - mu^T Sigma^-1 mu / 2 + log p(y): linear in x."""
-        whitened = theta.means @ theta.whitener
-        coef = whitened @ theta.whitener.T
-        return Z.about(theta.frame) @ coef.T + (theta.log_prior - 0.5 * (whitened**2).sum(axis=1))
+        B, c = theta.form
+        return Z.about(theta.frame).values @ B + c[None, :]
 
     def log_joint(self, Z: Centred, theta: LDAParameters) -> Array:
         """The linear scores and what all classes share: -n/2 log 2pi - log|Sigma|/2 - |W^T x|^2/2."""
-        z = Z.about(theta.frame) @ theta.whitener
-        shared = -0.5 * (np.einsum("ij,ij->i", z, z) + z.shape[1] * LOG_2PI) - theta.half_log_det
+        z = Z.about(theta.frame).values @ theta.whitener
+        shared = -0.5 * (squared_norms(z) + z.shape[1] * LOG_2PI) - theta.half_log_det
         return self.scores(Z, theta) + shared[:, None]
 
     def sample(self, theta: LDAParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -115,7 +122,7 @@ class LDAModel(GaussianModel):
 
     def expected_statistics(self, theta: LDAParameters, total: float) -> Statistics:
         """Moments of `total` rows."""
-        s0 = total * np.exp(theta.log_prior)
+        s0 = total * namespace(theta.log_prior).exp(theta.log_prior)
         s1 = s0[:, None] * theta.means
         tied = total * theta.covariance + theta.means.T @ s1
         return Statistics({"s0": s0, "s1": s1, "s2_tied": tied}, theta.frame)
@@ -127,18 +134,19 @@ class LDAModel(GaussianModel):
         cross = mu.T @ S["s1"]
         scatter = S["s2_tied"] - cross - cross.T + (s0[:, None] * mu).T @ mu
         constants = theta.log_prior - theta.half_log_det - 0.5 * mu.shape[1] * LOG_2PI
-        return float(s0 @ constants - 0.5 * (theta.whitener @ theta.whitener.T * scatter).sum())
+        whitened = scatter @ theta.whitener
+        return float(s0 @ constants - 0.5 * namespace(mu).sum(theta.whitener * whitened))
 
     def inverse_parameters(self, theta: LDAParameters, total: float) -> Statistics:
         """Moments whose MAP estimates are theta."""
         s0, s1, mu0, bound = self.invert_means(theta, total)
-        m1, m2, C, n = self.mean_strength, self.covariance_strength, theta.covariance, theta.means.shape[1]
+        m1, m2, C = self.mean_strength, self.covariance_strength, theta.covariance
         if self.shrinkage < 1:
-            C = (C - self.shrinkage * np.trace(C) / n * np.eye(n)) / (1 - self.shrinkage)
+            C = (C - self.shrinkage * spread(C) * eye_like(C)) / (1 - self.shrinkage)
         scatter = C * (m2 + total) - m2 * bound.covariance
         if self.prior_form == "exact":
             kappa = (s0 + m1)[:, None]
-            tied = scatter - len(s0) * m1 * outer(mu0) + (kappa * theta.means).T @ theta.means
+            tied = scatter - s0.shape[0] * m1 * outer(mu0) + (kappa * theta.means).T @ theta.means
         else:
             tied = scatter + (s1 / s0[:, None]).T @ s1
         return Statistics({"s0": s0, "s1": s1, "s2_tied": tied}, theta.frame)
@@ -146,22 +154,22 @@ class LDAModel(GaussianModel):
     def to_natural(self, theta: LDAParameters) -> dict[str, Array]:
         """eta1 = Sigma^-1 mu, eta2 = -Sigma^-1 / 2, about the origin zero."""
         precision = theta.whitener @ theta.whitener.T
-        mu = theta.means + theta.frame.origin
+        mu = theta.means + theta.frame.origin[None, :]
         return {"eta0": theta.log_prior, "eta1": mu @ precision, "eta2": -0.5 * precision}
 
     def natural_gradient(self, dS: Statistics, theta: LDAParameters) -> dict[str, Array]:
         """dS0, dS1 - mu dS0, and the sum over classes of dS2 - (mu mu^T + Sigma) dS0."""
         dS = dS.to_frame(theta.frame)
-        s0 = dS["s0"]
+        s0, xp = dS["s0"], namespace(dS["s0"])
         g0, g1 = self.first_gradient(dS, theta)
-        g2 = dS["s2_tied"] - (s0[:, None] * theta.means).T @ theta.means - theta.covariance * s0.sum()
-        shift = np.outer(g1.sum(axis=0), theta.frame.origin)  # from the frame's origin to zero
+        g2 = dS["s2_tied"] - (s0[:, None] * theta.means).T @ theta.means - theta.covariance * xp.sum(s0)
+        shift = xp.sum(g1, axis=0)[:, None] * theta.frame.origin[None, :]  # from the frame's origin to zero
         return {"eta0": g0, "eta1": g1, "eta2": g2 + shift + shift.T}
 
     def from_natural(
         self, eta: dict[str, Array], theta: LDAParameters, simplex: Any, floor: float
     ) -> LDAParameters:
         """Sigma = -eta2^-1 / 2 with floored eigenvalues, mu = Sigma eta1."""
-        C = floor_eigenvalues(-0.5 * np.linalg.inv(eta["eta2"]), floor)
-        mu = eta["eta1"] @ C - theta.frame.origin
+        C = floor_eigenvalues(-0.5 * namespace(eta["eta2"]).linalg.inv(eta["eta2"]), floor)
+        mu = eta["eta1"] @ C - theta.frame.origin[None, :]
         return replace(theta, log_prior=simplex(eta["eta0"]), means=mu, covariance=C)

@@ -8,33 +8,71 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from riskbayes.arrays import (
+    Array,
+    as_kind,
+    converted,
+    like,
+    namespace,
+    own_precision,
+    rows_above,
+    sent_to,
+    take_rows,
+    to_numpy,
+    widened,
+)
 from riskbayes.models.base import GenerativeModel, invert_class_prior, log_class_prior
-from riskbayes.statistics import Array, Origin, Statistics
+from riskbayes.statistics import Origin, Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
 
+PAD = 4
+"""Columns before those of X in a design: a one, and zeros that keep the rows aligned."""
+
 
 class Centred:
-    """Rows of X seen from an origin. The difference is taken a chunk at a time, in float64."""
+    """Rows of X seen from an origin, in the user's precision. Differences are taken a chunk at a time."""
 
-    def __init__(self, X: Array, frame: Origin):
+    releases_gil = True  # products and differences of NumPy do
+
+    def __init__(self, X: Array, frame: Origin, width: float | None = None):
         self.X, self.frame = X, frame
         self.shape = X.shape
+        self.dtype = own_precision(X)
+        self.width = X.shape[1] if width is None else width
 
     def __len__(self) -> int:
         return self.X.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> Centred:
-        return Centred(self.X[rows], self.frame)
+        return Centred(self.X[rows, ...] if isinstance(rows, slice) else take_rows(self.X, rows), self.frame)
 
     @cached_property
     def values(self) -> Array:
         """X - origin."""
-        return self.X - self.frame.origin
+        # In the wider precision: an origin far from zero may need its digits.
+        return as_kind(widened(self.X) - self.frame.origin[None, :], self.dtype)
 
-    def about(self, frame: Origin) -> Array:
-        """X - another origin."""
-        return self.values if self.frame is frame else self.X - frame.origin
+    @cached_property
+    def squares(self) -> Array:
+        """(X - origin)^2."""
+        return self.values * self.values
+
+    @cached_property
+    def design(self) -> Array:
+        """[1, 0, 0, 0, X - origin]: a product with it adds a constant too."""
+        xp, m = namespace(self.X), self.shape[0]
+        if xp is np:
+            D = np.empty((m, PAD + self.shape[1]), dtype=self.dtype)
+            D[:, 0], D[:, 1:PAD] = 1.0, 0.0
+            np.subtract(self.X, self.frame.origin, out=D[:, PAD:], casting="same_kind")
+            return D
+        constant = xp.ones((m, 1), **like(self.values))
+        return xp.concat([constant, xp.zeros((m, PAD - 1), **like(self.values)), self.values], axis=1)
+
+    def about(self, frame: Origin) -> Centred:
+        """The same rows, seen from another origin."""
+        return self if self.frame is frame else Centred(self.X, frame)
 
 
 @dataclass(frozen=True)
@@ -49,6 +87,11 @@ class Bound:
     scale: Array
     mean: Array
     covariance: Array
+
+    @cached_property
+    def widest(self) -> float:
+        """The largest variance."""
+        return float(namespace(self.variance).max(self.variance))
 
 
 @dataclass(frozen=True)
@@ -80,6 +123,10 @@ class GaussianModel(GenerativeModel):
         "constant and collinear columns."
     )
 
+    array_api: ClassVar[bool] = True
+    widest: ClassVar[float] = np.inf
+    """Rows of more columns than this go as many at once as if they had so many."""
+
     mean_strength: float = 0.0
     covariance_strength: float = 0.0
     prior_mean: Array | None = None
@@ -93,17 +140,29 @@ class GaussianModel(GenerativeModel):
 
     def prepare(self, X: Array, sample_weight: Array | None = None) -> Centred:
         """Rows seen from their weighted mean; X itself is not copied."""
-        w = (
-            np.full(X.shape[0], 1.0 / X.shape[0])
-            if sample_weight is None
-            else sample_weight / sample_weight.sum()
-        )
-        origin = w.astype(X.dtype, copy=False) @ X  # an origin need not be exact
-        return Centred(X, Origin(origin.astype(np.float64, copy=False)))
+        xp, dtype = namespace(X), own_precision(X)
+        if sample_weight is None:
+            w = xp.full((X.shape[0],), 1.0 / X.shape[0], **{**like(X), "dtype": dtype})
+        else:
+            w = as_kind(sample_weight / xp.sum(sample_weight), dtype)
+        origin = Origin(widened(w @ as_kind(X, dtype)))  # it need not be exact
+        return Centred(X, origin, min(X.shape[1], self.widest))
 
     def rows(self, X: Array, theta: Any) -> Centred:
         """Rows seen from where the parameters are."""
-        return Centred(X, theta.frame)
+        return Centred(X, theta.frame, min(X.shape[1], self.widest))
+
+    def for_scan(self, theta: Any, Z: Centred) -> Any:
+        """theta in the precision of the rows; where they are seen from stays exact."""
+        if Z.dtype == theta.means.dtype:
+            return theta
+        xp = namespace(theta.means)
+        frame = theta.frame
+
+        def narrowed(x: Array) -> Array:
+            return as_kind(x, Z.dtype) if xp.isdtype(x.dtype, "real floating") else x
+
+        return replace(converted(replace(theta, frame=None), narrowed), frame=frame)
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Total and within-class scatter about the means, in the shape of this model's covariance."""
@@ -114,33 +173,35 @@ class GaussianModel(GenerativeModel):
         total = max(S.total, np.finfo(float).tiny)
         total_scatter, within = self.scatter(S)
         variance = diagonal(total_scatter) / total
+        xp, eps = namespace(variance), float(np.finfo(float).eps)
         # A column that varies by no more than rounding is constant.
-        constant = variance <= (8 * np.finfo(float).eps * np.abs(S.origin)) ** 2
-        variance = np.where(constant, 0.0, variance)
-        scale = np.sqrt(np.where(constant, 1.0, variance))
+        constant = variance <= (8 * eps * xp.abs(S.origin)) ** 2
+        variance = xp.where(constant, 0.0, variance)
+        scale = xp.sqrt(xp.where(constant, 1.0, variance))
         pooled = within / total
         if self.diagonal_mix > 0:
             pooled = (1 - self.diagonal_mix) * pooled + self.diagonal_mix * keep_diagonal(pooled)
-        covariance = (
-            pooled if self.prior_covariance is None else np.asarray(self.prior_covariance, dtype=np.float64)
-        )
+        covariance = pooled if self.prior_covariance is None else sent_to(self.prior_covariance, variance)
         mean = (
-            S["s1"].sum(axis=0) / total if self.prior_mean is None else np.asarray(self.prior_mean) - S.origin
+            xp.sum(S["s1"], axis=0) / total
+            if self.prior_mean is None
+            else sent_to(self.prior_mean, variance) - S.origin
         )
         return replace(self, bound=Bound(S.origin, variance, scale, mean, covariance))
 
     def means(self, S: Statistics, bound: Bound) -> tuple[Array, Array, Array]:
         """MAP means relative to S's origin, the masses they carry, and the prior's mean."""
-        mu0 = bound.mean + (bound.origin - S.origin)
+        mu0 = bound.mean if bound.origin is S.origin else bound.mean + (bound.origin - S.origin)
         kappa = S["s0"] + self.mean_strength
-        mass = np.where(kappa > 0, kappa, 1.0)  # a class still without rows, in partial_fit
-        return (S["s1"] + self.mean_strength * mu0) / mass[:, None], kappa, mu0
+        mass = namespace(kappa).where(kappa > 0, kappa, 1.0)  # a class still without rows, in partial_fit
+        s1 = S["s1"] + self.mean_strength * mu0[None, :] if self.mean_strength else S["s1"]
+        return s1 / mass[:, None], kappa, mu0
 
     def is_legal(self, S: Statistics) -> bool:
         """Every class keeps a mass, after the prior; covariances are floored."""
         if not S.is_finite():
             return False
-        least = float(S["s0"].min())
+        least = float(namespace(S["s0"]).min(S["s0"]))
         by_prior = min(self.mean_strength, self.covariance_strength) if self.prior_form == "exact" else 0.0
         by_class = np.inf if self.class_prior is not None else self.class_alpha
         return least + min(by_prior, by_class) > 0
@@ -151,7 +212,7 @@ class GaussianModel(GenerativeModel):
 
     def degrees_of_freedom(self, S: Statistics) -> float:
         """By class, 1 + n means + second moments, each by the data's share in its estimate."""
-        s0, n = np.maximum(S["s0"], 0.0), S["s1"].shape[1]
+        s0, n = np.maximum(to_numpy(S["s0"]), 0.0), S["s1"].shape[1]
         with np.errstate(invalid="ignore"):
             mean, second = (
                 np.nan_to_num(s0 / (s0 + m)) for m in (self.mean_strength, self.covariance_strength)
@@ -170,13 +231,13 @@ class GaussianModel(GenerativeModel):
         alpha = self.class_alpha if self.class_prior is None else 0.0
         s0 = invert_class_prior(theta.log_prior, total, alpha)
         mu0 = bound.mean + (bound.origin - theta.frame.origin)
-        s1 = theta.means * (s0 + self.mean_strength)[:, None] - self.mean_strength * mu0
+        s1 = theta.means * (s0 + self.mean_strength)[:, None] - self.mean_strength * mu0[None, :]
         return s0, s1, mu0, bound
 
     def first_gradient(self, dS: Statistics, theta: Any) -> tuple[Array, Array]:
         """Gradients in eta0 and eta1: dS0 and dS1 - mu dS0, the same about every origin."""
         s0 = dS["s0"]
-        gradient0 = s0 if self.class_prior is None else np.zeros_like(s0)
+        gradient0 = s0 if self.class_prior is None else 0.0 * s0
         return gradient0, dS["s1"] - theta.means * s0[:, None]
 
     def bound_to(self, S: Statistics) -> Bound:
@@ -186,12 +247,22 @@ class GaussianModel(GenerativeModel):
 
 def diagonal(C: Array) -> Array:
     """The diagonal of covariances that may be stored as diagonals."""
-    return C if C.ndim == 1 else np.diagonal(C)
+    return C if C.ndim == 1 else namespace(C).linalg.diagonal(C)
 
 
 def keep_diagonal(C: Array) -> Array:
     """C without what lies off its diagonal."""
-    return C if C.ndim == 1 else np.diag(np.diagonal(C))
+    return C if C.ndim == 1 else eye_like(C) * C
+
+
+def eye_like(C: Array) -> Array:
+    """The identity, in the size and kind of C."""
+    return namespace(C).eye(C.shape[-1], **like(C))
+
+
+def spread(C: Array) -> Array:
+    """tr(C) / n, for each of a stack."""
+    return namespace(C).linalg.trace(C) / C.shape[-1]
 
 
 def outer(v: Array) -> Array:
@@ -199,49 +270,8 @@ def outer(v: Array) -> Array:
     return v[..., :, None] * v[..., None, :]
 
 
-def whiten(C: Array, scale: Array, floor: float) -> tuple[Array, Array, Array, Array]:
-    """(W, log|C|/2, C, floored) with W W^T = C^-1, for a stack of covariances.
-
-    Eigenvalues are floored where the columns have variance 1, and are computed only where need be.
-    """
-    correlation = C / outer(scale)
-    floored = np.zeros(C.shape[0], dtype=np.int64)
-    factors = factors_above(correlation, floor)
-    if factors is None:
-        eigenvalues, V = np.linalg.eigh(correlation)
-        floored = (eigenvalues < floor).sum(axis=-1)
-        mended = (floored > 0)[:, None, None]
-        lifted = (V * np.maximum(eigenvalues, floor)[:, None, :]) @ np.matrix_transpose(V)
-        correlation = np.where(mended, lifted, correlation)
-        C = np.where(mended, correlation * outer(scale), C)
-        L = np.linalg.cholesky(correlation)
-        factors = L, np.linalg.inv(L)
-    L, inverse = factors
-    half_log_det = np.log(np.diagonal(L, axis1=-2, axis2=-1)).sum(axis=-1) + np.log(scale).sum()
-    return np.matrix_transpose(inverse) / scale[:, None], half_log_det, C, floored
-
-
-def factors_above(correlation: Array, floor: float) -> tuple[Array, Array] | None:
-    """Cholesky factors and their inverses, if every eigenvalue is at least `floor`; else None."""
-    try:
-        L = np.linalg.cholesky(correlation)
-        inverse = np.linalg.inv(L)
-        # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue: where it is small, that proves it.
-        if (np.square(inverse).sum(axis=(-2, -1)) * floor > 1).any():
-            np.linalg.cholesky(correlation - floor * np.eye(correlation.shape[-1]))
-    except np.linalg.LinAlgError:
-        return None
-    return L, inverse
-
-
 def rows_that_count(weights: Array) -> Array | None:
     """Indices of the rows that count, or None when most of them do."""
-    size = np.abs(weights)
-    rows = np.flatnonzero(size > 1e-12 * size.max(initial=0.0))
-    return rows if rows.size <= 0.75 * weights.size else None
-
-
-def floor_eigenvalues(C: Array, floor: float) -> Array:
-    """The paper's projection: symmetric, with no eigenvalue below the floor."""
-    eigenvalues, V = np.linalg.eigh((C + np.matrix_transpose(C)) / 2)
-    return (V * np.maximum(eigenvalues, floor)[..., None, :]) @ np.matrix_transpose(V)
+    xp = namespace(weights)
+    size = xp.abs(weights)
+    return rows_above(size, 1e-12 * xp.max(size)) if size.shape[0] else None

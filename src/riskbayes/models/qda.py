@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from riskbayes.arrays import Array, as_kind, like, namespace, sent_to, squared_norms, take_rows, widened
 from riskbayes.models.base import draw_classes
 from riskbayes.models.moments import (
     LOG_2PI,
+    PAD,
     Centred,
     GaussianModel,
-    floor_eigenvalues,
+    eye_like,
     outer,
     rows_that_count,
-    whiten,
+    spread,
 )
-from riskbayes.statistics import Array, Statistics
+from riskbayes.models.whitening import floor_eigenvalues, whiten
+from riskbayes.statistics import Statistics
+
+BLOCK = 128
+"""Columns of a triangular product that are made at once: what lies below the diagonal is left out."""
+
+CACHED_CELLS = 2**18
+"""Cells of the rows that are multiplied at once on a CPU: 2 MiB of float64."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,14 @@ class QDAParameters:
     half_log_det: Array
     frame: Any
     floored: Array
+
+    @cached_property
+    def forms(self) -> Array:
+        """A stack A with W^T (x - mu) = A^T (1, 0, 0, 0, x)."""
+        xp, shifts = namespace(self.means), -(self.means[:, None, :] @ self.whiteners)
+        r, n = self.means.shape
+        zeros = xp.zeros((r, PAD - 1, n), **like(self.means))
+        return xp.concat([shifts, zeros, self.whiteners], axis=1)
 
 
 @dataclass(frozen=True)
@@ -53,20 +71,32 @@ class QDAModel(GaussianModel):
         "constant and collinear columns."
     )
 
+    # A chunk pays for n^2 sums a class, so it must not have few rows.
+    widest: ClassVar[float] = 64
+
     reg_param: float = 0.0
     shrinkage: float = 0.0
     fixed_covariance: Array | None = None
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, first and second moments about the origin; rows of no weight are left out."""
-        D = Z.values
-        n, r = D.shape[1], W.shape[1]
-        s2 = np.empty((r, n, n))
-        for k in range(r):
-            rows = rows_that_count(W[:, k])
-            Dk, wk = (D, W[:, k]) if rows is None else (D[rows], W[rows, k])
-            np.matmul((Dk * wk[:, None]).T, Dk, out=s2[k])
-        return Statistics({"s0": W.sum(axis=0), "s1": W.T @ D, "s2": s2}, Z.frame)
+        xp, V = namespace(W), as_kind(W, Z.dtype)
+        moments = [self._moments(Z, V[:, k]) for k in range(W.shape[1])]
+        first, second = (xp.stack([found[order] for found in moments]) for order in (0, 1))
+        found = {"s0": xp.sum(W, axis=0), "s1": first, "s2": second}
+        return Statistics({name: widened(value) for name, value in found.items()}, Z.frame)
+
+    def _moments(self, Z: Centred, w: Array) -> tuple[Array, Array]:
+        """sum_i w_i x_i and sum_i w_i x_i x_i^T, over the rows that count."""
+        rows, n = rows_that_count(w), Z.shape[1]
+        if rows is not None:
+            Z, w = Z[rows], take_rows(w, rows)
+        step = max(4 * n, CACHED_CELLS // n)
+        if Z.shape[0] <= step or not isinstance(w, np.ndarray):
+            return w @ Z.values, (Z.values * w[:, None]).T @ Z.values
+        parts = [slice(start, start + step) for start in range(0, Z.shape[0], step)]
+        found = [(w[part] @ D, (D * w[part, None]).T @ D) for part in parts for D in [Z[part].values]]
+        return sum(first for first, _ in found), sum(second for _, second in found)
 
     def second_moments(self, n: int) -> float:
         """Of a class's own."""
@@ -74,33 +104,31 @@ class QDAModel(GaussianModel):
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Scatter about the overall mean, and about the classes' own means."""
-        s0, s1, second = S["s0"], S["s1"], S["s2"].sum(axis=0)
-        first = s1.sum(axis=0)
-        mass = np.where(s0 > 0, s0, 1.0)
+        s0, s1, xp = S["s0"], S["s1"], namespace(S["s0"])
+        first, second, mass = xp.sum(s1, axis=0), xp.sum(S["s2"], axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
     def parameters(self, S: Statistics) -> QDAParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0); Sigma = (m2 Sigma0 + scatter) / (m2 + s0)."""
         bound = self.bound_to(S)
         mu, kappa, mu0 = self.means(S, bound)
+        xp = namespace(mu)
         s0, m1, m2 = S["s0"], self.mean_strength, self.covariance_strength
-        if self.prior_form == "exact":
-            scatter = S["s2"] + m1 * outer(mu0) - kappa[:, None, None] * outer(mu)
+        if self.fixed_covariance is not None:
+            C = sent_to(self.fixed_covariance, mu)
         else:
-            own = S["s1"] / np.where(s0 > 0, s0, 1.0)[:, None]
-            scatter = S["s2"] - s0[:, None, None] * outer(own)
-        mass = np.where(s0 + m2 > 0, s0 + m2, 1.0)[:, None, None]
-        C = (
-            (m2 * bound.covariance + scatter) / mass
-            if self.fixed_covariance is None
-            else self.fixed_covariance
-        )
-        n = C.shape[-1]
+            if self.prior_form == "exact":
+                scatter = S["s2"] - (kappa[:, None] * mu)[:, :, None] * mu[:, None, :]
+                scatter = scatter + m1 * outer(mu0)[None, ...] if m1 else scatter
+            else:
+                own = S["s1"] / xp.where(s0 > 0, s0, 1.0)[:, None]
+                scatter = S["s2"] - S["s1"][:, :, None] * own[:, None, :]
+            scatter = scatter + m2 * bound.covariance[None, ...] if m2 else scatter
+            C = scatter / xp.where(s0 + m2 > 0, s0 + m2, 1.0)[:, None, None]
         if self.shrinkage > 0:
-            spread = np.trace(C, axis1=1, axis2=2)[:, None, None] / n
-            C = (1 - self.shrinkage) * C + self.shrinkage * spread * np.eye(n)
+            C = (1 - self.shrinkage) * C + self.shrinkage * spread(C)[:, None, None] * eye_like(C)[None, ...]
         if self.reg_param > 0:
-            C = (1 - self.reg_param) * C + self.reg_param * np.eye(n)
+            C = (1 - self.reg_param) * C + self.reg_param * eye_like(C)[None, ...]
         whiteners, half_log_det, C, floored = whiten(C, bound.scale, self.covariance_floor)
         return QDAParameters(
             self.log_class_prior(S),
@@ -114,17 +142,26 @@ class QDAModel(GaussianModel):
 
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:
         """log p(y) - n/2 log 2pi - log|Sigma|/2 - |W^T (x - mu)|^2 / 2."""
-        D = Z.about(theta.frame)
-        m, n = D.shape
-        r = theta.means.shape[0]
-        out, z = np.empty((m, r)), np.empty((m, n))
-        for k in range(r):
-            np.matmul(D, theta.whiteners[k], out=z)
-            z -= theta.means[k] @ theta.whiteners[k]
-            np.einsum("ij,ij->i", z, z, out=out[:, k])
-        out *= -0.5
-        out += theta.log_prior - theta.half_log_det - 0.5 * n * LOG_2PI
-        return out
+        (m, n), xp = Z.shape, namespace(theta.means)
+        step = max(64, CACHED_CELLS // n) if xp is np else max(1, m)
+        distances = [
+            self.squared_distances(Z[start : start + step].about(theta.frame).design, theta)
+            for start in range(0, m, step)
+        ]
+        constants = theta.log_prior - theta.half_log_det - 0.5 * n * LOG_2PI
+        return constants[None, :] - 0.5 * (distances[0] if len(distances) == 1 else xp.concat(distances))
+
+    def squared_distances(self, D: Array, theta: QDAParameters) -> Array:
+        """|W^T (x - mu)|^2 of each row and class, by the blocks of the triangle W."""
+        n, columns = theta.means.shape[1], []
+        for k in range(theta.means.shape[0]):
+            total: Any = 0.0
+            for start in range(0, n, BLOCK):
+                stop = min(n, start + BLOCK)
+                z = D[:, : PAD + stop] @ theta.forms[k, : PAD + stop, start:stop]
+                total = total + squared_norms(z)
+            columns.append(total)
+        return namespace(D).stack(columns, axis=1)
 
     def sample(self, theta: QDAParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """A class, then a Gaussian draw through the Cholesky factor of its covariance."""
@@ -138,7 +175,7 @@ class QDAModel(GaussianModel):
 
     def expected_statistics(self, theta: QDAParameters, total: float) -> Statistics:
         """Moments of `total` rows: s0 (1, mu, Sigma + mu mu^T)."""
-        s0 = total * np.exp(theta.log_prior)
+        s0 = total * namespace(theta.log_prior).exp(theta.log_prior)
         s2 = s0[:, None, None] * (theta.covariances + outer(theta.means))
         return Statistics({"s0": s0, "s1": s0[:, None] * theta.means, "s2": s2}, theta.frame)
 
@@ -146,30 +183,35 @@ class QDAModel(GaussianModel):
         """sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about mu) / 2."""
         S = S.to_frame(theta.frame)
         s0, mu = S["s0"], theta.means
-        cross = mu[:, :, None] * S["s1"][:, None, :]
-        scatter = S["s2"] - cross - np.matrix_transpose(cross) + s0[:, None, None] * outer(mu)
-        precision = theta.whiteners @ np.matrix_transpose(theta.whiteners)
+        # tr(W^T A W) with A = s2 - s1 mu^T - mu s1^T + s0 mu mu^T, the scatter about mu.
+        W, xp = theta.whiteners, namespace(mu)
+        moved = (mu[:, None, :] @ W)[:, 0, :]
+        first = (S["s1"][:, None, :] @ W)[:, 0, :]
+        traces = xp.sum((S["s2"] @ W) * W, axis=(1, 2)) + xp.sum(
+            (s0[:, None] * moved - 2 * first) * moved, axis=1
+        )
         constants = theta.log_prior - theta.half_log_det - 0.5 * mu.shape[1] * LOG_2PI
-        return float(s0 @ constants - 0.5 * (precision * scatter).sum())
+        return float(s0 @ constants - 0.5 * xp.sum(traces))
 
     def inverse_parameters(self, theta: QDAParameters, total: float) -> Statistics:
         """Moments whose MAP estimates are theta."""
         s0, s1, mu0, bound = self.invert_means(theta, total)
-        m1, m2, C, n = self.mean_strength, self.covariance_strength, theta.covariances, theta.means.shape[1]
-        C = (C - self.reg_param * np.eye(n)) / (1 - self.reg_param) if self.reg_param < 1 else C
-        spread = np.trace(C, axis1=1, axis2=2)[:, None, None] / n
-        C = (C - self.shrinkage * spread * np.eye(n)) / (1 - self.shrinkage) if self.shrinkage < 1 else C
-        scatter = C * (s0 + m2)[:, None, None] - m2 * bound.covariance
+        m1, m2, C = self.mean_strength, self.covariance_strength, theta.covariances
+        eye = eye_like(C)[None, ...]
+        C = (C - self.reg_param * eye) / (1 - self.reg_param) if self.reg_param < 1 else C
+        if self.shrinkage < 1:
+            C = (C - self.shrinkage * spread(C)[:, None, None] * eye) / (1 - self.shrinkage)
+        scatter = C * (s0 + m2)[:, None, None] - m2 * bound.covariance[None, ...]
         if self.prior_form == "exact":
-            s2 = scatter - m1 * outer(mu0) + (s0 + m1)[:, None, None] * outer(theta.means)
+            s2 = scatter - m1 * outer(mu0)[None, ...] + (s0 + m1)[:, None, None] * outer(theta.means)
         else:
             s2 = scatter + outer(s1) / s0[:, None, None]
         return Statistics({"s0": s0, "s1": s1, "s2": s2}, theta.frame)
 
     def to_natural(self, theta: QDAParameters) -> dict[str, Array]:
         """eta1 = Sigma^-1 mu, eta2 = -Sigma^-1 / 2, about the origin zero."""
-        precision = theta.whiteners @ np.matrix_transpose(theta.whiteners)
-        mu = theta.means + theta.frame.origin
+        precision = theta.whiteners @ namespace(theta.means).matrix_transpose(theta.whiteners)
+        mu = theta.means + theta.frame.origin[None, :]
         return {
             "eta0": theta.log_prior,
             "eta1": (precision @ mu[:, :, None])[:, :, 0],
@@ -181,14 +223,14 @@ class QDAModel(GaussianModel):
         dS = dS.to_frame(theta.frame)
         g0, g1 = self.first_gradient(dS, theta)
         g2 = dS["s2"] - (outer(theta.means) + theta.covariances) * dS["s0"][:, None, None]
-        shift = g1[:, :, None] * theta.frame.origin  # from the frame's origin to zero
-        return {"eta0": g0, "eta1": g1, "eta2": g2 + shift + np.matrix_transpose(shift)}
+        shift = g1[:, :, None] * theta.frame.origin[None, None, :]  # from the frame's origin to zero
+        return {"eta0": g0, "eta1": g1, "eta2": g2 + shift + namespace(g1).matrix_transpose(shift)}
 
     def from_natural(
         self, eta: dict[str, Array], theta: QDAParameters, simplex: Any, floor: float
     ) -> QDAParameters:
         """Sigma = -eta2^-1 / 2 with floored eigenvalues, mu = Sigma eta1."""
-        C = floor_eigenvalues(-0.5 * np.linalg.inv(eta["eta2"]), floor)
-        mu = (C @ eta["eta1"][:, :, None])[:, :, 0] - theta.frame.origin
+        C = floor_eigenvalues(-0.5 * namespace(eta["eta2"]).linalg.inv(eta["eta2"]), floor)
+        mu = (C @ eta["eta1"][:, :, None])[:, :, 0] - theta.frame.origin[None, :]
         log_prior = simplex(eta["eta0"])
         return replace(theta, log_prior=log_prior, means=mu, covariances=C)

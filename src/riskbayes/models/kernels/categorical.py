@@ -56,7 +56,6 @@ class Groups:
         self.matrix = csr_array((np.ones(len(rows)), (rows, where)), shape=shape)
         """Joint categories x categories: log probabilities add along it, counts come back through it."""
         self.back = csr_array(self.matrix.T)
-        self._last: tuple[Any, Any] = (None, None)
 
     def encode(self, codes: Array, frame: Categories) -> Array:
         """Joint codes, of shape (groups, m); made in blocks that fit the cache, where they are turned."""
@@ -73,11 +72,8 @@ class Groups:
         return out
 
     def table(self, log_prob: Array) -> Array:
-        """Log probabilities of the joint categories, kept while the parameters stay the same."""
-        last = self._last  # other threads may scan other parameters
-        if last[0] is not log_prob:
-            last = self._last = log_prob, np.ascontiguousarray(self.matrix @ log_prob.T)
-        return last[1]
+        """Log probabilities of the joint categories."""
+        return np.ascontiguousarray(self.matrix @ log_prob.T)
 
     def label_counts(self, joint: Array, y: Array, w: Array | None, r: int) -> Array:
         """Counts of (class, category) of labelled rows."""
@@ -101,7 +97,7 @@ class Groups:
         compiled_scan(r)(
             joint,
             self.first.astype(np.uint64),
-            self.table(theta.log_prob),
+            theta.joint,
             theta.log_prior,
             y,
             weights,

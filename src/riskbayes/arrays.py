@@ -1,0 +1,129 @@
+"""One way to write for NumPy and for every library of the Array API standard.
+
+The formulas of the models take whatever arrays they are given, and stay on their device. What the
+standard lacks, or what NumPy does faster in its own way, is here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+Array = Any  # an array of any namespace
+
+
+def namespace(x: Array) -> Any:
+    """The library of an array: NumPy itself, or what array-api-compat makes of another one."""
+    if isinstance(x, np.ndarray | np.generic):
+        return np
+    from array_api_compat import array_namespace  # here: who has NumPy arrays only need not wait for it
+
+    return array_namespace(x)
+
+
+def like(x: Array) -> dict[str, Any]:
+    """Arguments that make a new array of the kind and on the device of x."""
+    if isinstance(x, np.ndarray):
+        return {"dtype": x.dtype}
+    from array_api_compat import device
+
+    return {"dtype": x.dtype, "device": device(x)}
+
+
+def device_of(x: Array) -> Any:
+    """Where an array lives."""
+    return like(x).get("device", "cpu")
+
+
+def as_kind(x: Array, dtype: Any) -> Array:
+    """x in another precision; x itself where it has it."""
+    return x if x.dtype == dtype else namespace(x).astype(x, dtype)
+
+
+def widest_float(x: Array) -> Any:
+    """float64, or float32 on a device that has no wider one."""
+    if isinstance(x, np.ndarray):
+        return np.float64
+    xp = namespace(x)
+    known = xp.__array_namespace_info__().dtypes(device=device_of(x), kind="real floating")
+    return known.get("float64", xp.float32)
+
+
+def widened(x: Array) -> Array:
+    """x in the precision that statistics are kept in."""
+    return as_kind(x, widest_float(x))
+
+
+def own_precision(x: Array) -> Any:
+    """What rows are computed in: the user's floating type, else the widest."""
+    return x.dtype if namespace(x).isdtype(x.dtype, "real floating") else widest_float(x)
+
+
+def sent_to(values: Any, x: Array) -> Array:
+    """Values as an array of x's library, on its device, in the widest precision if they are no integers."""
+    xp = namespace(x)
+    host = np.asarray(values)
+    if xp is np:
+        return host
+    host = host if host.flags.writeable else host.copy()  # some libraries share its memory
+    kind = widest_float(x) if host.dtype.kind == "f" else xp.int64
+    return xp.asarray(host, dtype=kind, device=device_of(x))
+
+
+def to_numpy(x: Array) -> Array:
+    """A copy on the host."""
+    if isinstance(x, np.ndarray):
+        return x
+    from sklearn.utils._array_api import _convert_to_numpy
+
+    return _convert_to_numpy(x, namespace(x))
+
+
+def at_labels(A: Array, y: Array) -> Array:
+    """A[i, y[i]] of every row i."""
+    if isinstance(A, np.ndarray):
+        return A[np.arange(len(y)), y]
+    return namespace(A).take_along_axis(A, y[:, None], axis=1)[:, 0]
+
+
+def label_rows(y: Array, n_classes: int, values: Array | None, dtype: Any) -> Array:
+    """Rows that hold values[i] (one where None) at y[i] and zero elsewhere."""
+    xp = namespace(y)
+    if xp is np:
+        Y = np.zeros((len(y), n_classes), dtype=dtype)
+        Y[np.arange(len(y)), y] = 1.0 if values is None else values
+        return Y
+    hot = y[:, None] == xp.arange(n_classes, dtype=y.dtype, device=device_of(y))[None, :]
+    Y = xp.astype(hot, dtype)
+    return Y if values is None else Y * as_kind(values, dtype)[:, None]
+
+
+def squared_norms(z: Array) -> Array:
+    """|z_i|^2 of every row."""
+    if isinstance(z, np.ndarray):
+        return np.einsum("ij,ij->i", z, z)
+    # One pass on a GPU, where a product and its sum are two.
+    return namespace(z).linalg.vector_norm(z, axis=1) ** 2
+
+
+def rows_above(size: Array, least: Any) -> Array | None:
+    """Indices of the rows whose size is above `least`, or None when most of them are."""
+    xp = namespace(size)
+    rows = xp.nonzero(size > least)[0]
+    return rows if rows.shape[0] <= 0.75 * size.shape[0] else None
+
+
+def take_rows(A: Array, rows: Array) -> Array:
+    """A[rows], for indices on A's device."""
+    return A[rows] if isinstance(A, np.ndarray) else namespace(A).take(A, rows, axis=0)
+
+
+def converted(value: Any, converter: Any) -> Any:
+    """A value whose arrays went through `converter`: dataclasses and what has a `converted` of its own."""
+    if hasattr(value, "converted"):
+        return value.converted(converter)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: converted(getattr(value, f.name), converter) for f in fields(value)})
+    return converter(value) if hasattr(value, "__dlpack__") else value

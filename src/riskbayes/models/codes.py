@@ -1,0 +1,166 @@
+"""Tables of categories as the scans of naive Bayes read them: on the CPU, and on any device."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from riskbayes.arrays import (
+    Array,
+    as_kind,
+    namespace,
+    own_precision,
+    rows_above,
+    sent_to,
+    take_rows,
+    to_numpy,
+)
+from riskbayes.models.kernels.categorical import Groups, is_worth_it
+from riskbayes.statistics import Categories
+
+HELD_CELLS = 2**29
+"""Cells of a one-hot table that a device holds during a fit (4 GiB of float64); larger ones are made anew."""
+
+
+class Codes:
+    """Integer codes of a NumPy table, one byte a cell where they fit, with the categories they index.
+
+    Large tables carry their codes a second time, jointly for a few features each, for compiled scans.
+    """
+
+    def __init__(
+        self, codes: Array, frame: Categories, groups: Groups | None = None, joint: Array | None = None
+    ):
+        self.codes, self.frame, self.groups, self.joint = codes, frame, groups, joint
+        self.shape = codes.shape
+        self.releases_gil = joint is not None
+        # What a scan holds for each row: a one-hot row, or nothing but its scores.
+        self.width = 4 if self.releases_gil else codes.shape[1]
+
+    def __len__(self) -> int:
+        return self.codes.shape[0]
+
+    def __getitem__(self, rows: slice | Array) -> Codes:
+        joint = None if self.joint is None else self.joint[:, rows]
+        return Codes(self.codes[rows], self.frame, self.groups, joint)
+
+    def grouped(self) -> Codes:
+        """With joint codes, where compiled scans are worth them."""
+        if not is_worth_it(*self.shape):
+            return self
+        groups = Groups(self.frame)
+        if 2 * len(groups.sizes) > self.shape[1]:  # wide features stand alone: a second copy for little
+            return self
+        return Codes(self.codes, self.frame, groups, groups.encode(self.codes, self.frame))
+
+    @cached_property
+    def one_hot(self) -> csr_array:
+        """One row of ones and zeros a row of codes; made for a chunk at a time."""
+        m, n = self.shape
+        columns = self.codes.astype(np.int32)
+        columns += self.frame.offsets.astype(np.int32)
+        width = int(self.frame.n_categories.sum())
+        pointers = np.arange(0, m * n + 1, n, dtype=np.int32)
+        return csr_array((np.ones(m * n), columns.ravel(), pointers), shape=(m, width))
+
+    def counts(self, W: Array) -> Array:
+        """Weighted counts of (class, feature, category)."""
+        return (self.one_hot.T @ W).T
+
+    def in_frame(self, frame: Categories) -> tuple[csr_array, Array | None]:
+        """One-hot rows in another frame's columns, and where categories are that it does not know."""
+        if self.frame is frame or self.frame == frame:
+            return self.one_hot, None
+        unseen = self.codes >= frame.n_categories
+        known = Codes(np.where(unseen, 0, self.codes), frame).one_hot
+        known.data = (~unseen).ravel().astype(np.float64)
+        return known, unseen.astype(np.float64)
+
+
+class DeviceCodes:
+    """Codes of another library's table: one-hot rows are dense there, and products with them fast."""
+
+    groups = None
+    releases_gil = False
+
+    def __init__(self, codes: Array, frame: Categories, dtype: object, held: Array | None = None):
+        self.codes, self.frame, self.dtype, self.held = codes, frame, dtype, held
+        self.shape = codes.shape
+        self.width = int(frame.n_categories.sum())
+
+    def __len__(self) -> int:
+        return self.codes.shape[0]
+
+    def __getitem__(self, rows: slice | Array) -> DeviceCodes:
+        def part(A: Array) -> Array:
+            return A[rows, ...] if isinstance(rows, slice) else take_rows(A, rows)
+
+        held = None if self.held is None else part(self.held)
+        return DeviceCodes(part(self.codes), self.frame, self.dtype, held)
+
+    def grouped(self) -> DeviceCodes:
+        """With the one-hot table of all rows, if it is not too large to hold."""
+        if self.shape[0] * self.width > HELD_CELLS:
+            return self
+        return DeviceCodes(self.codes, self.frame, self.dtype, self.one_hot)
+
+    def _dense(self, frame: Categories) -> Array:
+        xp, (feature, category) = namespace(self.codes), frame.columns(self.codes)
+        category = as_kind(category, self.codes.dtype)
+        return xp.astype(xp.take(self.codes, feature, axis=1) == category[None, :], self.dtype)
+
+    @property
+    def one_hot(self) -> Array:
+        """One row of ones and zeros a row of codes."""
+        return self._dense(self.frame) if self.held is None else self.held
+
+    def counts(self, W: Array) -> Array:
+        """Weighted counts of (class, feature, category); rows of no weight are left out."""
+        xp = namespace(W)
+        rows = rows_above(xp.max(xp.abs(W), axis=1), 1e-12)
+        if rows is None:
+            return W.T @ self.one_hot
+        return take_rows(W, rows).T @ self[rows].one_hot
+
+    def in_frame(self, frame: Categories) -> tuple[Array, Array | None]:
+        """One-hot rows in another frame's columns, and where categories are that it does not know."""
+        if self.frame is frame or self.frame == frame:
+            return self.one_hot, None
+        unseen = self.codes >= as_kind(sent_to(frame.n_categories, self.codes), self.codes.dtype)[None, :]
+        return self._dense(frame), namespace(self.codes).astype(unseen, self.dtype)
+
+
+def categories_of(X: Array, least: Array | int | None = None) -> Categories:
+    """As many categories a feature as its largest code asks for, and at least so many."""
+    top = to_numpy(namespace(X).max(X, axis=0)).astype(np.int64) + 1 if X.shape[0] else np.ones(X.shape[1])
+    return Categories(top if least is None else np.maximum(top, least))
+
+
+def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:
+    """Codes in a small type, for the library that X is of."""
+    xp, most = namespace(X), int(frame.n_categories.max(initial=1)) - 1
+    if xp is np:
+        largest = max(most, int(X.max(initial=0)))
+        return Codes(X.astype(np.min_scalar_type(largest), copy=False), frame)
+    small = xp.uint8 if most < 255 and int(xp.max(X)) < 255 else xp.int64
+    return DeviceCodes(xp.astype(X, small), frame, own_precision(X))
+
+
+def check_codes(X: Array) -> None:
+    """Refuse what is no code, column by column: a table may be large."""
+    xp = namespace(X)
+    if xp.isdtype(X.dtype, ("bool", "unsigned integer")) or X.shape[0] == 0:
+        return
+    whole = xp.isdtype(X.dtype, "integral")
+    if whole and int(xp.min(X)) >= 0:
+        return
+    for j in range(X.shape[1]):
+        column = X[:, j]
+        bad = column < 0 if whole else (column < 0) | (column != xp.floor(column))
+        if bool(xp.any(bad)):
+            value = to_numpy(column[bad])[0]
+            raise ValueError(
+                f"column {j} holds {value}, which is no code: categories are whole numbers from 0."
+            )

@@ -6,12 +6,13 @@ READY := $(VENV)/.ready
 # What `make test-all` adds; a CPU build may be named here: make test-all TORCH="torch==2.13.0".
 TORCH ?= --group torch
 
-.PHONY: help demo test test-all lint bench clean
+.PHONY: help demo test test-all lint bench reproduce clean
 help:
 	@echo "make demo   closed form against RC on four data sets: a table and demo/index.html"
 	@echo "make test   linters and the test suite"
 	@echo "make test-all  the same with PyTorch, which it installs (large)"
 	@echo "make lint   ruff and mypy"
+	@echo "make reproduce  the paper's experiments: results/index.html from the committed table of results"
 	@echo "make bench  speed and the other benchmarks (RISKBAYES_DATA names the folder of data sets)"
 
 # Rebuilt only when the dependencies change.
@@ -44,6 +45,10 @@ test-all: $(READY)
 	@echo "Installing PyTorch ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	@$(MAKE) --no-print-directory test
+
+# To run the experiments themselves: riskbayes reproduce --data-dir FOLDER
+reproduce: $(READY)
+	@$(BIN)/riskbayes reproduce report benchmarks/results/reproduction --out results --doc doc/reproduction.md
 
 bench: $(READY)
 	@$(BIN)/riskbayes bench --json results/bench.json

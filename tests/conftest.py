@@ -64,15 +64,21 @@ def engine_for(model, X, y, w, r):
 
 
 @pytest.fixture
-def paper_set():
-    """X, y of one of the paper's sets, where the folder of them is known; skips elsewhere."""
+def paper_folder():
+    """The folder of the paper's sets, where it is known; skips elsewhere."""
+    beside = Path(__file__).parents[2] / "shared" / "datasets"
+    folder = os.environ.get("RISKBAYES_DATA") or (beside if beside.is_dir() else None)
+    if folder is None:
+        pytest.skip("set RISKBAYES_DATA to the folder of the paper's data sets")
+    return Path(folder)
+
+
+@pytest.fixture
+def paper_set(paper_folder):
+    """X, y of one of the paper's sets."""
 
     def load(name):
-        beside = Path(__file__).parents[2] / "shared" / "datasets"
-        folder = os.environ.get("RISKBAYES_DATA") or (beside if beside.is_dir() else None)
-        if folder is None:
-            pytest.skip("set RISKBAYES_DATA to the folder of the paper's data sets")
-        data = load_csv(name, folder)
+        data = load_csv(name, paper_folder)
         return data.X, data.y
 
     return load

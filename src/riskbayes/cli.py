@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
+import os
 import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from riskbayes import __version__
+from riskbayes.experiments import ExperimentError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,9 +66,149 @@ def demo(out: Path) -> None:
     click.echo(f"The page: {target}")
 
 
-@main.group()
-def reproduce() -> None:
-    """Reproduce results of the paper."""
+class Names(click.ParamType):
+    """Names from a dict of `riskbayes.experiments`, with commas between; "all" is all of them."""
+
+    name = "names"
+
+    def __init__(self, module: str, known: str):
+        self.module, self.known = module, known
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
+        """A list of names, in the order of the dict."""
+        module = importlib.import_module(f"riskbayes.experiments.{self.module}")
+        known = list(getattr(module, self.known))
+        wanted = known if value == "all" else [name.strip() for name in value.split(",")]
+        for name in wanted:
+            if name not in known:
+                self.fail(f"{name!r} is none of {', '.join(known)}.", param, ctx)
+        return [name for name in known if name in wanted]
+
+
+@main.group(invoke_without_command=True)
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of data sets; by default that of RISKBAYES_DATA, else OpenML.",
+)
+@click.option("--sets", type=Names("registry", "PAPER_SETS"), default="all", help="Data sets, by commas.")
+@click.option("--models", type=Names("protocols", "MODELS"), default="all", help="nb, qda.")
+@click.option("--estimates", type=Names("protocols", "ESTIMATES"), default="all", help="ml, map.")
+@click.option(
+    "--learners",
+    type=Names("protocols", "LEARNERS"),
+    default="all",
+    help="closed_form, rc_paper, rc, gd, gd_scaled, dfe, tm.",
+)
+@click.option("--protocols", type=Names("protocols", "PROTOCOLS"), default="all", help="held-out, in-train.")
+@click.option("--splits", type=click.IntRange(1), default=5, show_default=True, help="Random 75/25 splits.")
+@click.option("--jobs", type=click.IntRange(1), help="Fits at a time.  [default: one a core]")
+@click.option(
+    "--engine",
+    type=click.Choice(["memory", "torch", "cuda"]),
+    default="memory",
+    show_default=True,
+    help="What holds the rows.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="results",
+    show_default=True,
+    help="Folder of the table of results, and of all that is made from it.",
+)
+@click.pass_context
+def reproduce(
+    context: click.Context,
+    data_dir: Path | None,
+    sets: list[str],
+    models: list[str],
+    estimates: list[str],
+    learners: list[str],
+    protocols: list[str],
+    splits: int,
+    jobs: int | None,
+    engine: str,
+    out: Path,
+) -> None:
+    """Run the paper's experiments; a run that was stopped goes on where it was.
+
+    Every finished fit is a line of OUT/results.csv at once. At the end come tables, figures and the
+    page OUT/index.html, made from that file.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    with one_line_errors():
+        check_folder(out)
+        if engine != "memory":
+            check_torch()
+
+    from rich.console import Console
+
+    from riskbayes.experiments import runner
+    from riskbayes.experiments.protocols import plan
+
+    console = Console(stderr=True)
+    with one_line_errors():
+        here, missing = runner.available(sets, data_dir)
+        for sentence in missing:
+            console.print(f"Missing: {sentence}", highlight=False, soft_wrap=True)
+        if not here:
+            raise click.ClickException("None of the data sets can be had.")
+        units = plan(here, splits, models, estimates, learners, protocols)
+        try:
+            runner.run(units, out, data_dir, jobs or runner.default_jobs(), engine, console)
+        except KeyboardInterrupt:
+            raise click.ClickException("Stopped. The same command goes on from here.") from None
+        click.echo(f"The table: {out / 'results.csv'}")
+        write_and_show(out, out)
+
+
+@reproduce.command()
+@click.argument("results", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write.  [default: RESULTS]"
+)
+@click.option(
+    "--doc",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A Markdown page to write the summary into, between its marks.",
+)
+def report(results: Path, out: Path | None, doc: Path | None) -> None:
+    """Tables, figures and the page from the tables (*.csv) in the folder RESULTS."""
+    with one_line_errors():
+        check_folder(out or results)
+        write_and_show(results, out or results, doc)
+
+
+@reproduce.command()
+@click.argument("images", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File: <data set>.npz."
+)
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+def features(images: Path, out: Path, device: str) -> None:
+    """Write the ResNet18 features of the folder IMAGES, which has a folder for each class."""
+    from riskbayes.experiments import features as experiment
+
+    with one_line_errors():
+        network = experiment.resnet18(device=device)
+        check_folder(out.parent)
+        m, n = experiment.write_features(images, out, network)
+    click.echo(f"{m} images, {n} features: {out}")
+
+
+def write_and_show(results: Path, out: Path, doc: Path | None = None) -> None:
+    """Write what the long tables give, and print the headline."""
+    from riskbayes.plotting import require_matplotlib
+
+    require_matplotlib()
+
+    from riskbayes.experiments.output import write_report
+
+    for line in write_report(results, out, doc):
+        click.echo(line)
+    click.echo(f"The page: {out / 'index.html'}")
 
 
 @reproduce.command()
@@ -164,10 +308,22 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.strerror is None:  # one of our own, in words
+            raise click.ClickException(str(error)) from error
         where = error.filename or "the file"  # a full disk names none
         raise click.ClickException(f"Cannot write to {where}: {error.strerror}.") from error
-    except ImportError as error:
+    except (ImportError, ExperimentError) as error:
         raise click.ClickException(str(error)) from error
+
+
+def check_torch() -> None:
+    """Tensors need torch, and a variable that SciPy reads when it is imported."""
+    if importlib.util.find_spec("torch") is None:
+        raise ImportError("The engines torch and cuda need torch: pip install torch")
+    if os.environ.get("SCIPY_ARRAY_API") != "1":
+        raise ExperimentError(
+            "The engines torch and cuda need the variable SCIPY_ARRAY_API=1 from the start."
+        )
 
 
 def check_folder(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: tables, inline pictures, one style; no network and no script."""
+"""Self-contained HTML pages: tables, inline pictures, one style; no network."""
 
 from __future__ import annotations
 
@@ -87,10 +87,12 @@ class Table:
 
 
 class Section(NamedTuple):
-    """A heading and the HTML below it."""
+    """A heading and the HTML below it; `name` is its address in the page, `kind` its class."""
 
     heading: str
     body: str
+    name: str = ""
+    kind: str = ""
 
 
 def element(tag: str, body: str, **attributes: str) -> str:
@@ -125,6 +127,16 @@ def html_table(table: Table) -> str:
     )
 
 
+def svg_source(figure: Any, salt: str) -> str:
+    """A figure as an SVG file: text stays text, and the same figure gives the same bytes."""
+    from matplotlib import rc_context
+
+    buffer = io.StringIO()
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    return buffer.getvalue()
+
+
 def inline_svg(figure: Any, description: str, prefix: str) -> str:
     """A figure as an <svg> element that takes the colours of the page.
 
@@ -142,15 +154,15 @@ def inline_svg(figure: Any, description: str, prefix: str) -> str:
     svg : str
         The element.
     """
-    from matplotlib import rc_context
+    return embed_svg(svg_source(figure, prefix), description, prefix)
 
-    buffer = io.StringIO()
-    # Text stays text, and the same figure gives the same bytes.
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": prefix}):
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    svg = buffer.getvalue()
+
+def embed_svg(svg: str, description: str, prefix: str) -> str:
+    """The source of an SVG file as an element of a page; see `inline_svg`."""
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
+    # A hundredth of a point is finer than the eye, and half of the bytes.
+    svg = re.sub(r' d="[^"]*"', lambda d: re.sub(r"(\.\d\d)\d+", r"\1", d[0]), svg)
     svg = re.sub(r' (xmlns(:\w+)?|version)="[^"]*"', "", svg).replace("xlink:href", "href")
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r'(url\(|href=")#', rf"\1#{prefix}-", svg)
@@ -206,7 +218,7 @@ def path_figure(paths: Sequence[Sequence[float]], length: int, ylabel: str) -> A
     return figure
 
 
-def page(title: str, lead: str, sections: Sequence[Section]) -> str:
+def page(title: str, lead: str, sections: Sequence[Section], style: str = "", script: str = "") -> str:
     """One HTML page.
 
     Parameters
@@ -217,6 +229,8 @@ def page(title: str, lead: str, sections: Sequence[Section]) -> str:
         HTML below the title.
     sections : list of Section
         The rest.
+    style, script : str, default=""
+        CSS beside that of every page, and JavaScript.
 
     Returns
     -------
@@ -224,10 +238,14 @@ def page(title: str, lead: str, sections: Sequence[Section]) -> str:
         The page.
     """
     light = " ".join(f"--{name}: {colour};" for name, colour in COLOURS.items())
-    body = "\n".join(f"<section>\n<h2>{escape(s.heading)}</h2>\n{s.body}\n</section>" for s in sections)
+    body = "\n".join(
+        element("section", f"\n<h2>{escape(s.heading)}</h2>\n{s.body}\n", id=s.name, **{"class": s.kind})
+        for s in sections
+    )
+    ending = f"<script>\n{script}</script>\n" if script else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE.replace('LIGHT', light)}</style>\n</head>\n"
-        f"<body>\n<h1>{escape(title)}</h1>\n{lead}\n{body}\n</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE.replace('LIGHT', light)}{style}</style>\n</head>\n"
+        f"<body>\n<h1>{escape(title)}</h1>\n{lead}\n{body}\n{ending}</body>\n</html>\n"
     )

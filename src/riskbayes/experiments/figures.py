@@ -1,0 +1,273 @@
+"""Pictures of the results: paths, average ranks, published against measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import studentized_range
+
+from riskbayes.experiments import published
+from riskbayes.experiments.longtable import Row
+from riskbayes.experiments.protocols import LEARNERS, MAX_ITER, PROTOCOLS
+from riskbayes.experiments.published import PAPER_TABLES
+from riskbayes.experiments.registry import STAND_IN
+from riskbayes.experiments.report import COLOURS
+from riskbayes.experiments.results import Results, Setting
+from riskbayes.experiments.tables import FAR, setting_title
+from riskbayes.experiments.toy import run_toy, toy_figure
+from riskbayes.plotting import new_figure
+from riskbayes.statistics import Array
+
+# Told apart by most eyes, on light and on dark.
+LEARNER_COLOURS = {
+    "closed_form": COLOURS["muted"],
+    "rc_paper": "#4aa8e0",
+    "rc": "#0072b2",
+    "gd": "#d55e00",
+    "gd_scaled": "#e69f00",
+    "dfe": "#009e73",
+    "tm": "#cc79a7",
+}
+CONFIDENCE = 0.95
+LEAST_HEIGHT = 0.5
+"""Of a panel of paths, in percentage points."""
+
+
+class Picture(NamedTuple):
+    """A figure with what a page needs to know of it."""
+
+    name: str
+    caption: str
+    draw: Any
+    """Called without arguments, gives the figure."""
+    data_set: str = ""
+    """The set that it is about, where it is about one."""
+
+
+def all_figures(results: Results) -> Iterator[Picture]:
+    """Every figure that these results can fill; each is drawn when it is asked for."""
+    for protocol in results.protocols:
+        yield Picture(
+            f"scatter_{protocol}",
+            f"Published against measured test errors, {protocol}: {PROTOCOLS[protocol]}. The band is two "
+            "points to either side.",
+            lambda protocol=protocol: scatter(results, protocol),
+        )
+    for setting in results.settings:
+        learners = results.learners(setting)
+        ranks = results.ranks(setting, learners)
+        if len(ranks) > 1 and len(learners) > 1:
+            sets = count_sets(results, results.with_all(setting, learners))
+            yield Picture(
+                f"ranks_{setting.model}_{setting.estimate}_{setting.protocol}",
+                f"{setting_title(setting)}, {setting.protocol}: average ranks of the test errors over "
+                f"{sets}, 1 the lowest error. A bar joins learners that the Nemenyi test does not "
+                f"tell apart at {1 - CONFIDENCE:.0%}.",
+                lambda ranks=ranks, learners=learners, setting=setting, sets=sets: critical_difference(
+                    ranks, learners, f"{setting_title(setting)}, {setting.protocol}, {sets}"
+                ),
+            )
+    for name in results.sets:
+        for setting in results.settings:
+            if setting.protocol == "held-out" and any(results.of(name, setting, who) for who in LEARNERS):
+                label = results.label(name)
+                yield Picture(
+                    f"paths_{name}_{setting.model}_{setting.estimate}",
+                    f"{label}, {setting_title(setting)}: median over splits, and their range",
+                    lambda name=name, setting=setting: paths(results, name, setting),
+                    name,
+                )
+    yield Picture(
+        "toy", "The toy example: the closed form, and RC after one step.", lambda: toy_figure(run_toy())
+    )
+
+
+def count_sets(results: Results, names: Sequence[str]) -> str:
+    """How many sets, and how many of them are stand-ins."""
+    stand_ins = sum(name in results.stand_ins for name in names)
+    return f"{len(names)} sets" + (f" ({stand_ins} of them {STAND_IN}s)" if stand_ins else "")
+
+
+def paths(results: Results, name: str, setting: Setting) -> Any:
+    """Training soft error and held-out error along the iterations, every learner a line."""
+    figure = new_figure(6.4, 2.9)
+    left, right = figure.subplots(1, 2)
+    for learner in results.learners(setting):
+        rows = results.of(name, setting, learner)
+        if rows:
+            line(left, learner, [np.array(row.soft_error) for row in rows])
+            line(right, learner, [held_out_path(row) for row in rows])
+    left.set_title("soft error of the training rows, %", fontsize=9, color=COLOURS["ink"], loc="left")
+    right.set_title("error of the held-out rows, %", fontsize=9, color=COLOURS["ink"], loc="left")
+    for ax in (left, right):
+        tidy(ax)
+        fit_height(ax)
+        ax.set_xlabel("iteration (0: closed form)", fontsize=8, color=COLOURS["ink"])
+        ax.set_xlim(0, MAX_ITER)
+    figure.legend(
+        *left.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=7,
+        frameon=False,
+        fontsize=8,
+        labelcolor=COLOURS["ink"],
+        columnspacing=1.0,
+        handlelength=1.4,
+    )
+    title = f"{results.label(name)}, {setting_title(setting)}"
+    figure.suptitle(title, fontsize=9, fontweight="bold", color=COLOURS["ink"], x=0.01, ha="left")
+    return figure
+
+
+def held_out_path(row: Row) -> Array:
+    """Share of the test rows that each model on the way gets wrong."""
+    return np.array(row.test_wrong) / row.n_test
+
+
+def line(ax: Any, learner: str, values: Sequence[Array]) -> None:
+    """Median and range over splits, in percent; a learner that stopped stays with the model it kept."""
+    steps = np.arange(MAX_ITER + 1)
+    held = 100 * np.stack([path[np.minimum(steps, len(path) - 1)] for path in values])
+    low, middle, high = held.min(axis=0), np.median(held, axis=0), held.max(axis=0)
+    # Where nothing changes the ends are enough, and a page holds many paths.
+    flat = np.all(np.diff([low, middle, high]) == 0, axis=0)
+    kept = ~(np.append(flat, False) & np.append(False, flat))
+    steps, low, middle, high = steps[kept], low[kept], middle[kept], high[kept]
+    colour = LEARNER_COLOURS[learner]
+    style = "dashed" if learner == "closed_form" else "solid"
+    width = 2.0 if learner == "rc" else 1.3
+    above = 3 if learner == "closed_form" else 2  # where others stay at it, its dashes are seen
+    ax.fill_between(steps, low, high, color=colour, alpha=0.1, linewidth=0)
+    ax.plot(
+        steps,
+        middle,
+        color=colour,
+        linestyle=style,
+        linewidth=width,
+        zorder=above,
+        label=LEARNERS[learner],
+    )
+
+
+def fit_height(ax: Any) -> None:
+    """Show all lines and bands, but do not blow up differences of less than half a point."""
+    low, high = ax.dataLim.intervaly
+    room = max(0.0, LEAST_HEIGHT - (high - low)) / 2 + 0.05 * (high - low)
+    ax.set_ylim(max(low - room, -0.02 * (high + room)), high + room)
+    ax.ticklabel_format(useOffset=False, style="plain", axis="y")
+
+
+def tidy(ax: Any) -> None:
+    """Few lines, in the colours of the page."""
+    ax.tick_params(labelsize=8, colors=COLOURS["ink"])
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(COLOURS["muted"])
+
+
+def scatter(results: Results, protocol: str) -> Any:
+    """Published against measured mean test errors; a hollow point is a stand-in."""
+    figure = new_figure(5.2, 5.0)
+    ax = figure.add_subplot()
+    markers = {"nb": "o", "qda": "s"}
+    far, seen = 0.0, set()
+    for table, paper in PAPER_TABLES.items():
+        setting = Setting(paper.model, paper.estimate, protocol)
+        for method, learner in paper.methods.items():
+            if table == "dfe" and method == "rc":  # the same figures as in the table of NB by ML
+                continue
+            for name in results.sets:
+                errors = results.errors(name, setting, learner)
+                printed = published.figure(table, name, method, "test_error_pct")
+                if not len(errors) or printed is None:
+                    continue
+                stand_in = name in results.stand_ins
+                seen.add((learner, paper.model, stand_in))
+                colour = LEARNER_COLOURS[learner]
+                ax.plot(
+                    printed,
+                    errors.mean(),
+                    markers[paper.model],
+                    color=colour,
+                    markerfacecolor="none" if stand_in else colour,
+                    markersize=5,
+                    alpha=0.8,
+                )
+                far = max(far, printed, float(errors.mean()))
+    ends = np.array([0.0, 1.05 * far + 1.0])
+    ax.plot(ends, ends, color=COLOURS["muted"], linewidth=1)
+    ax.fill_between(ends, ends - FAR, ends + FAR, color=COLOURS["muted"], alpha=0.15, linewidth=0)
+    for learner in sorted({who for who, _, _ in seen}, key=list(LEARNERS).index):
+        ax.plot([], [], "o", color=LEARNER_COLOURS[learner], label=LEARNERS[learner])
+    for model in sorted({model for _, model, _ in seen}):
+        words = {"nb": "naive Bayes", "qda": "QDA"}[model]
+        ax.plot([], [], markers[model], color=COLOURS["ink"], markersize=4, label=words)
+    if any(stand_in for _, _, stand_in in seen):
+        ax.plot([], [], "o", color=COLOURS["ink"], markerfacecolor="none", markersize=4, label=STAND_IN)
+    tidy(ax)
+    ax.set(xlim=(-0.5, ends[1]), ylim=(-0.5, ends[1]), aspect="equal")
+    ax.set_xlabel("published test error, %", fontsize=9, color=COLOURS["ink"])
+    ax.set_ylabel(f"measured test error, %, {protocol}", fontsize=9, color=COLOURS["ink"])
+    ax.legend(frameon=False, fontsize=8, loc="upper left", labelcolor=COLOURS["ink"])
+    return figure
+
+
+def critical_distance(k: int, n: int) -> float:
+    """Average ranks of k learners over n sets that are closer are not told apart (Nemenyi)."""
+    quantile = studentized_range.ppf(CONFIDENCE, k, np.inf) / np.sqrt(2)
+    return float(quantile * np.sqrt(k * (k + 1) / (6 * n)))
+
+
+def cliques(ranks: Array, distance: float) -> list[tuple[int, int]]:
+    """First and last of each longest run of sorted ranks that lie within the distance."""
+    found: list[tuple[int, int]] = []
+    for i in range(len(ranks)):
+        last = int(np.flatnonzero(ranks - ranks[i] <= distance)[-1])
+        if last > i and (not found or last > found[-1][1]):
+            found.append((i, last))
+    return found
+
+
+def critical_difference(ranks: Array, learners: Sequence[str], title: str) -> Any:
+    """Learners on the axis of their average ranks; bars join those that are not told apart."""
+    n, k = ranks.shape
+    mean = ranks.mean(axis=0)
+    order = np.argsort(mean, kind="stable")
+    sorted_ranks, distance = mean[order], critical_distance(k, n)
+    bars = cliques(sorted_ranks, distance)
+    half = (k + 1) // 2
+    floor = -0.55 - 0.35 * len(bars)
+    figure = new_figure(6.4, 1.3 + 0.2 * half + 0.12 * len(bars))
+    ax = figure.add_subplot()
+    ax.plot([1, k], [0, 0], color=COLOURS["ink"], linewidth=1)
+    for rank in range(1, k + 1):
+        ax.plot([rank, rank], [0, 0.15], color=COLOURS["ink"], linewidth=1)
+        ax.text(rank, 0.25, str(rank), ha="center", va="bottom", fontsize=8, color=COLOURS["ink"])
+    for place, (j, rank) in enumerate(zip(order, sorted_ranks, strict=True)):
+        good = place < half
+        y = floor - 0.55 * (place if good else k - 1 - place)
+        edge = 0.75 if good else k + 0.25
+        colour = LEARNER_COLOURS[learners[j]]
+        ax.plot([rank, rank, edge], [0, y, y], color=colour, linewidth=1.3)
+        words = f"{LEARNERS[learners[j]]} {rank:.2f}"
+        ax.text(
+            edge - 0.05 if good else edge + 0.05,
+            y,
+            words,
+            ha="right" if good else "left",
+            va="center",
+            fontsize=8,
+            color=COLOURS["ink"],
+        )
+    for height, (first, last) in enumerate(bars):
+        y = -0.35 - 0.35 * height
+        ends = [sorted_ranks[first] - 0.04, sorted_ranks[last] + 0.04]
+        ax.plot(ends, [y, y], color=COLOURS["ink"], linewidth=3, solid_capstyle="butt")
+    ax.plot([1, 1 + distance], [1.35, 1.35], color=COLOURS["ink"], linewidth=2)
+    words = f"critical difference {distance:.2f}"
+    ax.text(1 + distance + 0.1, 1.35, words, ha="left", va="center", fontsize=8, color=COLOURS["ink"])
+    ax.set(xlim=(1 - 0.33 * k, k + 0.33 * k), ylim=(floor - 0.55 * half, 1.7))
+    ax.set_title(title, fontsize=9, fontweight="bold", color=COLOURS["ink"], loc="left")
+    ax.axis("off")
+    return figure

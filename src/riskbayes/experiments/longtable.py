@@ -1,0 +1,199 @@
+"""The long table of results: one line a unit, written at once, checked when read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import IO, Any, Self
+from zlib import crc32
+
+from riskbayes.experiments import ExperimentError
+from riskbayes.experiments.protocols import Unit
+
+FILE = "results.csv"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What came of one unit.
+
+    Parameters
+    ----------
+    set, split, model, estimate, learner, protocol : str, int
+        The unit.
+    m, n, classes : int
+        Size of the data set.
+    source, stand_in : str
+        Where it came from, and what its features are where they are not the paper's.
+    n_test : int
+        Number of test rows.
+    train_error : float
+        Share of the training rows that the returned model gets wrong.
+    status : str
+        How the fit ended.
+    scans : int
+        Scans of the data after that of the closed form, those of rejected trials included.
+    seconds : float
+        Time of the fit, with the test rows judged on the way.
+    engine, version, finished, settings : str
+        Where it ran, the version of riskbayes, when it ended (UTC), and the classifier in words.
+    soft_error : tuple of float
+        Of the training rows, for every model kept on the way; the first is the closed form.
+    test_wrong : tuple of int
+        Test rows that each of these models gets wrong.
+    """
+
+    set: str
+    split: int
+    model: str
+    estimate: str
+    learner: str
+    protocol: str
+    m: int
+    n: int
+    classes: int
+    source: str
+    stand_in: str
+    n_test: int
+    train_error: float
+    status: str
+    scans: int
+    seconds: float
+    engine: str
+    version: str
+    finished: str
+    settings: str
+    soft_error: tuple[float, ...]
+    test_wrong: tuple[int, ...]
+
+    @property
+    def unit(self) -> Unit:
+        """The unit that this is the result of."""
+        return Unit(self.set, self.split, self.model, self.estimate, self.learner, self.protocol)
+
+    @property
+    def test_error(self) -> float:
+        """Share of the test rows that the returned model gets wrong."""
+        return self.test_wrong[-1] / self.n_test
+
+    def to_line(self) -> str:
+        """A line of CSV that ends in a checksum of what stands before it."""
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(map(text, astuple(self)))
+        return f"{line.getvalue()},{checksum(line.getvalue())}\n"
+
+    @classmethod
+    def from_line(cls, line: str) -> Self | None:
+        """The row of a line, or None where the line is not whole."""
+        body, _, check = line.rpartition(",")
+        if check != checksum(body) + "\n":
+            return None
+        cells = next(csv.reader([body]))
+        return cls(*(READ[f.type](cell) for f, cell in zip(fields(cls), cells, strict=True)))
+
+
+def text(value: Any) -> str:
+    """A value as it stands in the table."""
+    if isinstance(value, tuple):
+        return " ".join(map(text, value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+# Annotations are strings here.
+READ: dict[Any, Any] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "tuple[float, ...]": lambda cell: tuple(map(float, cell.split())),
+    "tuple[int, ...]": lambda cell: tuple(map(int, cell.split())),
+}
+HEADER = ",".join([*(f.name for f in fields(Row)), "checksum"]) + "\n"
+
+
+def checksum(body: str) -> str:
+    """Eight hexadecimal digits."""
+    return f"{crc32(body.encode()):08x}"
+
+
+def read_file(path: Path) -> tuple[list[Row], int]:
+    """The whole rows of one table, and how many broken lines it has."""
+    header, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) or [""]
+    if header != HEADER:
+        if lines or not HEADER.startswith(header):
+            raise ExperimentError(f"{path} is no table of this version's results: move it away.")
+        return [], 1
+    rows = [Row.from_line(line) for line in lines]
+    return [row for row in rows if row is not None], sum(row is None for row in rows)
+
+
+def read_folder(folder: Path) -> list[Row]:
+    """The rows of every table in a folder, each unit once: that of the last file by name."""
+    paths = sorted(folder.glob("*.csv"))
+    if not paths:
+        raise ExperimentError(
+            f"There is no table of results in {str(folder)!r}: run riskbayes reproduce first."
+        )
+    found = {row.unit: row for path in paths for row in read_file(path)[0]}
+    return list(found.values())
+
+
+class LongTable:
+    """The table that a run appends to. One run at a time; a broken line is taken out first.
+
+    Parameters
+    ----------
+    folder : Path
+        Where `results.csv` is or will be.
+    """
+
+    def __init__(self, folder: Path):
+        self.path = folder / FILE
+        with ExitStack() as opened:
+            opened.enter_context(lock(folder / ".lock"))
+            rows, self.broken = read_file(self.path) if self.path.exists() else ([], 0)
+            if self.broken or not self.path.exists():
+                replace_file(self.path, rows)
+            self.file = opened.enter_context(self.path.open("ab", buffering=0))
+            self.opened = opened.pop_all()
+
+    def append(self, rows: Iterable[Row]) -> None:
+        """Write rows, and see them on the disk before going on."""
+        self.file.write("".join(row.to_line() for row in rows).encode())
+        os.fsync(self.file.fileno())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.opened.close()
+
+
+def replace_file(path: Path, rows: Iterable[Row]) -> None:
+    """Write a table anew, so that a kill leaves the old one or the new one."""
+    draft = path.with_suffix(".draft")
+    with draft.open("w", encoding="utf-8", newline="") as file:
+        file.write(HEADER + "".join(row.to_line() for row in rows))
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def lock(path: Path) -> IO[str]:
+    """Hold a file until it is closed or the process ends; refuse where another process holds it."""
+    file = path.open("w")
+    with suppress(ImportError):  # no fcntl on Windows: there the user takes care
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise ExperimentError(
+                f"Another run writes to {str(path.parent)!r}: wait for it, or choose another --out."
+            ) from None
+    return file

@@ -1,0 +1,75 @@
+"""Files of a reproduction: the tables in four forms, the figures, the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from riskbayes.experiments import ExperimentError, render
+from riskbayes.experiments.figures import all_figures
+from riskbayes.experiments.longtable import read_folder
+from riskbayes.experiments.page import results_page
+from riskbayes.experiments.report import Section, page, svg_source
+from riskbayes.experiments.results import Results
+from riskbayes.experiments.summaries import all_tables, headline, only_in_train
+from riskbayes.experiments.tables import ResultTable
+
+IN_DOC = ("agreement", "summary_default", "qda_ml_three_columns", "nb_ml_three_columns")
+"""Tables of the documentation page."""
+
+BEGIN, END = "<!-- begin: made by `make reproduce` -->", "<!-- end: made by `make reproduce` -->"
+
+
+def write_report(folder: Path, out: Path, doc: Path | None = None) -> list[str]:
+    """Write tables, figures and the page of the long tables in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the long tables are: every CSV file in it.
+    out : Path
+        Gets `tables/`, `figures/` and `index.html`.
+    doc : Path, default=None
+        A Markdown page whose part between two marks is written anew.
+
+    Returns
+    -------
+    lines : list of str
+        The headline, in sentences.
+    """
+    results = Results(read_folder(folder))
+    found, pictures = all_tables(results), all_figures(results)
+    for name in ("tables", "figures"):
+        (out / name).mkdir(parents=True, exist_ok=True)
+    for table in found:
+        html = page(table.title, "", [Section(table.title, f"{render.as_html(table)}\n<p>{table.note}</p>")])
+        forms = {
+            "txt": render.as_text(table),
+            "csv": render.as_csv(table),
+            "tex": render.as_latex(table),
+            "html": html,
+        }
+        for ending, content in forms.items():
+            (out / "tables" / f"{table.name}.{ending}").write_text(content, encoding="utf-8")
+    drawn = [(picture, svg_source(picture.draw(), picture.name)) for picture in pictures]
+    for picture, svg in drawn:
+        (out / "figures" / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
+    (out / "index.html").write_text(results_page(results, found, drawn), encoding="utf-8")
+    lines = headline(results) + only_in_train(results)
+    if doc is not None:
+        write_part(doc, doc_part(lines, found))
+    return lines
+
+
+def doc_part(lines: list[str], found: list[ResultTable]) -> str:
+    """The headline and a few tables, in Markdown."""
+    shown = [render.as_markdown(table) for name in IN_DOC for table in found if table.name == name]
+    return "\n".join([*(f"- {line}" for line in lines), "", *shown, render.LEGEND])
+
+
+def write_part(doc: Path, part: str) -> None:
+    """Put a text between the marks of a page."""
+    page = doc.read_text(encoding="utf-8")
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        raise ExperimentError(f"{doc} must have one line {BEGIN!r}, and one {END!r} below it.")
+    before, after = page[: page.index(BEGIN)], page[page.index(END) :]
+    doc.write_text(f"{before}{BEGIN}\n\n{part}\n\n{after}", encoding="utf-8")

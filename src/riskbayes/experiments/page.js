@@ -1,0 +1,71 @@
+"use strict";
+
+// Sort: a click on a header orders the rows by it; a second click turns the order round.
+function sortKey(row, column) {
+  const cell = row.cells[column];
+  if (!("sort" in cell.dataset) || cell.tagName === "TH") return cell.textContent.trim().toLowerCase();
+  return cell.dataset.sort === "" ? Infinity : Number(cell.dataset.sort); // no number goes last
+}
+
+function sortTable(table, column, header) {
+  const down = header.getAttribute("aria-sort") === "ascending";
+  table.querySelectorAll("thead th").forEach((other) => other.removeAttribute("aria-sort"));
+  header.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const rows = [...table.tBodies[0].rows];
+  const ending = rows.filter((row) => row.classList.contains("last")); // averages stay below
+  const moving = rows.filter((row) => !row.classList.contains("last"));
+  moving.sort((a, b) => {
+    const [x, y] = [sortKey(a, column), sortKey(b, column)];
+    const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
+    return (down ? -order : order) || 0; // two infinities give NaN
+  });
+  table.tBodies[0].append(...moving, ...ending);
+}
+
+document.querySelectorAll("table.results").forEach((table) => {
+  [...table.tHead.rows[0].cells].forEach((header, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...header.childNodes);
+    button.addEventListener("click", () => sortTable(table, column, header));
+    header.append(button);
+  });
+});
+
+// Filter: rows whose words hold all that was typed; tables, figures and rows of one protocol.
+const filter = document.getElementById("filter");
+const protocol = document.getElementById("protocol");
+const protocols = [...protocol.options].map((option) => option.value);
+
+function applyFilter() {
+  const wanted = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  document.querySelectorAll("table.results tbody tr:not(.last)").forEach((row) => {
+    const cells = [...row.querySelectorAll("th")].map((cell) => cell.textContent);
+    const words = cells.join(" ").toLowerCase();
+    const other = cells.some((text) => protocols.includes(text) && text !== protocol.value);
+    row.hidden = !wanted.every((word) => words.includes(word)) || (protocol.value !== "" && other);
+  });
+  document.querySelectorAll("[data-protocol]").forEach((part) => {
+    part.hidden = protocol.value !== "" && part.dataset.protocol !== protocol.value;
+  });
+}
+filter.addEventListener("input", applyFilter);
+protocol.addEventListener("change", applyFilter);
+
+// A page for each data set: one at a time, chosen by the address or the list.
+const chooser = document.getElementById("chooser");
+const pages = [...document.querySelectorAll("section.set")];
+
+function showSet() {
+  const wanted = decodeURIComponent(location.hash.slice(1));
+  const chosen = pages.find((page) => page.id === wanted);
+  document.body.classList.toggle("one-set", Boolean(chosen));
+  pages.forEach((page) => { page.hidden = page !== chosen; });
+  chooser.value = chosen ? chosen.id : "";
+  if (chosen) window.scrollTo(0, 0);
+  else if (wanted) document.getElementById(wanted)?.scrollIntoView();
+}
+chooser.addEventListener("change", () => { location.hash = chooser.value; });
+window.addEventListener("hashchange", showSet);
+applyFilter(); // a browser may keep what was typed before a reload
+showSet();

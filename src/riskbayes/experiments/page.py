@@ -1,0 +1,226 @@
+"""The page of a reproduction: tables that sort and filter, figures, a page for each data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from importlib.resources import files
+
+from riskbayes.experiments import render, summaries, tables
+from riskbayes.experiments.figures import Picture
+from riskbayes.experiments.protocols import ESTIMATES, LEARNERS, LR, MAX_ITER, MODELS, PROTOCOLS
+from riskbayes.experiments.published import PAPER_TABLES
+from riskbayes.experiments.registry import PAPER_SETS
+from riskbayes.experiments.report import Section, element, embed_svg, page
+from riskbayes.experiments.results import Results
+from riskbayes.experiments.tables import ResultTable, Value
+
+TITLE = "Risk-based calibration: the paper's experiments, measured again"
+
+
+def results_page(results: Results, found: list[ResultTable], pictures: Iterable[tuple[Picture, str]]) -> str:
+    """One HTML page that needs nothing else.
+
+    Parameters
+    ----------
+    results : Results
+        The long table.
+    found : list of ResultTable
+        Its tables.
+    pictures : iterable of (Picture, str)
+        Its figures, and what they are as SVG files.
+
+    Returns
+    -------
+    html : str
+        The page.
+    """
+    links = {results.label(name): f"#{set_id(name)}" for name in results.sets}
+    blocks = {table.name: table_block(table, links) for table in found}
+    drawn = [(picture, picture_block(picture, svg)) for picture, svg in pictures]
+
+    def chosen(*parts: str) -> str:
+        return "\n".join(html for name, html in blocks.items() if any(part in name for part in parts))
+
+    overview = "\n".join(html for picture, html in drawn if not picture.data_set)
+    sections = [
+        Section("Held out: is RC better?", headline(results) + chosen("summary_default"), "headline"),
+        Section("Published, held-out, in-train", intro(results) + chosen("agreement", "three"), "columns"),
+        Section("The paper's tables", chosen("summary_paper") + paper_blocks(found, blocks), "tables"),
+        Section("Every learner", chosen("_learners_", "_differences_"), "learners"),
+        Section("Figures", f'<div class="pictures">\n{overview}\n</div>', "figures"),
+        Section("Data sets", data_sets(results, links), "sets"),
+        Section("What was run, and how to run it again", settings(results), "settings"),
+    ]
+    menu = "".join(f'<li><a href="#{s.name}">{escape(s.heading)}</a></li>' for s in sections)
+    lead = (
+        "<p>What the paper prints, beside what this library measures on the same data sets. A figure is "
+        "<em>held out</em> unless the word <em>in-train</em> stands on it: "
+        + "; ".join(f"<em>{name}</em> is {escape(words)}" for name, words in PROTOCOLS.items())
+        + f".</p>\n<p>{escape(results.coverage)}.</p>\n"
+        '<p class="note">“Calibration” here adjusts the statistics of the model; it is not probability '
+        f"calibration (Platt, isotonic).</p>\n<nav><ul>{menu}</ul></nav>\n{tools(results)}"
+    )
+    sections += [set_page(results, name, drawn) for name in results.sets]
+    source = files(__package__)
+    return page(
+        TITLE,
+        lead,
+        sections,
+        style=(source / "page.css").read_text(encoding="utf-8"),
+        script=(source / "page.js").read_text(encoding="utf-8"),
+    )
+
+
+def set_id(name: str) -> str:
+    """The address of a set's page."""
+    return f"set-{name}"
+
+
+def table_block(table: ResultTable, links: dict[str, str]) -> str:
+    """A table with its title and note."""
+    html = render.as_html(table, links)
+    body = f'<h3>{escape(table.title)}</h3>\n{html}\n<p class="small">{escape(table.note)}</p>'
+    return element("div", body, **{"data-protocol": table.protocol})
+
+
+def picture_block(picture: Picture, source: str) -> str:
+    """A figure; a set's own say in themselves what they show."""
+    svg = embed_svg(source, picture.caption, picture.name)
+    caption = "" if picture.data_set else f"<figcaption>{escape(picture.caption)}</figcaption>"
+    protocol = next((name for name in PROTOCOLS if picture.name.endswith(name)), "")
+    kind = "paths" if picture.data_set else "light" if picture.name == "toy" else ""  # drawn in black
+    return element("figure", caption + svg, **{"class": kind, "data-protocol": protocol})
+
+
+def tools(results: Results) -> str:
+    """What one filters and chooses by."""
+    names = "".join(
+        f'<option value="{set_id(name)}">{escape(results.label(name))}</option>' for name in results.sets
+    )
+    kinds = "".join(f'<option value="{name}">{name}</option>' for name in results.protocols)
+    return (
+        '<div class="tools"><label>Filter rows <input id="filter" type="search" placeholder="iris"></label>\n'
+        f'<label>Protocol <select id="protocol"><option value="">both</option>{kinds}</select></label>\n'
+        f'<label>Data set <select id="chooser"><option value="">all</option>{names}</select></label></div>'
+    )
+
+
+def headline(results: Results) -> str:
+    """What comes out on held-out rows, in sentences."""
+    return listed(summaries.headline(results))
+
+
+def listed(lines: list[str]) -> str:
+    """Sentences as a list."""
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>\n" if lines else ""
+
+
+def intro(results: Results) -> str:
+    """What the marks mean, and where the published figures agree with one protocol only."""
+    words = "stands where the measured mean and the published figure are more than two points apart"
+    return f"<p>The mark {render.FAR_MARK} {words}.</p>\n{listed(summaries.only_in_train(results))}"
+
+
+def paper_blocks(found: list[ResultTable], blocks: dict[str, str]) -> str:
+    """The five tables in the paper's form, under each protocol."""
+    ending = tuple(f"{table}_{protocol}" for table in PAPER_TABLES for protocol in PROTOCOLS)
+    return "\n".join(blocks[table.name] for table in found if table.name in ending)
+
+
+def data_sets(results: Results, links: dict[str, str]) -> str:
+    """The paper's sets, those that are missing too."""
+    rows: list[list[tables.Cell]] = []
+    for paper in PAPER_SETS.values():
+        own = [row for row in results.rows if row.set == paper.name]
+        label = results.label(paper.name) if own else f"{paper.name.replace('_', ' ')} (missing)"
+        sizes = (own[0].m, own[0].n, own[0].classes) if own else (None, None, None)
+        rows.append(
+            [
+                label,
+                *(Value(None if size is None else float(size), digits=0) for size in sizes),
+                Value(float(paper.m), digits=0),
+                Value(float(len({row.split for row in own})), digits=0),
+                paper.origin,
+                own[0].source if own else "-",
+                paper.licence,
+            ]
+        )
+    headers = [
+        "data set",
+        "rows",
+        "features",
+        "classes",
+        "paper's rows",
+        "splits",
+        "origin",
+        "from",
+        "licence",
+    ]
+    table = ResultTable("data_sets", "The paper's data sets", f"{results.coverage}.", headers, rows)
+    return table_block(table, links)
+
+
+def settings(results: Results) -> str:
+    """Versions, engines, settings and commands, all from the long table."""
+    rows = results.rows
+    versions = ", ".join(sorted({row.version for row in rows}))
+    engines = ", ".join(
+        f"{engine} ({', '.join(dict.fromkeys(r.set for r in rows if r.engine == engine))})"
+        for engine in sorted({row.engine for row in rows})
+    )
+    dates = sorted(row.finished for row in rows)
+    facts = {
+        "Version": f"riskbayes {versions}",
+        "Fits": f"{len(rows)} units, finished {dates[0]} to {dates[-1]}",
+        "Engines": engines,
+        "Splits": "random 75/25 splits with seeds 0, 1, ...; bins and scales see training rows only",
+        "Learners": f"learning rate {LR:g} for RC (paper), GD and DFE; at most {MAX_ITER} scans",
+        "Models": "; ".join(f"{name}: {words}" for name, words in {**MODELS, **ESTIMATES}.items()),
+    }
+    listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
+    used = {(row.model, row.estimate, row.learner): row.settings for row in rows}
+    ordered = sorted(used, key=lambda key: (key[0], key[1] == "map", list(LEARNERS).index(key[2])))
+    cells: list[list[tables.Cell]] = [
+        [model.upper(), estimate.upper(), LEARNERS[learner], used[model, estimate, learner]]
+        for model, estimate, learner in ordered
+    ]
+    table = ResultTable("settings", "Settings", "", ["model", "estimate", "learner", "classifier"], cells)
+    commands = (
+        "riskbayes reproduce --data-dir FOLDER          # run what the table lacks, then make this page\n"
+        "riskbayes reproduce report RESULTS --out HERE  # make this page from tables that are there"
+    )
+    return f"<dl>{listed}</dl>\n<pre>{escape(commands)}</pre>\n{render.as_html(table)}"
+
+
+def set_page(results: Results, name: str, drawn: list[tuple[Picture, str]]) -> Section:
+    """Everything about one data set."""
+    paper, label = PAPER_SETS[name], results.label(name)
+    own = next(row for row in results.rows if row.set == name)
+    rows: list[list[tables.Cell]] = []
+    for setting in results.settings:
+        cells: list[tables.Cell] = [
+            tables.error(results, name, setting, learner, "test") for learner in LEARNERS
+        ]
+        if any(results.of(name, setting, learner) for learner in LEARNERS):
+            tables.mark_best(cells, list(range(len(cells))))
+            rows.append([tables.setting_title(setting), setting.protocol, *cells])
+    table = ResultTable(
+        f"set_{name}",
+        f"{label}: test errors",
+        "In percent, mean ± standard deviation over splits.",
+        ["model", "protocol", *LEARNERS.values()],
+        rows,
+    )
+    facts = (
+        f"{own.m} rows, {own.n} features, {own.classes} classes (the paper: {paper.m} x {paper.n}). "
+        f"{paper.origin}; licence: {paper.licence}; read from: {own.source}."
+    )
+    panels = "\n".join(html for picture, html in drawn if picture.data_set == name)
+    body = (
+        f'<p class="back"><a href="#sets">All data sets</a></p>\n<p>{escape(facts)}</p>\n'
+        f"<pre>riskbayes reproduce --data-dir FOLDER --sets {escape(name)}</pre>\n{table_block(table, {})}\n"
+        "<p>Along the iterations, held out: median over splits and their range. A learner that stopped stays "
+        f'with the model it kept.</p>\n<div class="pictures">\n{panels}\n</div>'
+    )
+    return Section(label, body, set_id(name), "set")

@@ -1,0 +1,115 @@
+"""What is compared and how: models, priors, learners, splits, and which rows are trained on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
+
+from riskbayes import CategoricalNB, QuadraticDiscriminantAnalysis
+from riskbayes.learners import DFE, GD, RC, TM, ClosedForm
+from riskbayes.statistics import Array
+
+TEST_SIZE = 0.25
+LR, MAX_ITER = 0.1, 64
+
+PROTOCOLS = {
+    "held-out": "trained on 75 % of the rows, tested on the other 25 %",
+    "in-train": "trained on all rows, tested on 25 % of them",
+}
+MODELS = {"nb": "naive Bayes in five k-means bins", "qda": "quadratic discriminant analysis"}
+ESTIMATES = {"ml": "maximum likelihood", "map": "maximum a posteriori, the paper's prior"}
+LEARNERS = {
+    "closed_form": "closed form",
+    "rc_paper": "RC (paper)",
+    "rc": "RC (default)",
+    "gd": "GD",
+    "gd_scaled": "GD, scaled",
+    "dfe": "DFE",
+    "tm": "TM",
+}
+"""Names for the command and the table, and for readers."""
+
+ONLY_FOR = {"dfe": "nb", "gd_scaled": "qda"}
+"""DFE adds to counts; a scale matters only where columns are not cut into bins."""
+
+SETTINGS = {
+    "closed_form": ClosedForm(),
+    "rc_paper": RC.paper(),
+    "rc": RC.recommended(),
+    "gd": GD(lr=LR, max_iter=MAX_ITER),
+    "gd_scaled": GD(lr=LR, max_iter=MAX_ITER),
+    "dfe": DFE(lr=LR, max_iter=MAX_ITER),
+    "tm": TM(max_iter=MAX_ITER),
+}
+
+# ML has no prior, so a floor holds covariances that the rows do not determine. The paper's MAP: one
+# pseudo-count a class and a cell, and strengths of ten with the pooled mean and covariance.
+PRIORS: dict[tuple[str, str], Any] = {
+    ("nb", "ml"): CategoricalNB(alpha=0.0),
+    ("nb", "map"): CategoricalNB(alpha=1.0, class_alpha=1.0),
+    ("qda", "ml"): QuadraticDiscriminantAnalysis(covariance_floor=1e-2),
+    ("qda", "map"): QuadraticDiscriminantAnalysis(
+        covariance_floor=1e-2,
+        mean_strength=10.0,
+        covariance_strength=10.0,
+        class_alpha=1.0,
+        prior_form="paper",
+    ),
+}
+
+
+class Unit(NamedTuple):
+    """One unit of work, which is one row of the long table."""
+
+    set: str
+    split: int
+    model: str
+    estimate: str
+    learner: str
+    protocol: str
+
+
+def make_classifier(model: str, estimate: str, learner: str) -> Any:
+    """An unfitted classifier; naive Bayes expects the codes of bins."""
+    return clone(PRIORS[model, estimate]).set_params(learner=clone(SETTINGS[learner]))
+
+
+def settings_text(model: str, estimate: str, learner: str) -> str:
+    """The classifier in words, for the long table."""
+    scaled = "columns scaled to mean 0 and variance 1; " if learner == "gd_scaled" else ""
+    return scaled + " ".join(repr(make_classifier(model, estimate, learner)).split())
+
+
+def split_rows(m: int, split: int) -> tuple[Array, Array]:
+    """Rows of the training and of the test part of a split."""
+    train, test = train_test_split(np.arange(m), test_size=TEST_SIZE, random_state=split)
+    return train, test
+
+
+def training_rows(m: int, split: int, protocol: str) -> Array:
+    """The rows that bins, scales and models see."""
+    return split_rows(m, split)[0] if protocol == "held-out" else np.arange(m)
+
+
+def plan(
+    sets: list[str],
+    n_splits: int,
+    models: list[str],
+    estimates: list[str],
+    learners: list[str],
+    protocols: list[str],
+) -> list[Unit]:
+    """Every unit that these choices make, in the order of the sets."""
+    return [
+        Unit(name, split, model, estimate, learner, protocol)
+        for name in sets
+        for protocol in protocols
+        for split in range(n_splits)
+        for model in models
+        for estimate in estimates
+        for learner in learners
+        if ONLY_FOR.get(learner, model) == model
+    ]

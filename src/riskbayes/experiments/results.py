@@ -1,0 +1,142 @@
+"""What the long table says: errors, iterations, reach, ranks, and who is better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+
+from riskbayes.experiments.longtable import Row
+from riskbayes.experiments.protocols import LEARNERS, PROTOCOLS
+from riskbayes.experiments.registry import PAPER_SETS
+from riskbayes.statistics import Array
+
+POINT = 0.1
+"""A mean difference of less, in percentage points, is called equal."""
+
+
+class Setting(NamedTuple):
+    """A model, its estimate and a protocol: what learners are compared under."""
+
+    model: str
+    estimate: str
+    protocol: str
+
+
+class Difference(NamedTuple):
+    """Error of one learner minus that of another on the same splits, in percentage points."""
+
+    mean: float
+    standard_error: float
+    """Of the mean over splits; not a number where there is one split."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the first learner is "better", "equal" or "worse"."""
+        return "better" if self.mean < -POINT else "worse" if self.mean > POINT else "equal"
+
+
+class Results:
+    """The rows of the long table, found by what they are about.
+
+    Parameters
+    ----------
+    rows : list of Row
+        Each unit at most once.
+    """
+
+    def __init__(self, rows: Iterable[Row]):
+        self.rows = sorted(rows, key=lambda row: (list(PAPER_SETS).index(row.set), row.split))
+        self.groups: dict[tuple[str, Setting, str], list[Row]] = {}
+        for row in self.rows:
+            setting = Setting(row.model, row.estimate, row.protocol)
+            self.groups.setdefault((row.set, setting, row.learner), []).append(row)
+        self.sets = list(dict.fromkeys(row.set for row in self.rows))
+        found = {setting for _, setting, _ in self.groups}
+        self.settings = sorted(found, key=lambda s: (s.model, s.estimate == "map", s.protocol))
+        self.protocols = [name for name in PROTOCOLS if any(s.protocol == name for s in found)]
+
+    @property
+    def missing(self) -> list[str]:
+        """Sets of the paper that have no row."""
+        return [name for name in PAPER_SETS if name not in self.sets]
+
+    @cached_property
+    def stand_ins(self) -> dict[str, str]:
+        """Sets whose features are not the paper's, and what they are."""
+        return {row.set: row.stand_in for row in self.rows if row.stand_in}
+
+    @property
+    def coverage(self) -> str:
+        """How many of the paper's sets are here, and which are stand-ins."""
+        named = "".join(f"; {stand_in}: {name}" for name, stand_in in self.stand_ins.items())
+        without = f"; missing: {', '.join(self.missing)}" if self.missing else ""
+        return f"{len(self.sets)} of {len(PAPER_SETS)} data sets{named}{without}"
+
+    def of(self, name: str, setting: Setting, learner: str) -> list[Row]:
+        """The rows of a set, by split."""
+        return self.groups.get((name, setting, learner), [])
+
+    def learners(self, setting: Setting) -> list[str]:
+        """The learners that have rows under a setting."""
+        found = {learner for _, s, learner in self.groups if s == setting}
+        return [learner for learner in LEARNERS if learner in found]
+
+    def label(self, name: str) -> str:
+        """A set as tables and figures call it: a stand-in says so."""
+        words = name.replace("_", " ")
+        return f"{words} ({self.stand_ins[name]})" if name in self.stand_ins else words
+
+    def errors(self, name: str, setting: Setting, learner: str, part: str = "test") -> Array:
+        """Errors in percent, by split."""
+        rows = self.of(name, setting, learner)
+        return np.array([100 * (row.train_error if part == "train" else row.test_error) for row in rows])
+
+    def iterations(self, name: str, setting: Setting, learner: str) -> Array:
+        """The iteration of the lowest soft error, by split; the closed form is iteration 1."""
+        return np.array([1 + int(np.argmin(row.soft_error)) for row in self.of(name, setting, learner)])
+
+    def reach(self, name: str, setting: Setting, learner: str, rival: str) -> float | None:
+        """Mean iterations of a learner to the rival's lowest soft error.
+
+        None unless the learner gets there in every split.
+        """
+        theirs = {row.split: min(row.soft_error) for row in self.of(name, setting, rival)}
+        needed = []
+        for row in self.of(name, setting, learner):
+            there = np.flatnonzero(np.array(row.soft_error) <= theirs.get(row.split, -1.0))
+            if not len(there):
+                return None
+            needed.append(1 + there[0])
+        return float(np.mean(needed)) if needed else None
+
+    def difference(
+        self, name: str, setting: Setting, learner: str, rival: str, part: str = "test"
+    ) -> Difference | None:
+        """A learner against a rival on the splits that both have; None where there is none."""
+        pairs = [
+            dict(zip([row.split for row in self.of(name, setting, who)], errors, strict=True))
+            for who in (learner, rival)
+            for errors in [self.errors(name, setting, who, part)]
+        ]
+        gaps = [pairs[0][split] - pairs[1][split] for split in pairs[0] if split in pairs[1]]
+        if not gaps:
+            return None
+        error = np.std(gaps, ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
+        return Difference(float(np.mean(gaps)), float(error))
+
+    def with_all(self, setting: Setting, learners: Sequence[str]) -> list[str]:
+        """The sets that all these learners were run on."""
+        return [name for name in self.sets if all(self.of(name, setting, who) for who in learners)]
+
+    def ranks(self, setting: Setting, learners: Sequence[str], part: str = "test") -> Array:
+        """Ranks by mean error, 1 the lowest: a row a set that has all these learners."""
+        means = [
+            [self.errors(name, setting, learner, part).mean() for learner in learners]
+            for name in self.with_all(setting, learners)
+        ]
+        # Sums of the same errors differ in the last bits, which must not break a tie.
+        return rankdata(np.round(means, 9), axis=1) if means else np.empty((0, len(learners)))

@@ -1,0 +1,171 @@
+"""Runs units side by side, writes each result at once, and goes on where a run was stopped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from time import monotonic
+
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from riskbayes.experiments import ExperimentError, registry
+from riskbayes.experiments.fitting import Job, run_job
+from riskbayes.experiments.longtable import FILE, LongTable, Row, read_folder
+from riskbayes.experiments.protocols import MAX_ITER, Unit, settings_text
+
+OVERHEAD = 2e7
+"""What a fit costs beside its scans, in the units of `cost`."""
+
+QUIET_SECONDS = 30.0
+"""How often a log that is no terminal gets a line."""
+
+
+def make_jobs(units: Iterable[Unit]) -> list[Job]:
+    """Units that share their training rows, and so their fit, go together."""
+    groups: dict[tuple, list[Unit]] = {}
+    for unit in units:
+        shared = unit._replace(split=0) if unit.protocol == "in-train" else unit
+        groups.setdefault(shared, []).append(unit)
+    return [Job(tuple(group)) for group in groups.values()]
+
+
+def cost(job: Job) -> float:
+    """About how long a job takes, in multiplications."""
+    unit, paper = job.units[0], registry.PAPER_SETS[job.units[0].set]
+    scans = 1 if unit.learner == "closed_form" else MAX_ITER
+    return OVERHEAD + scans * paper.m * paper.n * paper.classes * (paper.n if unit.model == "qda" else 1)
+
+
+def available(sets: Iterable[str], data_dir: Path | None) -> tuple[list[str], list[str]]:
+    """The sets that can be had, and a sentence on each that cannot."""
+    here, missing = [], []
+    for name in sets:
+        try:
+            if registry.find_file(name, data_dir) is None:
+                registry.load(name, data_dir)  # from the network, once; then it is on the disk
+            here.append(name)
+        except registry.Missing as error:
+            missing.append(str(error))
+    return here, missing
+
+
+def left_to_do(units: Iterable[Unit], done: Iterable[Row]) -> list[Unit]:
+    """Units without a row; rows of other settings are no results of this run, and are refused."""
+    found = {row.unit: row for row in done}
+    left = []
+    for unit in units:
+        row = found.get(unit)
+        if row is None:
+            left.append(unit)
+        elif row.settings != settings_text(unit.model, unit.estimate, unit.learner):
+            raise ExperimentError(
+                f"The table has {' '.join(map(str, unit))} with other settings ({row.settings}): choose "
+                "another --out, or move the table away."
+            )
+    return left
+
+
+def run(
+    units: list[Unit],
+    out: Path,
+    data_dir: Path | None = None,
+    n_jobs: int = 1,
+    engine: str = "memory",
+    console: Console | None = None,
+) -> None:
+    """Fit what the tables in a folder lack.
+
+    Parameters
+    ----------
+    units : list of Unit
+        What should be there in the end.
+    out : Path
+        Folder of the long table, `results.csv`; other tables in it count as done.
+    data_dir : Path, default=None
+        Folder of data sets.
+    n_jobs : int, default=1
+        Fits at a time.
+    engine : {"memory", "torch", "cuda"}, default="memory"
+        What holds the rows.
+    console : rich Console, default=None
+        Where the progress goes; by default standard error.
+    """
+    console = console or Console(stderr=True)
+    with LongTable(out) as table:
+        if table.broken:
+            console.print(f"{out / FILE}: {table.broken} broken line(s) taken out, to be run again.")
+        jobs = make_jobs(left_to_do(units, read_folder(out)))
+        workers = Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
+        with Watch(console, jobs, len(units)) as watch:
+            results = workers(delayed(run_job)(job, data_dir, engine) for job in watch.started(jobs))
+            for rows in results:
+                table.append(rows)
+                watch.finished(rows)
+
+
+class Watch:
+    """Says what is running and how long the rest will take: live in a terminal, now and then in a log."""
+
+    def __init__(self, console: Console, jobs: list[Job], total: int):
+        self.console, self.jobs, self.total = console, jobs, total
+        self.all = sum(map(cost, jobs))
+        self.done, self.units = 0.0, total - sum(len(job.units) for job in jobs)
+        self.running: dict[Unit, Job] = {}
+        self.begin = self.spoke = monotonic()
+        self.live = Progress(
+            TextColumn("{task.description}"), BarColumn(), console=console, disable=not console.is_terminal
+        )
+        self.task = self.live.add_task("", total=self.all)
+
+    def started(self, jobs: Iterable[Job]) -> Iterator[Job]:
+        """Pass jobs on as workers take them."""
+        for job in jobs:
+            self.running[job.units[0]] = job
+            self.show()
+            yield job
+
+    def finished(self, rows: list[Row]) -> None:
+        """Rows of a job are on the disk."""
+        job = self.running.pop(rows[0].unit)
+        self.done += cost(job)
+        self.units += len(job.units)
+        self.show(speak=self.units == self.total)  # in a log the next start has more to say
+
+    def left(self) -> str:
+        """The time left, if the rest goes as what was done."""
+        if not self.done:
+            return "time left unknown"
+        seconds = (monotonic() - self.begin) * (self.all - self.done) / self.done
+        return f"about {seconds / 60:.0f} min left" if seconds > 90 else f"about {seconds:.0f} s left"
+
+    def show(self, speak: bool = True) -> None:
+        """Bring the display up to date."""
+        words = (
+            f"{self.units} of {self.total} units, {self.left()}; running: {running(self.running.values())}"
+        )
+        self.live.update(self.task, completed=self.done, description=words)
+        if speak and not self.console.is_terminal and monotonic() - self.spoke > QUIET_SECONDS:
+            self.spoke = monotonic()
+            self.console.print(words, highlight=False, soft_wrap=True)
+
+    def __enter__(self) -> Watch:
+        self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.live.stop()
+
+
+def running(jobs: Iterable[Job]) -> str:
+    """The first few of what is running."""
+    named = [str(job) for job in jobs]
+    more = f" and {len(named) - 3} more" if len(named) > 3 else ""
+    return "; ".join(named[:3]) + more if named else "nothing"
+
+
+def default_jobs() -> int:
+    """One fit a core that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

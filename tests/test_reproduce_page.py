@@ -1,0 +1,232 @@
+"""Figures, files and the page, the last in a real browser where there is one."""
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from browser import Browser, find_chromium
+from riskbayes.cli import main
+from riskbayes.experiments import longtable
+from riskbayes.experiments.registry import STAND_IN
+from riskbayes.experiments.results import Results, Setting
+from test_report import checked
+from test_reproduce_tables import made_up
+
+figures = pytest.importorskip("riskbayes.experiments.figures")
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The folder of a report on made-up results."""
+    folder, out = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("report")
+    rows = made_up(("iris", "sonar", "mnist"))
+    longtable.replace_file(folder / "results.csv", rows[: len(rows) // 2])
+    longtable.replace_file(folder / "more.csv", rows[len(rows) // 2 :])
+    result = CliRunner().invoke(main, ["reproduce", "report", str(folder), "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "RC (default) is better than GD on 3 of 3 sets" in result.stdout
+    assert result.stdout.splitlines()[-1] == f"The page: {out / 'index.html'}"
+    return out
+
+
+def test_files(report):
+    names = {path.stem for path in (report / "tables").iterdir()}
+    assert {
+        "summary_default",
+        "agreement",
+        "qda_ml_held-out",
+        "dfe_in-train",
+        "nb_map_three_columns",
+    } <= names
+    for name in names:
+        for ending in ("txt", "csv", "tex", "html"):
+            text = (report / "tables" / f"{name}.{ending}").read_text(encoding="utf-8")
+            assert text.strip()
+            if ending == "html":
+                checked(text)
+            if ending == "csv":
+                assert len({len(line) for line in csv.reader(io.StringIO(text))}) == 1
+    pictures = {path.stem for path in (report / "figures").iterdir()}
+    assert len([name for name in pictures if name.startswith("paths_")]) == 3 * 4
+    assert len([name for name in pictures if name.startswith("ranks_")]) == 8
+    assert {"scatter_held-out", "scatter_in-train", "toy"} <= pictures
+
+
+def test_stand_ins_are_named_in_their_figures(report):
+    for name in ("paths_mnist_qda_ml", "scatter_held-out", "ranks_qda_ml_held-out"):
+        assert STAND_IN in (report / "figures" / f"{name}.svg").read_text(encoding="utf-8")
+    assert STAND_IN not in (report / "figures" / "paths_iris_qda_ml.svg").read_text(encoding="utf-8")
+
+
+def test_page_is_whole_and_needs_no_network(report):
+    html = (report / "index.html").read_text(encoding="utf-8")
+    tags = checked(html.replace('<input id="filter" type="search" placeholder="iris">', "")).tags
+    assert tags.count("svg") == len(list((report / "figures").iterdir()))
+    assert "src=" not in html
+    assert "http" not in html
+    assert "3 of 20 data sets; SqueezeNet stand-in: mnist; missing: climate_model" in html
+    assert "yearbook (missing)" in html
+    assert "mnist (SqueezeNet stand-in)" in html
+
+
+def test_report_without_results(tmp_path):
+    result = CliRunner().invoke(main, ["reproduce", "report", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "run riskbayes reproduce first" in result.stderr
+
+
+def test_paths_show_median_and_range():
+    results = Results(made_up(("iris",), splits=3))
+    setting = Setting("qda", "ml", "held-out")
+    figure = figures.paths(results, "iris", setting)
+    left, right = figure.axes
+    assert len(left.lines) == len(right.lines) == len(results.learners(setting))
+    assert len(left.collections) == len(left.lines)
+    line = next(line for line in right.lines if line.get_label() == "RC (paper)")
+    assert line.get_ydata().tolist() == pytest.approx([24, 24])  # of 23, 24, 25; flat, so its ends
+    assert line.get_xdata().tolist() == [0, 64]
+    soft = next(line for line in left.lines if line.get_label() == "RC (paper)")
+    ends = [row.soft_error[-1] for row in results.of("iris", setting, "rc_paper")]
+    assert soft.get_ydata()[-1] == pytest.approx(100 * np.median(ends))
+    for ax in (left, right):
+        low, high = ax.get_ylim()
+        assert low <= ax.dataLim.y0
+        assert high >= ax.dataLim.y1
+
+
+def test_critical_difference():
+    # The table of Demsar (2006): q at 5 % is 1.960 for two, 2.343 for three, 2.850 for six.
+    for k, q in ((2, 1.960), (3, 2.343), (6, 2.850)):
+        assert figures.critical_distance(k, 14) == pytest.approx(q * np.sqrt(k * (k + 1) / 84), abs=2e-3)
+    assert figures.cliques(np.array([1.0, 2.0, 3.5, 4.0]), 1.2) == [(0, 1), (2, 3)]
+    assert figures.cliques(np.array([1.0, 2.0, 3.0]), 2.0) == [(0, 2)]
+    assert figures.cliques(np.array([1.0, 3.0]), 1.0) == []
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    path = find_chromium()
+    if path is None:
+        pytest.skip("no Chromium here: install the package chromium to test the page")
+    opened = Browser(path, tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(browser, report):
+    browser.resize(1400, 1000)
+    browser.errors.clear()
+    browser.open((report / "index.html").as_uri())
+    yield browser
+    assert browser.errors == []
+
+
+TABLE = 'document.getElementById("table-qda_ml_held-out")'
+FIRST = f"[...{TABLE}.tBodies[0].rows].map(row => row.cells[0].textContent)"
+SHOWN = (
+    f"[...{TABLE}.tBodies[0].rows].filter(row => row.offsetHeight > 0).map(row => row.cells[0].textContent)"
+)
+
+
+def test_page_loads(page, report):
+    assert page.run("document.title").startswith("Risk-based calibration")
+    assert page.run("document.querySelectorAll('svg').length") == len(list((report / "figures").iterdir()))
+    seen = (
+        "[...document.querySelectorAll('#figures svg')].every(svg => svg.getBoundingClientRect().height > 50)"
+    )
+    assert page.run(seen)
+
+
+def test_sort(page):
+    rows = page.run(FIRST)
+    assert rows == ["iris", "sonar", "mnist (SqueezeNet stand-in)", "average rank"]
+    click = f"{TABLE}.tHead.rows[0].cells[0].querySelector('button').click()"
+    page.run(click)
+    assert page.run(FIRST) == ["iris", "mnist (SqueezeNet stand-in)", "sonar", "average rank"]
+    page.run(click)
+    assert page.run(FIRST) == ["sonar", "mnist (SqueezeNet stand-in)", "iris", "average rank"]
+    assert page.run(f"{TABLE}.tHead.rows[0].cells[0].getAttribute('aria-sort')") == "descending"
+
+
+def test_sort_by_number(page):
+    table = 'document.getElementById("table-data_sets")'
+    page.run(f"{table}.tHead.rows[0].cells[4].querySelector('button').click()")
+    sizes = page.run(f"[...{table}.tBodies[0].rows].map(row => Number(row.cells[4].dataset.sort))")
+    assert sizes == sorted(sizes)
+    assert len(sizes) == 20
+
+
+def type_in(words):
+    return f"filter.value = '{words}'; filter.dispatchEvent(new Event('input'))"
+
+
+def test_filter(page):
+    page.run(type_in("SONAR"))
+    assert page.run(SHOWN) == ["sonar", "average rank"]
+    page.run(type_in(""))
+    assert len(page.run(SHOWN)) == 4
+
+
+def test_protocol(page):
+    page.run("protocol.value = 'in-train'; protocol.dispatchEvent(new Event('change'))")
+    assert page.run(SHOWN) == []
+    assert page.run("document.getElementById('table-qda_ml_in-train').offsetHeight") > 0
+    rows = "[...document.querySelectorAll('#table-summary_default tbody tr')].filter(row => !row.hidden)"
+    assert set(page.run(f"{rows}.map(row => row.cells[0].textContent)")) == {"in-train"}
+
+
+def test_pages_of_the_sets(page, report):
+    assert page.run("[...document.querySelectorAll('section.set')].every(s => s.hidden)")
+    page.run("chooser.value = 'set-sonar'; chooser.dispatchEvent(new Event('change'))")
+    page.open((report / "index.html").as_uri() + page.run("location.hash"))
+    assert page.run(
+        "[...document.querySelectorAll('section.set')].filter(s => !s.hidden).map(s => s.id)"
+    ) == ["set-sonar"]
+    assert page.run("document.querySelectorAll('#set-sonar svg').length") == 4
+    assert page.run("document.getElementById('headline').offsetHeight") == 0
+
+
+def test_narrow_and_print(page, report):
+    page.resize(390, 800)
+    page.open((report / "index.html").as_uri())
+    assert page.run("document.documentElement.scrollWidth") == 390  # tables scroll in themselves
+    assert page.pdf().startswith(b"%PDF")
+
+
+def test_summary_in_a_documentation_page(tmp_path):
+    from riskbayes.experiments.output import BEGIN, END, write_report
+
+    longtable.replace_file(tmp_path / "results.csv", made_up(("sonar",), splits=1))
+    doc = tmp_path / "doc.md"
+    doc.write_text(f"# Before\n\n{BEGIN}\nstale words\n{END}\n\nAfter.\n")
+    lines = write_report(tmp_path, tmp_path / "out", doc)
+    once = doc.read_text(encoding="utf-8")
+    assert once.startswith("# Before\n\n")
+    assert once.endswith("\n\nAfter.\n")
+    assert "stale" not in once
+    assert all(f"- {line}" in once for line in lines)
+    assert "| sonar | 28 |" in once
+    write_report(tmp_path, tmp_path / "out", doc)
+    assert doc.read_text(encoding="utf-8") == once
+    doc.write_text("no marks")
+    with pytest.raises(ValueError, match="must have one line"):
+        write_report(tmp_path, tmp_path / "out", doc)
+
+
+def test_committed_documentation_says_what_the_committed_table_says():
+    from riskbayes.experiments.output import doc_part
+    from riskbayes.experiments.summaries import all_tables, headline, only_in_train
+
+    root = Path(__file__).parents[1]
+    folder = root / "benchmarks" / "results" / "reproduction"
+    if not folder.is_dir():
+        pytest.skip("the results of a full run are not committed yet")
+    results = Results(longtable.read_folder(folder))
+    part = doc_part(headline(results) + only_in_train(results), all_tables(results))
+    assert part in (root / "doc" / "reproduction.md").read_text(encoding="utf-8")

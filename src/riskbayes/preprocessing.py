@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
 from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.utils._array_api import get_namespace
@@ -267,6 +268,8 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ----------
     n_bins : int, default=5
         The most bins a column.
+    n_jobs : int, default=None
+        Threads that look for the bins of several columns at a time. None is one.
 
     Attributes
     ----------
@@ -286,10 +289,14 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {"n_bins": [Interval(Integral, 2, 256, closed="both")]}
+    _parameter_constraints: ClassVar[dict] = {
+        "n_bins": [Interval(Integral, 2, 256, closed="both")],
+        "n_jobs": [Integral, None],
+    }
 
-    def __init__(self, n_bins: int = 5):
+    def __init__(self, n_bins: int = 5, n_jobs: int | None = None):
         self.n_bins = n_bins
+        self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -310,7 +317,10 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         xp, _ = get_namespace(X)
         X = validate_data(self, X, dtype=[xp.float64, xp.float32])
         columns = (to_numpy(X[:, j]).astype(np.float64) for j in range(X.shape[1]))
-        self.bin_edges_ = [kmeans_edges(column, self.n_bins) for column in columns]
+        edges = Parallel(self.n_jobs, prefer="threads")(
+            delayed(kmeans_edges)(column, self.n_bins) for column in columns
+        )
+        self.bin_edges_ = list(edges)
         return self
 
     def transform(self, X: Any) -> Array:

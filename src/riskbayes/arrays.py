@@ -113,6 +113,8 @@ def at_labels(A: Array, y: Array) -> Array:
     """A[i, y[i]] of every row i."""
     if isinstance(A, np.ndarray):
         return A[np.arange(len(y)), y]
+    if hasattr(A, "gather"):  # PyTorch, as in `take`
+        return A.gather(1, y[:, None])[:, 0]
     return namespace(A).take_along_axis(A, y[:, None], axis=1)[:, 0]
 
 
@@ -152,9 +154,14 @@ def take_rows(A: Array, rows: Array) -> Array:
     """A[rows], for indices on A's device."""
     if isinstance(A, np.ndarray):
         return A[rows]
+    return take(A, rows, 0)
+
+
+def take(A: Array, indices: Array, axis: int) -> Array:
+    """Some rows or columns of A."""
     if hasattr(A, "index_select"):  # PyTorch: the detour over `take` costs more than the copy of few rows
-        return A.index_select(0, rows)
-    return namespace(A).take(A, rows, axis=0)
+        return A.index_select(axis, indices)
+    return namespace(A).take(A, indices, axis=axis)
 
 
 def converted(value: Any, converter: Any) -> Any:

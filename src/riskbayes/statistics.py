@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from riskbayes.arrays import Array, converted, device_of, max_of, namespace, sent_to, sum_of
+from riskbayes.arrays import Array, converted, device_of, max_of, namespace, sent_to, sum_of, take
 
 Arrays = dict[str, Array]
 
@@ -166,11 +166,11 @@ class Categories(Frame):
 
     def to_sizes(self, table: Array) -> Array:
         """A table of our columns in the order of `by_size`."""
-        return table if self.alike else namespace(table).take(table, self._order(table)[0], axis=1)
+        return table if self.alike else take(table, self._order(table)[0], 1)
 
     def from_sizes(self, table: Array) -> Array:
         """A table in the order of `by_size`, in that of our columns."""
-        return table if self.alike else namespace(table).take(table, self._order(table)[1], axis=1)
+        return table if self.alike else take(table, self._order(table)[1], 1)
 
     def sums(self, counts: Array) -> Array:
         """The sum over the categories of each feature."""
@@ -181,7 +181,7 @@ class Categories(Frame):
         if k:
             return sum_of(xp.reshape(counts, (counts.shape[0], n, k)), axis=2)
         empty = xp.zeros_like(counts[:, :1])
-        padded = xp.take(xp.concat([counts, empty], axis=1), self._indices(counts)[2], axis=1)
+        padded = take(xp.concat([counts, empty], axis=1), self._indices(counts)[2], 1)
         return sum_of(xp.reshape(padded, (counts.shape[0], n, -1)), axis=2)
 
     def spread(self, values: Array) -> Array:
@@ -189,7 +189,7 @@ class Categories(Frame):
         xp = namespace(values)
         if xp is np:
             return np.repeat(values, self.n_categories, axis=1)
-        return xp.take(values, self._indices(values)[0], axis=1)
+        return take(values, self._indices(values)[0], 1)
 
     def converted(self, converter: Any) -> Categories:
         """The same: categories stay on the host."""
@@ -219,7 +219,7 @@ class Categories(Frame):
         feature, category = target.columns(old)  # type: ignore[attr-defined]
         known = category < sent_to(self.n_categories, old)[feature]
         first = sent_to(self.offsets, old)[feature]
-        cells = xp.take(old, xp.where(known, first + category, 0), axis=1)
+        cells = take(old, xp.where(known, first + category, 0), 1)
         counts = xp.where(known[None, :], cells, 0.0)
         return {**arrays, "counts": counts}
 

@@ -16,6 +16,7 @@ from riskbayes.arrays import (
     own_precision,
     rows_above,
     sent_to,
+    take,
     take_rows,
     to_numpy,
 )
@@ -121,7 +122,7 @@ class DeviceCodes:
         """One row of ones and zeros a row of codes; a category that the frame does not know has no one."""
         xp, blocks = namespace(self.codes), []
         for k, features in frame.by_size(self.codes):
-            codes = self.codes if features is None else xp.take(self.codes, features, axis=1)
+            codes = self.codes if features is None else take(self.codes, features, 1)
             values = xp.arange(k, **like(codes))
             hot = codes[:, :, None] == values[None, None, :]
             blocks.append(xp.reshape(xp.astype(hot, self.dtype), (codes.shape[0], -1)))
@@ -170,6 +171,8 @@ def check_codes(X: Array) -> None:
     whole = xp.isdtype(X.dtype, "integral")
     if whole and int(xp.min(X)) >= 0:
         return
+    if xp is not np and not bool(xp.any((X < 0) | (xp.floor(X) != X) if not whole else X < 0)):
+        return  # one wait, not one a column
     for j in range(X.shape[1]):
         column = X[:, j]
         bad = column < 0 if whole else (column < 0) | (column != xp.floor(column))

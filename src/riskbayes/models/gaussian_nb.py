@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, max_of, namespace, sum_of, widened
+from riskbayes.arrays import Array, as_kind, max_of, namespace, sum_of, take, widened
 from riskbayes.models.base import draw_classes
 from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel
 from riskbayes.statistics import Statistics
@@ -121,7 +121,7 @@ class GaussianNBModel(GaussianModel):
     def _of_columns(self, D: Array, theta: GaussianNBParameters, columns: Array) -> Array:
         """-sum (x_i - mu_i)^2 / var_i / 2 over some columns, class by class."""
         xp = namespace(D)
-        x, mu, v = (xp.take(A, columns, axis=1) for A in (D, theta.means, theta.variances))
+        x, mu, v = (take(A, columns, 1) for A in (D, theta.means, theta.variances))
         return xp.stack([-0.5 * ((x - mu[k, :]) ** 2 @ (1.0 / v[k, :])) for k in range(mu.shape[0])], axis=1)
 
     def sample(self, theta: GaussianNBParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:

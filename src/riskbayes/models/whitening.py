@@ -15,7 +15,7 @@ from riskbayes.threads import available_threads, in_threads
 LEAF = 32
 """Triangles of at most this size are inverted as they are."""
 
-NEAREST = 1e-10
+NEAREST = 1e-9
 """What a sign must be told from, as a share of the largest eigenvalue."""
 
 SMALL = 64
@@ -33,12 +33,12 @@ def whiten(C: Array, scale: Array, floor: float) -> tuple[Array, Array, Array, A
     units = outer(scale)[None, ...]
     correlation = C / units
     L = cholesky_or_none(correlation)
-    inverse = None if L is None else inverse_by_halves(L)
+    inverse = None if L is None else triangular_inverse(L)
     if L is None or not is_above(correlation, inverse, floor):
         correlation, floored = lifted(correlation, floor)
         C = xp.where((floored > 0)[:, None, None], correlation * units, C)
         L = xp.linalg.cholesky(correlation)
-        inverse = inverse_by_halves(L)
+        inverse = triangular_inverse(L)
     else:
         floored = xp.zeros(C.shape[0], **{**like(C), "dtype": xp.int64})
     half_log_det = xp.sum(xp.log(xp.linalg.diagonal(L)), axis=-1) + xp.sum(xp.log(scale))
@@ -149,6 +149,15 @@ def lifted_one(C: Array, floor: float) -> tuple[Array, int]:
     else:
         low, V = eigh(C, subset_by_value=(-np.inf, floor), driver="evr", check_finite=False)
     return C + (V * (floor - low)) @ V.T, len(low)
+
+
+def triangular_inverse(L: Array) -> Array:
+    """Inverses of a stack of lower triangles, by the library's own solver where it has one."""
+    linalg = namespace(L).linalg
+    if hasattr(linalg, "solve_triangular"):  # PyTorch
+        eye = namespace(L).broadcast_to(eye_like(L)[None, ...], L.shape)
+        return linalg.solve_triangular(L, eye, upper=False)
+    return inverse_by_halves(L)
 
 
 def inverse_by_halves(L: Array) -> Array:

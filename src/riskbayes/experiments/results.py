@@ -72,7 +72,9 @@ class Results:
     @property
     def coverage(self) -> str:
         """How many of the paper's sets are here, and which are stand-ins."""
-        named = "".join(f"; {stand_in}: {name}" for name, stand_in in self.stand_ins.items())
+        kinds = sorted(set(self.stand_ins.values()))
+        sets = {kind: [name for name, found in self.stand_ins.items() if found == kind] for kind in kinds}
+        named = "".join(f"; {kind}: {', '.join(names)}" for kind, names in sets.items())
         without = f"; missing: {', '.join(self.missing)}" if self.missing else ""
         return f"{len(self.sets)} of {len(PAPER_SETS)} data sets{named}{without}"
 

@@ -132,20 +132,24 @@ class Sum:
 
     def __init__(self) -> None:
         self.first: Statistics | None = None
-        self.arrays: dict[str, Array] | None = None
+        self.arrays: dict[str, Array] = {}
+        self.frame: Any = None
 
     def add(self, S: Statistics) -> None:
         """Add one chunk's statistics."""
-        if self.first is None:
-            self.first = S
-        elif self.arrays is None:
-            self.arrays = {name: self.first[name] + value for name, value in S.items()}
-        else:
+        if self.arrays:
             for name, value in S.items():
                 self.arrays[name] += value
+        elif self.first is None:
+            self.first, self.frame = S, S.frame
+        else:
+            self.arrays = {name: value + S[name] for name, value in self.first.items()}
+            self.first = None  # its arrays may be large
 
     def value(self) -> Statistics:
         """The sum."""
+        if self.arrays:
+            return Statistics(self.arrays, self.frame)
         if self.first is None:
             raise ValueError("There are no rows to sum over.")
-        return self.first if self.arrays is None else Statistics(self.arrays, self.first.frame)
+        return self.first

@@ -8,8 +8,13 @@ from riskbayes.estimators import (
     CategoricalNB,
     GaussianNB,
     GenerativeClassifier,
+    KDependenceNB,
     LinearDiscriminantAnalysis,
+    MixtureDiscriminantAnalysis,
+    ProductOfExperts,
     QuadraticDiscriminantAnalysis,
+    SmoothNB,
+    TreeAugmentedNB,
 )
 from riskbayes.exceptions import FlooredWarning
 
@@ -20,7 +25,12 @@ __all__ = [
     "FlooredWarning",
     "GaussianNB",
     "GenerativeClassifier",
+    "KDependenceNB",
     "LinearDiscriminantAnalysis",
+    "MixtureDiscriminantAnalysis",
+    "ProductOfExperts",
     "QuadraticDiscriminantAnalysis",
+    "SmoothNB",
+    "TreeAugmentedNB",
     "__version__",
 ]

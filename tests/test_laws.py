@@ -201,7 +201,9 @@ def test_the_joint_is_normalised(kind, seed):
             x = np.array([[middle + width * t]])
             return width * np.exp(bound.log_joint(bound.rows(x, theta), theta)).sum()
 
-        bends = (getattr(theta.frame, "positions", middle) - middle) / width if hasattr(theta, "frame") else []
+        bends = (
+            (getattr(theta.frame, "positions", middle) - middle) / width if hasattr(theta, "frame") else []
+        )
         points = np.union1d(np.linspace(-6, 6, 25), bends)
         total = quad(density, -60, 60, points=points, limit=400)[0]
     assert total == pytest.approx(1.0, abs=1e-6)

@@ -12,6 +12,7 @@ from riskbayes import (
     MixtureDiscriminantAnalysis,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
+    RiskBayesClassifier,
     SmoothNB,
     TreeAugmentedNB,
 )
@@ -36,6 +37,7 @@ CLASSES = [
     + [
         GenerativeClassifier(QDAModel()),
         QuadraticDiscriminantAnalysis(prior="recommended"),
+        RiskBayesClassifier(),
         MixtureDiscriminantAnalysis(covariance="full"),
         KMeansBins(),
     ]

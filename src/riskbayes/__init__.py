@@ -13,6 +13,7 @@ from riskbayes.estimators import (
     MixtureDiscriminantAnalysis,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
+    RiskBayesClassifier,
     SmoothNB,
     TreeAugmentedNB,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "MixtureDiscriminantAnalysis",
     "ProductOfExperts",
     "QuadraticDiscriminantAnalysis",
+    "RiskBayesClassifier",
     "SmoothNB",
     "TreeAugmentedNB",
     "__version__",

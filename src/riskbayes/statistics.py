@@ -258,7 +258,7 @@ class SideBySide(Frame):
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, SideBySide) and self.frames == other.frames)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def part(self, arrays: Mapping[str, Array], i: int) -> Arrays:
         """The arrays of model i, by their own names."""
@@ -275,8 +275,9 @@ class SideBySide(Frame):
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Model by model."""
+        assert isinstance(target, SideBySide)
         found = dict(arrays)
-        for i, (mine, theirs) in enumerate(zip(self.frames, target.frames, strict=True)):  # type: ignore[attr-defined]
+        for i, (mine, theirs) in enumerate(zip(self.frames, target.frames, strict=True)):
             moved = mine.convert(self.part(arrays, i), theirs)
             found |= {f"{i}:{name}": moved[name] for name in moved if f"{i}:{name}" in arrays}
         return found

@@ -8,6 +8,7 @@ from riskbayes.estimators.lda import LinearDiscriminantAnalysis
 from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
 from riskbayes.estimators.product_of_experts import ProductOfExperts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
+from riskbayes.estimators.risk_bayes import RiskBayesClassifier
 from riskbayes.estimators.smooth_nb import SmoothNB
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "MixtureDiscriminantAnalysis",
     "ProductOfExperts",
     "QuadraticDiscriminantAnalysis",
+    "RiskBayesClassifier",
     "SmoothNB",
     "TreeAugmentedNB",
 ]

@@ -99,7 +99,9 @@ class ProductOfExperts(BaseGenerativeClassifier):
         experts = default_experts(X.shape[1]) if self.experts is None else list(self.experts)
         if not experts:
             raise ValueError("experts must hold at least one estimator or model.")
-        weights = np.full(len(experts), 1 / len(experts)) if self.weights is None else np.asarray(self.weights)
+        weights = (
+            np.full(len(experts), 1 / len(experts)) if self.weights is None else np.asarray(self.weights)
+        )
         if weights.shape != (len(experts),) or not (np.isfinite(weights) & (weights > 0)).all():
             raise ValueError(
                 f"weights must be one positive number an expert, {len(experts)} in all; got {self.weights!r}."

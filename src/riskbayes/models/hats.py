@@ -127,7 +127,10 @@ def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) ->
     columns = [column_knots(X[:, j].astype(np.float64), w, n_knots, few, outer) for j in range(X.shape[1])]
     positions, few_values, tails = zip(*columns, strict=True)
     return Knots(
-        np.array([len(t) for t in positions]), np.concatenate(positions), np.array(few_values), np.array(tails)
+        np.array([len(t) for t in positions]),
+        np.concatenate(positions),
+        np.array(few_values),
+        np.array(tails),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -44,7 +44,7 @@ class MixtureModel(GenerativeModel):
         What rows of the data are shared by: `start_components` finds them.
     """
 
-    base: GenerativeModel = LDAModel()
+    base: GenerativeModel = field(default_factory=LDAModel)
     sizes: tuple[int, ...] | None = None
     start: Any = None
 
@@ -192,7 +192,8 @@ def k_means(X: Array, y: Array, w: Array, n_components: int, least: float) -> tu
     total = w / w.sum()
     spread = np.sqrt(np.maximum(total @ (X - total @ X) ** 2, 0.0))
     U = (X - total @ X) / np.where(spread > 0, spread, 1.0)
-    component, sizes = np.empty(len(y), dtype=np.int64), []
+    component = np.empty(len(y), dtype=np.int64)
+    sizes: list[int] = []
     for k in range(int(y.max()) + 1):
         rows = np.flatnonzero(y == k)
         found = clusters(U[rows], w[rows], n_components, least)

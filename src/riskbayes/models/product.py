@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from riskbayes.arrays import Array, sum_of
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
@@ -87,7 +85,9 @@ class ProductModel(GenerativeModel):
 
     def bind(self, S: Statistics) -> Self:
         """Each expert, to its own."""
-        return replace(self, experts=tuple(e.bind(own) for e, own in zip(self.experts, parts(S), strict=True)))
+        return replace(
+            self, experts=tuple(e.bind(own) for e, own in zip(self.experts, parts(S), strict=True))
+        )
 
     def statistics(self, Z: ExpertRows, W: Array) -> Statistics:
         """Those of the experts, side by side."""
@@ -120,13 +120,6 @@ class ProductModel(GenerativeModel):
         """The same of the experts' scores."""
         return self._weighted(Z, theta, "scores")
 
-    def sample(self, theta: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """There is no way to draw from it."""
-        raise NotImplementedError(
-            "A product of experts is not normalised, so there is nothing to draw from: fit one of its experts "
-            "alone to sample."
-        )
-
     def expected_statistics(self, theta: ProductParameters, total: float) -> Statistics:
         """What `total` rows of each expert would have on average: where the anchor holds each of them."""
         pairs = zip(self.experts, theta.experts, strict=True)
@@ -138,9 +131,7 @@ class ProductModel(GenerativeModel):
         for expert, weight, own, part in zip(
             self.experts, self.weights, theta.experts, parts(S), strict=True
         ):
-            value += weight * (
-                expert.log_likelihood(part, own) - float(sum_of(part["s0"] * own.log_prior))
-            )
+            value += weight * (expert.log_likelihood(part, own) - float(sum_of(part["s0"] * own.log_prior)))
         return value
 
     def degrees_of_freedom(self, S: Statistics) -> float:

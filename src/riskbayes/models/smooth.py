@@ -115,7 +115,9 @@ class SmoothModel(GenerativeModel):
             flat = np.abs(d) < 1e-9
             along = np.where(flat, u, np.log1p(u * np.expm1(np.where(flat, 1.0, d))) / np.where(flat, 1.0, d))
             tail = -np.log1p(-u)
-            steps = np.stack([-frame.lower[knot] * tail, frame.pieces[knot] * along, frame.upper[knot] * tail])
+            steps = np.stack(
+                [-frame.lower[knot] * tail, frame.pieces[knot] * along, frame.upper[knot] * tail]
+            )
             X[:, j] = frame.positions[knot] + steps[kind, np.arange(n)]
         return X, y
 

@@ -28,6 +28,38 @@ class Tables(Categories):
     sizes: Array
     """Categories of each feature."""
 
+    own: ClassVar[Array]
+    """For each column, the place of its (feature, value) among those of p(x | y)."""
+    own_starts: ClassVar[Array]
+    """Where each feature begins among these."""
+    starts: ClassVar[Array]
+    """Where each distribution, of a feature given its parents, begins."""
+    unseen: ClassVar[Array]
+    """Columns of the value that was not there in training."""
+    free: ClassVar[Array]
+    """Columns of features without parents."""
+    to_own: ClassVar[csr_array]
+    """Adds columns up to the counts of (feature, value)."""
+
+    def _derive(self) -> None:
+        super()._derive()
+        k, values = self.n_categories, self.sizes + 1
+        feature = np.repeat(np.arange(len(k)), k)
+        value = (np.arange(len(feature)) - self.offsets[feature]) % values[feature]
+        own_starts = np.cumsum(values) - values
+        own = own_starts[feature] + value
+        ones = (np.ones(len(own)), (own, np.arange(len(own))))
+        derived = {
+            "own": own,
+            "own_starts": own_starts,
+            "starts": np.flatnonzero(value == 0),
+            "unseen": value == self.sizes[feature],
+            "free": (k == values)[feature],
+            "to_own": csr_array(ones, shape=(int(values.sum()), len(own))),
+        }
+        for name, found in derived.items():
+            object.__setattr__(self, name, found)
+
     def join(self, other: Frame) -> Frame:
         """The same tables, or none."""
         if self != other:
@@ -124,24 +156,25 @@ class TreeModel(GenerativeModel):
         """p(x | parents, y) = (count + backoff p(x | y)) / sum, with p(x | y) smoothed by alpha."""
         frame: Tables = S.frame
         floor = COUNT_FLOOR * max(S.total, TINY)
-        log_prob, floored = np.empty_like(S["counts"]), np.zeros(len(S["s0"]), dtype=np.int64)
-        for i, k in enumerate(frame.sizes):
-            counts, out = frame.of_feature(S["counts"], i)[:, :, :k], frame.of_feature(log_prob, i)
-            own = counts.sum(axis=1) + self.alpha
-            low = own < floor
-            own = np.where(low, floor, own)
-            if counts.shape[1] == 1:
-                p = own[:, None, :]
-            else:
-                p = counts + self.backoff * (own / own.sum(axis=1, keepdims=True))[:, None, :]
-                low = p < floor
-                p = np.where(low, floor, p)
-            out[:, :, :k] = np.log(p) - np.log(p.sum(axis=2, keepdims=True))
-            # Without pseudo-counts nothing is known of an unseen category: it says nothing of the class.
-            out[:, :, k] = (np.log(self.alpha / own.sum(axis=1)) if self.alpha > 0 else 0 * own[:, 0])[:, None]
-            floored += low.reshape(len(low), -1).sum(axis=1)
+        counts = np.where(frame.unseen, 0.0, S["counts"])
+        own = (frame.to_own @ counts.T).T + self.alpha
+        last = np.append(frame.own_starts[1:], own.shape[1]) - 1
+        own = np.maximum(own, floor)
+        own[:, last] = 0.0  # what was not there in training
+        sums = np.add.reduceat(own, frame.own_starts, axis=1)
+        given_class = own / np.repeat(sums, frame.sizes + 1, axis=1)
+        p = np.where(frame.free, counts + self.alpha, counts + self.backoff * given_class[:, frame.own])
+        floored = (p < floor) & ~frame.unseen
+        p = np.where(frame.unseen, 0.0, np.maximum(p, floor))
+        lengths = np.diff(frame.starts, append=p.shape[1])
+        totals = np.repeat(np.add.reduceat(p, frame.starts, axis=1), lengths, axis=1)
+        # Without pseudo-counts nothing is known of an unseen category: it says nothing of the class.
+        unknown = np.repeat(
+            self.alpha / sums if self.alpha > 0 else 1.0 + 0 * sums, frame.n_categories, axis=1
+        )
+        log_prob = np.log(np.where(frame.unseen, unknown, p / totals))
         log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
-        return TreeParameters(log_prior, log_prob, frame, floored)
+        return TreeParameters(log_prior, log_prob, frame, np.count_nonzero(floored, axis=1))
 
     def is_legal(self, S: Statistics) -> bool:
         """Every class keeps a mass; cells are floored."""
@@ -186,7 +219,9 @@ def dependences(X: Array, y: Array, w: Array | None, n_classes: int) -> tuple[Ar
     pairs = []
     for k in range(n_classes):
         hot = Codes(X[y == k], frame).one_hot
-        weighted = csr_array((hot.data * np.repeat(weight[y == k], X.shape[1]), hot.indices, hot.indptr), hot.shape)
+        weighted = csr_array(
+            (hot.data * np.repeat(weight[y == k], X.shape[1]), hot.indices, hot.indptr), hot.shape
+        )
         pairs.append((hot.T @ weighted).toarray())
     joint = np.stack(pairs) / weight.sum()
     cells = np.diagonal(joint, axis1=1, axis2=2)

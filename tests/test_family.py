@@ -363,7 +363,7 @@ def test_every_strategy_fits_and_shows_its_leaderboard(wine, strategy, capsys):
         assert len(board) == 1
         assert clf.members_[0][0].statistics_.total == pytest.approx(len(y))
     else:
-        assert len(board) == len(family(13))
+        assert len(board) == len(family(13, 178))
         assert printed.count("cross-validated error") == len(board)
 
 
@@ -386,7 +386,7 @@ def test_a_time_limit_leaves_members_out(iris, capsys):
 def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris):
     """Held-out posteriors of one walk equal those of separate fits."""
     X, y = iris
-    members = [m for m in family(4) if m.bags == 1][:4]
+    members = [m for m in family(4, 150) if m.bags == 1][:4]
     paths = cross_validate(members, X, y, None, cv=2, seed=0)
     from sklearn.model_selection import StratifiedKFold
 
@@ -401,7 +401,7 @@ def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris):
 
 def test_greedy_weights_do_no_worse_than_the_winner(wine):
     X, y = wine
-    paths = cross_validate(family(13)[:4], X, y, None, cv=2, seed=0)
+    paths = cross_validate(family(13, 178)[:4], X, y, None, cv=2, seed=0)
 
     def error(weights):
         P = sum(v * paths.posteriors[k] for k, v in weights.items())
@@ -424,8 +424,8 @@ def test_what_the_classifier_refuses(iris):
 
 
 def test_bags_are_drawn_for_trees_only():
-    assert {type(m.estimator) for m in family(5) if m.bags > 1} == {TreeAugmentedNB, KDependenceNB}
-    assert all(isinstance(m.before, KMeansBins) for m in family(5) if m.bags > 1)
+    assert {type(m.estimator) for m in family(5, 100) if m.bags > 1} == {TreeAugmentedNB, KDependenceNB}
+    assert all(isinstance(m.before, KMeansBins) for m in family(5, 100) if m.bags > 1)
 
 
 def test_one_recipe_is_better_than_its_parts_here():

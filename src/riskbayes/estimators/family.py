@@ -12,12 +12,12 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
 from threadpoolctl import threadpool_limits
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
-from riskbayes.estimators.categorical_nb import CategoricalNB
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
 from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
 from riskbayes.estimators.product_of_experts import ProductOfExperts
@@ -33,6 +33,9 @@ CHECKPOINTS = (0, 1, 2, 4, 8, 16, 32, 64)
 
 ROUNDS = 30
 """Members that the greedy selection takes, with repeats."""
+
+LOSS_SHARE = 1e-3
+"""Weight of the log loss beside the error in the greedy selection: hardly more than a word in a tie."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,9 @@ def family_learner(n_iter: int) -> RC | ClosedForm:
     return RC(max_iter=n_iter, monitor="log_loss", generative_weight=0.03)
 
 
-def recipe(n: int) -> ProductOfExperts:
-    """The fixed product of `strategy="single"`, for n columns."""
-    return ProductOfExperts([gaussian(5 * n), SmoothNB(max_categories=20)], [0.5, 0.5])
+def recipe(n_iter: int = CHECKPOINTS[-1]) -> ProductOfExperts:
+    """The fixed product of `strategy="single"`."""
+    return ProductOfExperts(learner=family_learner(n_iter))
 
 
 def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
@@ -73,25 +76,32 @@ def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
     return QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=strength)
 
 
-def family(n: int) -> list[Member]:
-    """The members for n columns, best first: a limit of time leaves out the last."""
+def normal_scores(n_rows: int) -> Pipeline:
+    """Columns brought to the quantiles of a Gaussian, without their extremes."""
+    scores = QuantileTransformer(
+        n_quantiles=min(100, n_rows // 2), output_distribution="normal", subsample=None
+    )
+    return make_pipeline(scores, FunctionTransformer(np.clip, kw_args={"a_min": -3.0, "a_max": 3.0}))
+
+
+def family(n: int, n_rows: int) -> list[Member]:
+    """The members for so many columns and rows, best first: a limit of time leaves out the last."""
     mixture = MixtureDiscriminantAnalysis(3, covariance_strength=5 * n, diagonal_mix=0.5)
-    full = clone(mixture).set_params(covariance="full", covariance_strength=20 * n)
+    scores, bins = normal_scores(n_rows), KMeansBins()
     return [
-        Member("product, 5 n", recipe(n)),
-        Member("smooth NB", SmoothNB()),
+        Member("product", recipe()),
+        Member("product of normal scores", recipe(), scores),
         Member("QDA, 20 n", gaussian(20 * n)),
-        Member("MDA, tied, 3", mixture),
-        Member("TAN, bagged", TreeAugmentedNB(), KMeansBins(), bags=8, most=16),
+        Member("smooth NB", SmoothNB()),
+        Member("MDA, 3 components", mixture),
         Member("QDA, n", gaussian(n)),
+        Member("product, mostly QDA", ProductOfExperts([gaussian(n), SmoothNB()], [0.75, 0.25])),
+        Member("QDA of normal scores", gaussian(20 * n), scores),
         Member("LDA", LinearDiscriminantAnalysis(covariance_strength=n, diagonal_mix=0.5)),
-        Member("product, n", ProductOfExperts([gaussian(n), SmoothNB()], [0.75, 0.25])),
-        Member("product, MDA", ProductOfExperts([full, SmoothNB()], [0.5, 0.5])),
-        Member("MDA, full, 3", full),
-        Member("smooth NB, 12 knots", SmoothNB(n_knots=12, max_categories=20)),
-        Member("2-DB, bagged", KDependenceNB(2), KMeansBins(), bags=8, most=16),
-        Member("MDA, tied, 8", clone(mixture).set_params(n_components=8)),
-        Member("categorical NB", CategoricalNB(class_alpha=1), KMeansBins()),
+        Member("TAN, bagged", TreeAugmentedNB(), bins, bags=5, most=16),
+        Member("MDA, 8 components", clone(mixture).set_params(n_components=8)),
+        Member("smooth NB, 12 knots", SmoothNB(n_knots=12)),
+        Member("2-DB, bagged", KDependenceNB(2), bins, bags=5, most=16),
     ]
 
 
@@ -196,10 +206,6 @@ class Paths:
         counts = np.bincount(chosen[:kept], minlength=len(P))
         places = [divmod(int(i), len(columns)) for i in np.flatnonzero(counts)]
         return {(m, columns[c]): counts[m * len(columns) + c] / kept for m, c in places}
-
-
-LOSS_SHARE = 0.0
-"""Weight of the log loss beside the error in the greedy selection."""
 
 
 def cross_validate(

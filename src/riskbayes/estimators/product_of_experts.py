@@ -129,6 +129,6 @@ class ProductOfExperts(BaseGenerativeClassifier):
 
 
 def default_experts(n_features: int) -> list[Any]:
-    """A Gaussian a class, held by a prior, and smooth naive Bayes."""
+    """A Gaussian a class, held by a prior, and smooth naive Bayes: what `RiskBayesClassifier` fits."""
     gaussian = QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=5 * n_features)
     return [gaussian, SmoothNB()]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.checks import check_finite, check_masses, listed
-from riskbayes.estimators.family import CHECKPOINTS, Paths, cross_validate, family, family_learner, recipe
+from riskbayes.estimators.family import CHECKPOINTS, Paths, cross_validate, family, recipe
 
 
 class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
@@ -63,7 +63,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
     >>> clf.predict(X[:2])
     array([0, 0])
     >>> clf.leaderboard_["member"][0]
-    'product, 5 n'
+    'product'
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -135,7 +135,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
             return self
         seed = check_random_state(self.random_state).randint(2**31 - 1000)
         deadline = np.inf if self.time_limit is None else start + self.time_limit
-        members = family(X.shape[1])
+        members = family(X.shape[1], len(y))
         paths = cross_validate(members, X, codes, w, self.cv, seed, self.n_jobs, deadline, self._say)
         weights = paths.winner() if self.strategy == "cv" else paths.greedy()
         self.members_ = refitted(paths, weights, X, codes, w, seed)
@@ -143,13 +143,13 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_recipe(self, X: Array, codes: Array, w: Array | None, start: float) -> None:
-        clf = recipe(X.shape[1]).set_params(learner=family_learner(CHECKPOINTS[-1])).fit(X, codes, w)
+        clf = recipe().fit(X, codes, w)
         self.members_ = [(clf, 1.0)]
         history = clf.history_
         last = np.flatnonzero(history["accepted"])[-1]
         self._leaders = [
             {
-                "member": family(X.shape[1])[0].name,
+                "member": "product",
                 "error": history["error"][last],
                 "closed_form": history["error"][0],
                 "log_loss": history["log_loss"][last],

@@ -26,7 +26,7 @@ class SmoothNB(BaseGenerativeClassifier):
     ----------
     n_knots : int, default=6
         Knots a column.
-    max_categories : int, default=6
+    max_categories : int, default=20
         A column of at most so many values (or of `n_knots`) has a probability for each.
     alpha : float, default=1.0
         Dirichlet pseudo-counts a knot.
@@ -79,7 +79,7 @@ class SmoothNB(BaseGenerativeClassifier):
         self,
         *,
         n_knots: int = 6,
-        max_categories: int = 6,
+        max_categories: int = 20,
         alpha: float = 1.0,
         priors: Any = None,
         class_alpha: float = 0.0,

@@ -107,13 +107,11 @@ def hats_of(X: Array, frame: Knots) -> Hats:
     for j in range(n):
         first, k = frame.offsets[j], frame.n_categories[j]
         t, x = frame.positions[first : first + k], X[:, j].astype(np.float64)
-        if k == 1:
-            columns[:, j], weights[:, j] = first, (1.0, 0.0)
-        else:
-            left = np.clip(np.searchsorted(t, x, side="right") - 1, 0, k - 2)
-            near = np.clip((x - t[left]) / np.diff(t)[left], 0.0, 1.0)
-            columns[:, j, 0], columns[:, j, 1] = first + left, first + left + 1
-            weights[:, j, 0], weights[:, j, 1] = 1.0 - near, near
+        place = np.interp(x, t, np.arange(float(k)))
+        left = np.minimum(place.astype(np.int32), max(k - 2, 0))
+        near = place - left
+        columns[:, j, 0], columns[:, j, 1] = first + left, first + np.minimum(left + 1, k - 1)
+        weights[:, j, 0], weights[:, j, 1] = 1.0 - near, near
         if not frame.few_values[j]:
             low, high = frame.tails[j]
             beyond += np.maximum(t[0] - x, 0.0) / low + np.maximum(x - t[-1], 0.0) / high

@@ -54,7 +54,7 @@ class SmoothModel(GenerativeModel):
     """
 
     n_knots: int = 6
-    max_categories: int = 6
+    max_categories: int = 20
     alpha: float = 0.0
     class_alpha: float = 0.0
     class_prior: Array | None = None

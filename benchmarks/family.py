@@ -231,47 +231,50 @@ def page(study: Study) -> str:
     mean = {m: f"{100 * study.grid(m).mean():.2f}" for m in (*OURS, *PEERS, *REMEDIES)}
     loss = {m: f"{study.grid(m, 'log_loss').mean():.3f}" for m in mean if m != "RBF SVC"}
     gap = {m: f"{study.grid(m, 'calibration_error').mean():.3f}" for m in mean if m != "RBF SVC"}
+    first, last = study.splits[0], study.splits[-1]
     return f"""# How accurate is it?
 
 <!-- Written by `python benchmarks/family.py --doc doc/accuracy.md` from benchmarks/results/family.csv. -->
 
-`RiskBayesClassifier` beside scikit-learn's classifiers, with their defaults, on the {len(PAPER_TABULAR)} tabular sets of
-the paper: 75/25 splits `random_state` {study.splits[0]} to {study.splits[-1]}, sets cut to {MOST_ROWS} rows, everything
-chosen inside the training rows. The recipe and the family were composed on splits 0 to 2. Errors in percent on
-**held-out** rows; gaps in points, ± their standard error over splits (paired), and on how many sets a method is better
-and worse.
+`RiskBayesClassifier` beside scikit-learn's classifiers, with their defaults, on the {len(PAPER_TABULAR)}
+tabular sets of the paper: 75/25 splits, `random_state` {first} to {last}, sets cut to {MOST_ROWS} rows,
+everything chosen inside the training rows. The recipe and the family were composed on splits 0 to 2. Errors
+in percent on **held-out** rows; gaps in points, ± their standard error over splits (paired), and on how many
+sets a method is better and worse.
 
 {markdown(HEADS["summary"], study.summary())}
 
-"single" is one recipe without a search, "cv" the member and iteration of least cross-validated error, "ensemble" the
-greedy average. "Closed forms only" is the same choice among the same models without RC. So RC is worth
+"single" is one recipe without a search, "cv" the member and iteration of least cross-validated error,
+"ensemble" the greedy average. "Closed forms only" is the same choice among the same models without RC. So RC
+is worth
 
 - to the single recipe: {worth(study, "single", "single, closed form")};
 - to the choice by cross-validation: {worth(study, "cv", "cv, closed forms only")};
 - to the ensemble: {worth(study, "ensemble", "ensemble, closed forms only")}.
 
-Against `RC.paper()` on categorical naive Bayes the ensemble has {worth(study, "ensemble", "RC.paper NB")}.
+Beside `RC.paper()` on categorical naive Bayes of five bins the ensemble has
+{worth(study, "ensemble", "RC.paper NB")}.
 
 ## Set by set
 
 {markdown(HEADS["by_set"], study.by_set())}
 
-The ensemble loses to the random forest on {len(lost)} sets: {"; ".join(lost) or "none"}. The single recipe loses most on
-{worst}. Red wine is the plainest case: its classes are grades of one scale that overlap everywhere, and many of its
-rows occur more than once, so that a forest of deep trees profits from remembering single rows. A density that is
-smooth, or one Gaussian a class, cannot.
+The ensemble loses to the random forest on {len(lost)} sets: {"; ".join(lost) or "none"}. The single recipe
+loses most on {worst}. Red wine is the plainest case: its classes are grades of one scale that overlap
+everywhere, and many of its rows occur more than once, so that a forest of deep trees profits from remembering
+single rows. A smooth density, or one Gaussian a class, cannot.
 
 ## Probabilities
 
 {markdown(HEADS["probabilities"], study.probabilities())}
 
-Seconds are those of a fit in one thread, on a machine that did other work too. Training for the risk sharpens the
-posterior: the single recipe has a log loss of {loss["single"]} and a calibration error of {gap["single"]}, its closed form
-{loss["single, closed form"]} and {gap["single, closed form"]}, the random forest {loss["random forest"]} and
-{gap["random forest"]}. Where probabilities matter:
+Seconds are those of a fit in one thread, on a machine that did other work too. What training for the risk
+does to the posterior: the single recipe has a log loss of {loss["single"]} and a calibration error of
+{gap["single"]}, its closed form {loss["single, closed form"]} and {gap["single, closed form"]}, the random
+forest {loss["random forest"]} and {gap["random forest"]}. Where probabilities matter:
 
-- `CalibratedClassifierCV(RiskBayesClassifier(), cv=4)`: log loss {loss["single, calibrated"]}, calibration error
-  {gap["single, calibrated"]}, error {mean["single, calibrated"]} (without it {mean["single"]});
+- `CalibratedClassifierCV(RiskBayesClassifier(), cv=4)`: log loss {loss["single, calibrated"]}, calibration
+  error {gap["single, calibrated"]}, error {mean["single, calibrated"]} (without it {mean["single"]});
 - a larger anchor, `RC(..., generative_weight=0.3)`: log loss {loss["single, g = 0.3"]}, calibration error
   {gap["single, g = 0.3"]}, error {mean["single, g = 0.3"]};
 - fewer iterations, 16 in place of 64: log loss {loss["single, 16 iterations"]}, calibration error
@@ -281,7 +284,7 @@ posterior: the single recipe has a log loss of {loss["single"]} and a calibratio
 
 
 def time_fits() -> None:
-    """Seconds to fit and to predict all rows of the two largest sets, and of cross-validation on one table."""
+    """Seconds to fit and to predict the two largest sets, and to cross-validate one table."""
     console = Console(width=120)
     table = Table("rows", "method", "fit s", "predict s", title=f"{os.cpu_count()} cores")
     for name in ("magic", "adult_coded"):

@@ -1,8 +1,9 @@
 """SmoothNB: is a normalised density better than an unnormalised one, and which tails?
 
-Held-out error and held-out mean log density on the paper's 15 tabular sets, splits 0 to 2, sets above 8000 rows
-cut to 8000. The unnormalised form takes the logarithms of the hats' frequencies as they are, as a prototype did.
-Tails: the share of the training rows beyond each outer knot; they fall exponentially, with the mean excess.
+Held-out error and held-out mean log density on the paper's 15 tabular sets, splits 0 to 2, sets above 8000
+rows cut to 8000. The unnormalised form takes the logarithms of the hats' frequencies as they are, as a
+prototype did. Tails: the share of the training rows beyond each outer knot; they fall exponentially, with
+the mean excess.
 
     RISKBAYES_DATA=<folder> python benchmarks/smooth_nb.py
 """

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
@@ -55,6 +54,8 @@ class Member:
         """The estimator whose learner stops after so many scans."""
         estimator = clone(self.estimator).set_params(learner=family_learner(n_iter))
         if self.bags > 1:
+            from sklearn.ensemble import BaggingClassifier  # slow to import, and few need it
+
             estimator = BaggingClassifier(estimator, self.bags, random_state=random_state)
         return estimator if self.before is None else make_pipeline(clone(self.before), estimator)
 

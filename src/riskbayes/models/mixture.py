@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from riskbayes.arrays import Array
 from riskbayes.models.base import GenerativeModel, Residual
@@ -215,6 +214,8 @@ def clusters(U: Array, w: Array, n_components: int, least: float) -> Array:
     chosen = np.unique(quantiles(places, np.bincount(inverse, weights=v), levels))
     centres = mean + chosen[:, None] * axis
     if len(centres) > 1:
+        from sklearn.cluster import KMeans  # slow to import, and few need it
+
         # Lloyd's algorithm to its end: the same for weights as for repeated rows.
         fitted = KMeans(len(centres), init=centres, n_init=1, tol=0.0, max_iter=100).fit(V, sample_weight=v)
         centres = fitted.cluster_centers_

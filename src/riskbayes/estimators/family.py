@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
 from threadpoolctl import threadpool_limits
@@ -155,7 +156,7 @@ def fold_posteriors(
 
 @dataclass
 class Paths:
-    """Cross-validated posteriors of members along their paths."""
+    """Cross-validated posteriors of members along their paths; rows go fold by fold."""
 
     members: list[Member]
     posteriors: Array
@@ -214,7 +215,7 @@ def cross_validate(
     X: Array,
     y: Array,
     w: Array | None,
-    cv: int,
+    cv: Any,
     seed: int,
     n_jobs: int | None = None,
     deadline: float = np.inf,
@@ -225,7 +226,11 @@ def cross_validate(
     fewest = int(np.bincount(y).min())
     if fewest < 2:
         raise ValueError("strategy='cv' and 'ensemble' need two rows or more of each class.")
-    folds = list(StratifiedKFold(min(cv, fewest), shuffle=True, random_state=seed).split(X, y))
+    if isinstance(cv, Integral):
+        cv = StratifiedKFold(min(int(cv), fewest), shuffle=True, random_state=seed)
+    folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    judged = np.concatenate([held for _, held in folds])
+    y_judged, w_judged = y[judged], None if w is None else w[judged]
     done: list[Member] = []
     posteriors, seconds = [], []
     with Parallel(n_jobs) as parallel:
@@ -238,18 +243,16 @@ def cross_validate(
                 delayed(one_thread)(fold_posteriors, n_jobs, member, X, y, w, kept, held, r, seed + fold)
                 for fold, (kept, held) in enumerate(folds)
             )
-            P = np.zeros((len(CHECKPOINTS), len(y), r), np.float32)
-            for (_, held), part in zip(folds, parts, strict=True):
-                P[:, held] = part
+            P = np.concatenate(parts, axis=1)
             done.append(member)
             posteriors.append(P)
             seconds.append(perf_counter() - start)
-            error = np.average(P.argmax(axis=2) != y, axis=1, weights=w)
+            error = np.average(P.argmax(axis=2) != y_judged, axis=1, weights=w_judged)
             report(
                 f"{number + 1}/{len(members)} {member.name}: cross-validated error {error.min():.4f}, closed "
                 f"form {error[0]:.4f}, {seconds[-1]:.1f} s"
             )
-    return Paths(done, np.stack(posteriors), seconds, y, w)
+    return Paths(done, np.stack(posteriors), seconds, y_judged, w_judged)
 
 
 def one_thread(work: Callable, n_jobs: int | None, *args: Any) -> Any:

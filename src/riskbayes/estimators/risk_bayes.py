@@ -30,8 +30,8 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         Bayes: no search, nothing to tune. "cv" walks the path of every member of the family in every
         fold, and refits the member and the iteration of least error. "ensemble" averages the posteriors
         of several, chosen greedily by the error of their cross-validated average.
-    cv : int, default=4
-        Number of stratified folds.
+    cv : int, splitter or iterable of splits, default=4
+        Number of stratified folds, shuffled by `random_state`; or splits, as in scikit-learn.
     time_limit : float or None, default=None
         Seconds after which no further member is tried. The members tried so far are chosen from and
         refitted, so a fit takes somewhat longer.
@@ -68,7 +68,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         "strategy": [StrOptions({"single", "cv", "ensemble"})],
-        "cv": [Interval(Integral, 2, None, closed="left")],
+        "cv": ["cv_object"],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -79,7 +79,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         self,
         strategy: str = "single",
         *,
-        cv: int = 4,
+        cv: Any = 4,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,

@@ -32,6 +32,8 @@ from riskbayes.statistics import Origin, Statistics
 
 IRIS = load_iris(return_X_y=True)
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
+NATURAL = [kind for kind in MODELS if has_own(kind(), "to_natural")]
+models_with_natural_parameters = pytest.mark.parametrize("kind", NATURAL, ids=lambda kind: kind.__name__)
 
 
 def data_for(kind, X=IRIS[0]):
@@ -156,7 +158,7 @@ def small_problem(kind, seed=0, r=2, n=2):
     return X, y, w, r, n
 
 
-@every_model
+@models_with_natural_parameters
 def test_statistics_of_the_residual_are_the_gradient_in_canonical_parameters(kind):
     X, y, w, r, n = small_problem(kind)
     task = task_for(kind(), X, y, w, r)
@@ -183,7 +185,7 @@ def test_statistics_of_the_residual_are_the_gradient_in_canonical_parameters(kin
     np.testing.assert_allclose(dS["s0"], E.sum(axis=0), atol=1e-9)
 
 
-@every_model
+@models_with_natural_parameters
 def test_gd_follows_the_gradient_in_the_papers_natural_parameters(kind):
     X, y, w, r, _ = small_problem(kind, seed=1)
     task = task_for(kind(), X, y, w, r)
@@ -220,7 +222,7 @@ def test_gd_follows_the_gradient_in_the_papers_natural_parameters(kind):
         np.testing.assert_allclose(gradient[name], slopes, rtol=1e-4, atol=1e-4)
 
 
-@every_model
+@models_with_natural_parameters
 def test_a_small_step_of_gd_lowers_the_log_loss_before_projection(kind):
     X, y, w, r, _ = small_problem(kind, seed=2)
     task = task_for(kind(), X, y, w, r)
@@ -239,7 +241,7 @@ def test_a_small_step_of_gd_lowers_the_log_loss_before_projection(kind):
     assert after < scan.risks.mean()["log_loss"]
 
 
-@every_model
+@models_with_natural_parameters
 def test_a_small_rc_step_is_the_inverse_fisher_matrix_times_the_gradient(kind):
     """RC is natural gradient ascent: d eta = F^-1 g, with F the joint model's, by algebra alone."""
     X, y, w, r, n = small_problem(kind, seed=3)

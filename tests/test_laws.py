@@ -12,13 +12,33 @@ from scipy.stats import multivariate_normal, norm
 
 from conftest import MODELS, engine_for, random_rows
 from riskbayes.learners import RC
+from riskbayes.learners.base import has_own
 from riskbayes.learners.objectives import LogLoss
 from riskbayes.loop import Status, Task, run
-from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
+from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel, SmoothModel
 from riskbayes.statistics import Categories, Statistics
 
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
 seeds = st.integers(0, 2**32 - 1)
+
+DOES_NOT_APPLY = {
+    "parameters invert expected statistics": {
+        SmoothModel: "its closed form is a plug-in, not the maximum of the likelihood",
+    },
+}
+"""Where a law does not apply to a model, and why. Beside it: a law of a method that a model need not write
+(`sample`, `expected_statistics`, `inverse_parameters`) is one of those that write it, and only a model that
+says `normalised` is."""
+
+
+def models_of(law, *methods):
+    """The models that a law applies to."""
+    kinds = [
+        kind
+        for kind in MODELS
+        if kind not in DOES_NOT_APPLY.get(law, {}) and all(has_own(kind(), name) for name in methods)
+    ]
+    return pytest.mark.parametrize("kind", kinds, ids=lambda kind: kind.__name__)
 
 
 def posterior(model, theta, X):
@@ -104,7 +124,7 @@ def test_discriminant_analysis_is_affine_equivariant_through_rc(kind, prior, see
     np.testing.assert_allclose(posterior(before, a.theta, X), posterior(after, b.theta, moved), atol=1e-6)
 
 
-@every_model
+@models_of("parameters invert expected statistics", "expected_statistics")
 @given(seed=seeds, total=st.floats(1.0, 1e4), r=st.integers(2, 4))
 def test_expected_statistics_invert_parameters_under_ml(kind, seed, total, r):
     rng = np.random.default_rng(seed)
@@ -118,10 +138,12 @@ def test_expected_statistics_invert_parameters_under_ml(kind, seed, total, r):
     assert_same_parameters(model.parameters(expected), theta)
 
 
-PRIORS = {
-    "real": [{}, {"mean_strength": 2.0, "covariance_strength": 5.0, "class_alpha": 0.5}],
-    "categories": [{}, {"alpha": 1.0, "class_alpha": 0.5}],
-}
+PRIOR = {"mean_strength": 2.0, "covariance_strength": 5.0, "alpha": 1.0, "class_alpha": 0.5}
+
+
+def prior_of(kind):
+    """A prior in the model's own hyper-parameters."""
+    return {field.name: PRIOR[field.name] for field in fields(kind) if field.name in PRIOR}
 
 
 def assert_same_parameters(again, theta):
@@ -131,11 +153,11 @@ def assert_same_parameters(again, theta):
             np.testing.assert_allclose(getattr(again, field.name), value, rtol=1e-6, atol=1e-8)
 
 
-@every_model
+@models_of("parameters are invertible", "inverse_parameters")
 @pytest.mark.parametrize("prior", [0, 1], ids=["ml", "map"])
 @given(seed=seeds, r=st.integers(2, 4), paper=st.booleans())
 def test_inverse_parameters_invert_parameters_under_map_too(kind, prior, seed, r, paper):
-    rng, options = np.random.default_rng(seed), PRIORS[kind.support][prior]
+    rng, options = np.random.default_rng(seed), prior_of(kind) if prior else {}
     if paper and kind.support == "real":
         options = {**options, "prior_form": "paper"}
     X, y, w = random_rows(kind(), rng, r=r)
@@ -153,13 +175,13 @@ def test_the_likelihood_of_statistics_is_that_of_their_rows(kind, seed, r):
     rng = np.random.default_rng(seed)
     X, y, w = random_rows(kind(), rng, r=r)
     bound, outcome = calibrated(kind(), X, y, w, r, RC(lr=0.1, max_iter=3))
-    Z = bound.prepare(X)
+    Z = bound.rows(X, outcome.theta)
     W = rng.random((len(X), r))
     rows = (W * bound.log_joint(Z, outcome.theta)).sum()
     assert bound.log_likelihood(bound.statistics(Z, W), outcome.theta) == pytest.approx(rows, rel=1e-9)
 
 
-@every_model
+@pytest.mark.parametrize("kind", [k for k in MODELS if k.normalised], ids=lambda kind: kind.__name__)
 @given(seed=seeds)
 def test_the_joint_is_normalised(kind, seed):
     """Summed over a small domain, or integrated over one real feature."""
@@ -179,7 +201,11 @@ def test_the_joint_is_normalised(kind, seed):
             x = np.array([[middle + width * t]])
             return width * np.exp(bound.log_joint(bound.rows(x, theta), theta)).sum()
 
-        total = quad(density, -60, 60, points=np.linspace(-6, 6, 25), limit=400)[0]
+        bends = (
+            (getattr(theta.frame, "positions", middle) - middle) / width if hasattr(theta, "frame") else []
+        )
+        points = np.union1d(np.linspace(-6, 6, 25), bends)
+        total = quad(density, -60, 60, points=points, limit=400)[0]
     assert total == pytest.approx(1.0, abs=1e-6)
 
 
@@ -218,17 +244,19 @@ def test_categorical_probabilities_are_smoothed_frequencies(seed, alpha):
             assert ours[i, k] == pytest.approx(p, rel=1e-10)
 
 
-@every_model
+@models_of("samples give back the parameters", "sample", "expected_statistics")
 def test_samples_give_back_the_parameters(kind):
     rng = np.random.default_rng(7)
     X, y, w = random_rows(kind(), rng, m=200, n=2, r=2)
     bound, outcome = calibrated(kind(), X, y, w, 2, RC(lr=0.1, max_iter=4))
     theta = outcome.theta
     drawn, labels = bound.sample(theta, 200_000, rng)
-    _, S, refit = engine_for(kind(), drawn, labels, None, 2)
+    S = bound.label_statistics(bound.rows(drawn, theta), labels, None, 2)
+    refit = kind().bind(S)
     again = refit.parameters(S)
-    np.testing.assert_allclose(posterior(refit, again, X), posterior(bound, theta, X), atol=0.03)
     np.testing.assert_allclose(np.exp(again.log_prior), np.exp(theta.log_prior), atol=0.01)
+    if kind not in DOES_NOT_APPLY["parameters invert expected statistics"]:
+        np.testing.assert_allclose(posterior(refit, again, X), posterior(bound, theta, X), atol=0.03)
     expected = bound.expected_statistics(theta, S.total)
     assert S.allclose(expected, rtol=0.03)
 

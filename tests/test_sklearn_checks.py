@@ -7,8 +7,14 @@ from riskbayes import (
     CategoricalNB,
     GaussianNB,
     GenerativeClassifier,
+    KDependenceNB,
     LinearDiscriminantAnalysis,
+    MixtureDiscriminantAnalysis,
+    ProductOfExperts,
     QuadraticDiscriminantAnalysis,
+    RiskBayesClassifier,
+    SmoothNB,
+    TreeAugmentedNB,
 )
 from riskbayes.models import QDAModel
 from riskbayes.preprocessing import KMeansBins
@@ -20,12 +26,21 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*no integer code:UserWarning"),
 ]
 
-CLASSES = [CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]
+CLASSES = [
+    *(CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis),
+    *(SmoothNB, ProductOfExperts, MixtureDiscriminantAnalysis, TreeAugmentedNB, KDependenceNB),
+]
 
 
 @parametrize_with_checks(
     [estimator(learner=learner) for estimator in CLASSES for learner in ("closed_form", "rc")]
-    + [GenerativeClassifier(QDAModel()), KMeansBins()]
+    + [
+        GenerativeClassifier(QDAModel()),
+        QuadraticDiscriminantAnalysis(prior="recommended"),
+        RiskBayesClassifier(),
+        MixtureDiscriminantAnalysis(covariance="full"),
+        KMeansBins(),
+    ]
 )
 def test_estimator_checks(estimator, check):
     check(estimator)

@@ -8,8 +8,14 @@ from riskbayes.estimators import (
     CategoricalNB,
     GaussianNB,
     GenerativeClassifier,
+    KDependenceNB,
     LinearDiscriminantAnalysis,
+    MixtureDiscriminantAnalysis,
+    ProductOfExperts,
     QuadraticDiscriminantAnalysis,
+    RiskBayesClassifier,
+    SmoothNB,
+    TreeAugmentedNB,
 )
 from riskbayes.exceptions import FlooredWarning
 
@@ -20,7 +26,13 @@ __all__ = [
     "FlooredWarning",
     "GaussianNB",
     "GenerativeClassifier",
+    "KDependenceNB",
     "LinearDiscriminantAnalysis",
+    "MixtureDiscriminantAnalysis",
+    "ProductOfExperts",
     "QuadraticDiscriminantAnalysis",
+    "RiskBayesClassifier",
+    "SmoothNB",
+    "TreeAugmentedNB",
     "__version__",
 ]

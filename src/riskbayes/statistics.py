@@ -42,6 +42,7 @@ class Frame:
     """
 
     _kinds: ClassVar[dict[str, type[Frame]]] = {}
+    """Frames that have arrays, by name."""
 
     def __init_subclass__(cls) -> None:
         Frame._kinds[cls.__name__] = cls
@@ -72,6 +73,26 @@ class Frame:
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Express arrays, measured in this frame, in another one."""
         return arrays
+
+    def to_arrays(self) -> Arrays:
+        """Plain arrays, whose names begin with the kind of the frame."""
+        return {f"{type(self).__name__}.{f.name}": getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
+        """A frame of this kind, from its arrays by field."""
+        return cls(**arrays)
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, Array]) -> Frame | None:
+        """The inverse of `to_arrays`; None where there are no arrays."""
+        for kind in {name.split(".", 1)[0] for name in arrays}:
+            if kind not in Frame._kinds:
+                raise ValueError(f"Unknown frame {kind!r}; known are {', '.join(sorted(Frame._kinds))}.")
+            return Frame._kinds[kind].of_fields(
+                {name.split(".", 1)[1]: arrays[name] for name in sorted(arrays)}
+            )
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +243,67 @@ class Categories(Frame):
         cells = take(old, xp.where(known, first + category, 0), 1)
         counts = xp.where(known[None, :], cells, 0.0)
         return {**arrays, "counts": counts}
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide(Frame):
+    """Statistics of several models of the same rows: the arrays of model i are named `i:name`.
+
+    They share the class masses `s0`; a model that has masses of its own, of sub-classes, holds them as
+    `i:s0`.
+    """
+
+    frames: tuple[Frame, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, SideBySide) and self.frames == other.frames)
+
+    __hash__ = None
+
+    def part(self, arrays: Mapping[str, Array], i: int) -> Arrays:
+        """The arrays of model i, by their own names."""
+        own = {name.split(":", 1)[1]: arrays[name] for name in arrays if name.startswith(f"{i}:")}
+        return {"s0": arrays["s0"]} | own
+
+    def join(self, other: Frame) -> Frame:
+        """Model by model."""
+        if not isinstance(other, SideBySide) or len(self.frames) != len(other.frames):
+            return super().join(other)
+        if self == other:
+            return self
+        return SideBySide(tuple(a.join(b) for a, b in zip(self.frames, other.frames, strict=True)))
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Model by model."""
+        assert isinstance(target, SideBySide)
+        found = dict(arrays)
+        for i, (mine, theirs) in enumerate(zip(self.frames, target.frames, strict=True)):
+            moved = mine.convert(self.part(arrays, i), theirs)
+            found |= {f"{i}:{name}": moved[name] for name in moved if f"{i}:{name}" in arrays}
+        return found
+
+    def converted(self, converter: Any) -> SideBySide:
+        """The frames with arrays of another library."""
+        return SideBySide(tuple(converted(frame, converter) for frame in self.frames))
+
+    def to_arrays(self) -> Arrays:
+        """The arrays of each frame, after its number."""
+        return {
+            f"{type(self).__name__}.{i}.{name}": value
+            for i, frame in enumerate(self.frames)
+            for name, value in frame.to_arrays().items()
+        }
+
+    @classmethod
+    def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
+        """Frame by frame."""
+        parts: dict[int, Arrays] = {}
+        for name in arrays:
+            number, rest = name.split(".", 1)
+            parts.setdefault(int(number), {})[rest] = arrays[name]
+        # A plain frame has no arrays.
+        frames = (Frame.from_arrays(parts.get(i, {})) or Frame() for i in range(1 + max(parts, default=-1)))
+        return cls(tuple(frames))
 
 
 class Statistics(Mapping[str, Array]):
@@ -388,18 +470,10 @@ class Statistics(Mapping[str, Array]):
 
     def to_arrays(self) -> Arrays:
         """Plain arrays, the frame's among them: what `numpy.savez` takes."""
-        kind = type(self.frame).__name__
-        frame = {f"{kind}.{f.name}": getattr(self.frame, f.name) for f in fields(self.frame)}
-        return {**self._arrays, **frame}
+        return {**self._arrays, **self.frame.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
         """The inverse of `to_arrays`."""
         values = {name: arrays[name] for name in arrays if "." not in name}
-        framed = [name.split(".", 1) for name in arrays if "." in name]
-        if not framed:
-            return cls(values)
-        if framed[0][0] not in Frame._kinds:
-            raise ValueError(f"Unknown frame {framed[0][0]!r}; known are {', '.join(sorted(Frame._kinds))}.")
-        kind = Frame._kinds[framed[0][0]]
-        return cls(values, kind(**{field: arrays[f"{name}.{field}"] for name, field in framed}))
+        return cls(values, Frame.from_arrays({name: arrays[name] for name in arrays if "." in name}))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import compute_class_weight
+from sklearn.utils import Tags, compute_class_weight
 from sklearn.utils._array_api import get_namespace, move_to
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -41,6 +42,14 @@ from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loop import History, Iteration, Outcome, Status, Task, run
 from riskbayes.models.base import GenerativeModel
 from riskbayes.statistics import Statistics, same_values
+
+
+@dataclass
+class GenerativeTags(Tags):
+    """scikit-learn's tags, and what only a generative classifier has."""
+
+    normalised_density: bool = True
+    """Whether `score_samples` is a log density; otherwise it misses a constant, and there is no `sample`."""
 
 
 class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -76,7 +85,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
-        return tags
+        return GenerativeTags(**{f.name: getattr(tags, f.name) for f in fields(tags)})
 
     def __sklearn_array_api_convert__(self, converter: Any) -> Self:
         """The same estimator with arrays of another library, for scikit-learn's `move_estimator_to`."""

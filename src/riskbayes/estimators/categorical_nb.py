@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_array, validate_data
 
 from riskbayes.arrays import Array, namespace, sent_to
+from riskbayes.estimators.categorical_input import CategoricalInput
 from riskbayes.estimators.checks import check_class_prior, column_name
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
 from riskbayes.models.codes import categories_of
-from riskbayes.preprocessing import CategoryEncoder, ColumnCodes, as_array, codes_on_device
+from riskbayes.preprocessing import CategoryEncoder, as_array
 from riskbayes.statistics import Categories, Statistics
 
 
-class CategoricalNB(StreamingClassifier):
+class CategoricalNB(CategoricalInput, StreamingClassifier):
     """Naive Bayes for categorical features, trained by risk-based calibration.
 
     Takes integer codes as scikit-learn's twin does (categories 0 to the largest code), and negative
@@ -116,51 +116,8 @@ class CategoricalNB(StreamingClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    _encoder: CategoryEncoder
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        return tags
-
-    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        if hasattr(X, "columns"):  # a data frame: its columns keep their own types
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            check_array(np.broadcast_to(False, X.shape), estimator=self)  # empty tables
-        else:
-            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-        if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__"):
-            return self._encode_on_device(X, reset=reset, learn=learn)
-        known = CategoryEncoder() if reset else self._encoder
-        names = [column_name(self, j) for j in range(self.n_features_in_)]
-        codes, encoder = known.encode(X, names, learn=learn)
-        if learn:
-            self._encoder = encoder
-        return codes
-
-    def _encode_on_device(self, X: Array, *, reset: bool, learn: bool) -> Array:
-        """Codes of another library's array: they must be codes already."""
-        names = [column_name(self, j) for j in range(self.n_features_in_)]
-        if reset:
-            self._encoder = CategoryEncoder(tuple(ColumnCodes(name, None) for name in names))
-        return codes_on_device(X, names, learn=learn)
-
-    def _decode(self, X: Array) -> Array:
-        return self._encoder.decode(X)
-
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> CategoricalModel:
-        n, r = X.shape[1], self.classes_.shape[0]
-        least = self._encoder.least_categories
-        if self.min_categories is not None:
-            wanted = np.asarray(self.min_categories)
-            if not np.issubdtype(wanted.dtype, np.signedinteger):
-                raise ValueError(f"'min_categories' should have integral type. Got {wanted.dtype} instead.")
-            if wanted.ndim and wanted.shape != (n,):
-                raise ValueError(
-                    f"'min_categories' should have shape ({n},) when an array-like is provided. "
-                    f"Got {wanted.shape} instead."
-                )
-            least = np.maximum(least, wanted)
+        r, least = self.classes_.shape[0], self._least_categories(X.shape[1])
         prior = check_class_prior(self.class_prior, r, "class_prior")
         if prior is None and not self.fit_prior:
             prior = np.full(r, 1.0 / r)

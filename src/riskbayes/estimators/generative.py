@@ -74,6 +74,7 @@ class GenerativeClassifier(StreamingClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = getattr(self.model, "array_api", False)
+        tags.normalised_density = getattr(self.model, "normalised", True)
         return tags
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> GenerativeModel:

@@ -224,6 +224,10 @@ class PredictionMixin:
         check_is_fitted(self)
         if not isinstance(n_samples, Integral) or n_samples < 1:
             raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}.")
+        if not self.model_.normalised:
+            raise NotImplementedError(
+                f"{type(self).__name__} has no distribution to draw from: its joint is not normalised."
+            )
         rng = random_state
         if not isinstance(rng, np.random.Generator):
             rng = np.random.default_rng(check_random_state(random_state).randint(2**31))

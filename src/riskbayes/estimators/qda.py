@@ -12,6 +12,9 @@ from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
 from riskbayes.models.moments import LOG_2PI
 from riskbayes.models.qda import QDAModel
 
+RECOMMENDED_STRENGTH, RECOMMENDED_MIX = 20, 0.5
+"""Rows a column, and share of the diagonal, of `prior="recommended"`."""
+
 
 class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     """Quadratic discriminant analysis, trained by risk-based calibration.
@@ -33,6 +36,10 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         Accepted; `covariance_floor` has its place.
     covariance_estimator : estimator, default=None
         Goes with `learner="closed_form"` only.
+    prior : "recommended" or None, default=None
+        "recommended" shrinks each covariance to half the pooled one, half its diagonal, with the weight
+        of 20 rows a column, and leaves the means free: `covariance_strength=20 * n_features` and
+        `diagonal_mix=0.5`. Where one of the two is given, it takes the place of the recommended value.
     mean_strength, covariance_strength : float, default=0.0
         Equivalent sample sizes of the prior on means and covariances; 0 is maximum likelihood.
     prior_mean : array-like of shape (n_features,), default=None
@@ -85,6 +92,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         **DiscriminantAnalysis._parameter_constraints,
         "solver": [StrOptions({"svd", "eigen"})],
         "reg_param": [Interval(Real, 0, 1, closed="both")],
+        "prior": [StrOptions({"recommended"}), None],
     }
 
     def __init__(
@@ -97,6 +105,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         store_covariance: bool = False,
         tol: float = 1e-4,
         covariance_estimator: Any = None,
+        prior: str | None = None,
         mean_strength: float = 0.0,
         covariance_strength: float = 0.0,
         prior_mean: Any = None,
@@ -117,6 +126,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         self.store_covariance = store_covariance
         self.tol = tol
         self.covariance_estimator = covariance_estimator
+        self.prior = prior
         self.mean_strength = mean_strength
         self.covariance_strength = covariance_strength
         self.prior_mean = prior_mean
@@ -132,6 +142,9 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> QDAModel:
         parameters = self._gaussian_parameters(X.shape[1])
+        if self.prior == "recommended":
+            parameters["covariance_strength"] = self.covariance_strength or RECOMMENDED_STRENGTH * X.shape[1]
+            parameters["diagonal_mix"] = self.diagonal_mix or RECOMMENDED_MIX
         given = self._given_covariances(X, y, sample_weight)
         return QDAModel(**parameters, reg_param=self.reg_param, fixed_covariance=given)
 

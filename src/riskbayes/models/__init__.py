@@ -4,6 +4,20 @@ from riskbayes.models.base import GenerativeModel
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.lda import LDAModel
+from riskbayes.models.mixture import MixtureModel
+from riskbayes.models.product import ProductModel
 from riskbayes.models.qda import QDAModel
+from riskbayes.models.smooth import SmoothModel
+from riskbayes.models.tree import TreeModel
 
-__all__ = ["CategoricalModel", "GaussianNBModel", "GenerativeModel", "LDAModel", "QDAModel"]
+__all__ = [
+    "CategoricalModel",
+    "GaussianNBModel",
+    "GenerativeModel",
+    "LDAModel",
+    "MixtureModel",
+    "ProductModel",
+    "QDAModel",
+    "SmoothModel",
+    "TreeModel",
+]

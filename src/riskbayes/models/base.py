@@ -33,6 +33,9 @@ class GenerativeModel(ABC):
     array_api: ClassVar[bool] = False
     """Whether its formulas take arrays of every library (see :mod:`riskbayes.arrays`), not NumPy's only."""
 
+    normalised: ClassVar[bool] = True
+    """Whether the joint sums, or integrates, to one."""
+
     floor_warning: ClassVar[str | None] = None
     """What to tell the user, of `{classes}` and at `{most}` floored parameters of a class, when the closed
     form itself sits on a floor; None: nothing."""

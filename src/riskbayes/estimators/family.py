@@ -1,0 +1,261 @@
+"""The members of :class:`RiskBayesClassifier`, their cross-validated paths, and choices among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
+from threadpoolctl import threadpool_limits
+
+from riskbayes.arrays import Array
+from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
+from riskbayes.estimators.lda import LinearDiscriminantAnalysis
+from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
+from riskbayes.estimators.product_of_experts import ProductOfExperts
+from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
+from riskbayes.estimators.smooth_nb import SmoothNB
+from riskbayes.learners.closed_form import ClosedForm
+from riskbayes.learners.rc import RC
+from riskbayes.loop import Iteration, Task
+from riskbayes.preprocessing import KMeansBins
+
+CHECKPOINTS = (0, 1, 2, 4, 8, 16, 32, 64)
+"""Iterations of a path that are compared."""
+
+ROUNDS = 30
+"""Members that the greedy selection takes, with repeats."""
+
+LOSS_SHARE = 1e-3
+"""Weight of the log loss beside the error in the greedy selection: hardly more than a word in a tie."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model of the family: an estimator of this package, alone or after a transformer."""
+
+    name: str
+    estimator: Any
+    before: Any = None
+    """What makes the columns that it reads."""
+    bags: int = 1
+    """Bootstrap samples whose posteriors are averaged."""
+    most: int = CHECKPOINTS[-1]
+    """Iterations after which its path ends."""
+
+    def with_iterations(self, n_iter: int, random_state: int) -> Any:
+        """The estimator whose learner stops after so many scans."""
+        estimator = clone(self.estimator).set_params(learner=family_learner(n_iter))
+        if self.bags > 1:
+            from sklearn.ensemble import BaggingClassifier  # slow to import, and few need it
+
+            estimator = BaggingClassifier(estimator, self.bags, random_state=random_state)
+        return estimator if self.before is None else make_pipeline(clone(self.before), estimator)
+
+
+def family_learner(n_iter: int) -> RC | ClosedForm:
+    """How members are trained: the path whose iterations are compared."""
+    if n_iter == 0:
+        return ClosedForm()
+    return RC(max_iter=n_iter, monitor="log_loss", generative_weight=0.03)
+
+
+def recipe(n_iter: int = CHECKPOINTS[-1]) -> ProductOfExperts:
+    """The fixed product of `strategy="single"`."""
+    return ProductOfExperts(learner=family_learner(n_iter))
+
+
+def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
+    """QDA whose covariances are held by a prior of so many rows."""
+    return QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=strength)
+
+
+def normal_scores(n_rows: int) -> Pipeline:
+    """Columns brought to the quantiles of a Gaussian, without their extremes."""
+    scores = QuantileTransformer(
+        n_quantiles=min(100, n_rows // 2), output_distribution="normal", subsample=None
+    )
+    return make_pipeline(scores, FunctionTransformer(np.clip, kw_args={"a_min": -3.0, "a_max": 3.0}))
+
+
+def family(n: int, n_rows: int) -> list[Member]:
+    """The members for so many columns and rows, best first: a limit of time leaves out the last."""
+    mixture = MixtureDiscriminantAnalysis(3, covariance_strength=5 * n, diagonal_mix=0.5)
+    scores, bins = normal_scores(n_rows), KMeansBins()
+    return [
+        Member("product", recipe()),
+        Member("product of normal scores", recipe(), scores),
+        Member("QDA, 20 n", gaussian(20 * n)),
+        Member("smooth NB", SmoothNB()),
+        Member("MDA, 3 components", mixture),
+        Member("QDA, n", gaussian(n)),
+        Member("product, mostly QDA", ProductOfExperts([gaussian(n), SmoothNB()], [0.75, 0.25])),
+        Member("QDA of normal scores", gaussian(20 * n), scores),
+        Member("LDA", LinearDiscriminantAnalysis(covariance_strength=n, diagonal_mix=0.5)),
+        Member("TAN, bagged", TreeAugmentedNB(), bins, bags=5, most=16),
+        Member("MDA, 8 components", clone(mixture).set_params(n_components=8)),
+        Member("smooth NB, 12 knots", SmoothNB(n_knots=12)),
+        Member("2-DB, bagged", KDependenceNB(2), bins, bags=5, most=16),
+    ]
+
+
+def path_posteriors(member: Member, X: Array, y: Array, w: Array | None, X_held: Array) -> Array:
+    """Posteriors of the held rows at each checkpoint, of one path on rows whose classes are codes."""
+    estimator = clone(member.estimator).set_params(learner=family_learner(member.most))
+    encoded, labels = estimator._check_X_y(X, y, reset=True)
+    estimator.classes_, codes = np.unique(labels, return_inverse=True)
+    estimator.class_weight_ = None
+    engine, S = estimator._begin(encoded, codes, w)
+    good: list[tuple[int, Any]] = []
+
+    def keep(iteration: Iteration) -> bool:
+        good.append((iteration.number, iteration.theta))
+        return False
+
+    estimator._resolved_learner().fit_statistics(Task(estimator.model_, engine, S, on_iteration=keep))
+    estimator.data_statistics_ = S
+    found: list[Array] = []
+    at = -1
+    for checkpoint in CHECKPOINTS:
+        last = max(i for i, (number, _) in enumerate(good) if number <= checkpoint)
+        if last != at:
+            at, estimator.parameters_ = last, good[last][1]
+            P = estimator.predict_proba(X_held)
+        found.append(P)
+    return np.stack(found)
+
+
+def fold_posteriors(
+    member: Member, X: Array, y: Array, w: Array | None, kept: Array, held: Array, n_classes: int, seed: int
+) -> Array:
+    """Posteriors of one fold's held rows at each checkpoint, averaged over the bags."""
+    total = np.zeros((len(CHECKPOINTS), len(held), n_classes))
+    rng, X_held = np.random.default_rng(seed), X[held]
+    if member.before is not None:
+        before = clone(member.before).fit(X[kept])
+        X, X_held = before.transform(X), before.transform(X_held)
+    for _ in range(member.bags):
+        rows, weights = kept, None if w is None else w[kept]
+        if member.bags > 1:  # a bag is drawn by weight
+            p = None if weights is None else weights / weights.sum()
+            rows, weights = rng.choice(kept, len(kept), p=p), None
+        if weights is not None:
+            rows, weights = rows[weights > 0], weights[weights > 0]
+        present = np.unique(y[rows])
+        total[:, :, present] += path_posteriors(member, X[rows], y[rows], weights, X_held)
+    return (total / member.bags).astype(np.float32)
+
+
+@dataclass
+class Paths:
+    """Cross-validated posteriors of members along their paths; rows go fold by fold."""
+
+    members: list[Member]
+    posteriors: Array
+    """Of shape (members, checkpoints, rows, classes)."""
+    seconds: list[float]
+    y: Array
+    w: Array | None
+
+    def mean(self, values: Array) -> Array:
+        """The weighted mean over rows, which are the last axis."""
+        return np.average(values, axis=-1, weights=self.w)
+
+    def errors(self) -> Array:
+        """Cross-validated error, members x checkpoints."""
+        return self.mean(self.posteriors.argmax(axis=-1) != self.y)
+
+    def log_losses(self) -> Array:
+        """Cross-validated log loss, members x checkpoints."""
+        own = self.posteriors[:, :, np.arange(len(self.y)), self.y]
+        return self.mean(-np.log(np.maximum(own, 1e-15)))
+
+    def winner(self, only: Sequence[int] = range(len(CHECKPOINTS))) -> dict[tuple[int, int], float]:
+        """The member and checkpoint of least error, then of least log loss, then the fewest iterations."""
+        columns = list(only)
+        errors, losses = self.errors()[:, columns], self.log_losses()[:, columns]
+        place = np.arange(len(columns))[None, :] + 0 * errors
+        best = np.lexsort((place.ravel(), losses.ravel(), errors.ravel().round(12)))[0]
+        member, column = np.unravel_index(best, errors.shape)
+        return {(int(member), columns[column]): 1.0}
+
+    def greedy(self, only: Sequence[int] = range(len(CHECKPOINTS))) -> dict[tuple[int, int], float]:
+        """Weights of members and checkpoints: each round adds the one that leaves the least error."""
+        columns = list(only)
+        P = self.posteriors[:, columns].reshape(-1, *self.posteriors.shape[2:])
+        row, total, chosen, best = np.arange(len(self.y)), np.zeros(P.shape[1:], np.float32), [], np.inf
+        kept = 0
+        for number in range(1, ROUNDS + 1):
+            scores = []
+            for own in P:
+                mixed = total + own
+                error = self.mean(mixed.argmax(axis=1) != self.y)
+                loss = self.mean(-np.log(np.maximum(mixed[row, self.y] / number, 1e-15)))
+                scores.append(error + LOSS_SHARE * loss)
+            pick = int(np.argmin(scores))
+            chosen.append(pick)
+            total += P[pick]
+            if scores[pick] < best - 1e-12:
+                best, kept = scores[pick], number
+        counts = np.bincount(chosen[:kept], minlength=len(P))
+        places = [divmod(int(i), len(columns)) for i in np.flatnonzero(counts)]
+        return {(m, columns[c]): counts[m * len(columns) + c] / kept for m, c in places}
+
+
+def cross_validate(
+    members: list[Member],
+    X: Array,
+    y: Array,
+    w: Array | None,
+    cv: Any,
+    seed: int,
+    n_jobs: int | None = None,
+    deadline: float = np.inf,
+    report: Callable[[str], None] = lambda line: None,
+) -> Paths:
+    """Walk the path of every member in every fold; past the deadline no further member is begun."""
+    r = int(y.max()) + 1
+    fewest = int(np.bincount(y).min())
+    if fewest < 2:
+        raise ValueError("strategy='cv' and 'ensemble' need two rows or more of each class.")
+    if isinstance(cv, Integral):
+        cv = StratifiedKFold(min(int(cv), fewest), shuffle=True, random_state=seed)
+    folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    judged = np.concatenate([held for _, held in folds])
+    y_judged, w_judged = y[judged], None if w is None else w[judged]
+    done: list[Member] = []
+    posteriors, seconds = [], []
+    with Parallel(n_jobs) as parallel:
+        for number, member in enumerate(members):
+            start = perf_counter()
+            if done and start > deadline:
+                report(f"time_limit reached: {len(members) - number} members were not tried")
+                break
+            parts = parallel(
+                delayed(one_thread)(fold_posteriors, n_jobs, member, X, y, w, kept, held, r, seed + fold)
+                for fold, (kept, held) in enumerate(folds)
+            )
+            P = np.concatenate(parts, axis=1)
+            done.append(member)
+            posteriors.append(P)
+            seconds.append(perf_counter() - start)
+            error = np.average(P.argmax(axis=2) != y_judged, axis=1, weights=w_judged)
+            report(
+                f"{number + 1}/{len(members)} {member.name}: cross-validated error {error.min():.4f}, closed "
+                f"form {error[0]:.4f}, {seconds[-1]:.1f} s"
+            )
+    return Paths(done, np.stack(posteriors), seconds, y_judged, w_judged)
+
+
+def one_thread(work: Callable, n_jobs: int | None, *args: Any) -> Any:
+    """The work with one BLAS thread where several jobs run."""
+    with threadpool_limits(limits=1 if n_jobs not in (None, 1) else None):
+        return work(*args)

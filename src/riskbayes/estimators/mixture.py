@@ -1,0 +1,142 @@
+"""Mixture discriminant analysis."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from riskbayes.arrays import Array, namespace
+from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.models.lda import LDAModel
+from riskbayes.models.mixture import MixtureModel, start_components
+from riskbayes.models.qda import QDAModel
+
+
+class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
+    """Discriminant analysis whose classes are mixtures of Gaussians, trained by risk-based calibration.
+
+    Each class is cut into clusters by k-means, EM makes a mixture of them (the closed form here), and RC
+    moves the statistics of the components: the residual of a class goes to its components by their
+    posterior within it. No choice is random.
+
+    The components come from all rows together, so there is no `partial_fit`.
+
+    Parameters
+    ----------
+    n_components : int, default=3
+        Components of a class; clusters lighter than two rows are merged with their neighbours.
+    covariance : {"tied", "full"}, default="tied"
+        One covariance for all components of all classes, or one for each.
+    covariance_strength : float, default=0.0
+        Equivalent sample size of the prior on covariances; 0 is maximum likelihood.
+    diagonal_mix : float, default=0.0
+        Share of its own diagonal in that prior's centre, the pooled covariance within components.
+    covariance_floor : float, default=1e-4
+        Least eigenvalue of a covariance, where each column has variance 1.
+    em_iter : int, default=50
+        The most iterations of EM.
+    learner : str or Learner, default="rc"
+        How the statistics are trained: "closed_form" is EM alone.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies `sample_weight`.
+    warm_start : bool, default=False
+        Begin a fit where the last one ended.
+    verbose : int, default=0
+        Print each iteration.
+
+    Attributes
+    ----------
+    means_ : ndarray of shape (n_components_in_all, n_features)
+        Calibrated means of the components, class after class.
+    weights_ : ndarray of shape (n_components_in_all,)
+        Calibrated probabilities of the components.
+    n_components_ : ndarray of shape (n_classes,)
+        Components of each class.
+    em_log_likelihood_ : list of float
+        Mean joint log-likelihood of the training rows, EM iteration by iteration.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_ : Statistics
+        Calibrated, and as counted from the data.
+    history_, n_iter_, status_
+        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from riskbayes import MixtureDiscriminantAnalysis
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = MixtureDiscriminantAnalysis(n_components=2).fit(X, y)
+    >>> clf.n_components_
+    array([2, 2, 2])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **BaseGenerativeClassifier._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "covariance": [StrOptions({"tied", "full"})],
+        "covariance_strength": [Interval(Real, 0, None, closed="left")],
+        "diagonal_mix": [Interval(Real, 0, 1, closed="both")],
+        "covariance_floor": [Interval(Real, 0, None, closed="neither")],
+        "em_iter": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 3,
+        *,
+        covariance: str = "tied",
+        covariance_strength: float = 0.0,
+        diagonal_mix: float = 0.0,
+        covariance_floor: float = 1e-4,
+        em_iter: int = 50,
+        learner: Any = "rc",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.covariance = covariance
+        self.covariance_strength = covariance_strength
+        self.diagonal_mix = diagonal_mix
+        self.covariance_floor = covariance_floor
+        self.em_iter = em_iter
+        self.learner = learner
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False
+        return tags
+
+    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> MixtureModel:
+        base = (LDAModel if self.covariance == "tied" else QDAModel)(
+            covariance_strength=self.covariance_strength,
+            diagonal_mix=self.diagonal_mix,
+            covariance_floor=self.covariance_floor,
+        )
+        sizes, start, self.em_log_likelihood_ = start_components(
+            base, X, y, sample_weight, self.n_components, self.em_iter
+        )
+        return MixtureModel(base, sizes, start)
+
+    @property
+    def means_(self) -> Array:
+        """Calibrated means of the components."""
+        components = self.parameters_.components
+        return components.means + components.frame.origin
+
+    @property
+    def weights_(self) -> Array:
+        """Calibrated probabilities of the components."""
+        log_prior = self.parameters_.components.log_prior
+        return namespace(log_prior).exp(log_prior)
+
+    @property
+    def n_components_(self) -> Array:
+        """Components of each class."""
+        return self.parameters_.sizes

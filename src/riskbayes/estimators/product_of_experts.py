@@ -1,0 +1,134 @@
+"""Several models of the same rows as one classifier."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+
+from riskbayes.arrays import Array
+from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
+from riskbayes.estimators.smooth_nb import SmoothNB
+from riskbayes.models.base import GenerativeModel
+from riskbayes.models.product import ProductModel
+
+
+class ProductOfExperts(BaseGenerativeClassifier):
+    """A product of generative models, calibrated together.
+
+    The posterior is that of p(y) prod_e p_e(x | y)^weight_e: the log joints of the experts are weighted and
+    added, the class prior counts once, and RC moves the statistics of all experts by one residual.
+
+    A product of densities is no density: `predict_joint_log_proba` and `score_samples` miss a constant of
+    the model, so they compare rows with each other, and there is no `sample`.
+
+    Parameters
+    ----------
+    experts : sequence of estimators or models
+        Estimators of this package that take the same table (their `learner` and weights are not used), or
+        models. By default :class:`QuadraticDiscriminantAnalysis` with a prior of 5 rows a column and
+        :class:`SmoothNB`.
+    weights : sequence of float, default=None
+        The powers of the experts' densities; by default they are equal and sum to one.
+    learner : str or Learner, default="rc"
+        How the statistics are trained.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies `sample_weight`.
+    warm_start : bool, default=False
+        Begin a fit where the last one ended.
+    verbose : int, default=0
+        Print each iteration.
+
+    Attributes
+    ----------
+    experts_ : list
+        The experts' models, bound to the training rows; `parameters_.experts` are their parameters.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_ : Statistics
+        Calibrated, and as counted from the data: those of the experts, side by side.
+    history_, n_iter_, status_
+        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from riskbayes import ProductOfExperts, QuadraticDiscriminantAnalysis, SmoothNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> experts = [QuadraticDiscriminantAnalysis(prior="recommended"), SmoothNB()]
+    >>> clf = ProductOfExperts(experts, weights=[0.5, 0.5]).fit(X, y)
+    >>> clf.predict(X[:2])
+    array([0, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **BaseGenerativeClassifier._parameter_constraints,
+        "experts": ["array-like", None],
+        "weights": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        experts: Any = None,
+        weights: Any = None,
+        *,
+        learner: Any = "rc",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ):
+        self.experts = experts
+        self.weights = weights
+        self.learner = learner
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = self.experts is not None and all(
+            e.array_api if isinstance(e, GenerativeModel) else e.__sklearn_tags__().array_api_support
+            for e in self.experts
+        )
+        tags.normalised_density = False
+        return tags
+
+    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> ProductModel:
+        experts = default_experts(X.shape[1]) if self.experts is None else list(self.experts)
+        if not experts:
+            raise ValueError("experts must hold at least one estimator or model.")
+        weights = (
+            np.full(len(experts), 1 / len(experts)) if self.weights is None else np.asarray(self.weights)
+        )
+        if weights.shape != (len(experts),) or not (np.isfinite(weights) & (weights > 0)).all():
+            raise ValueError(
+                f"weights must be one positive number an expert, {len(experts)} in all; got {self.weights!r}."
+            )
+        models = tuple(self._model_of(expert, X, y, sample_weight) for expert in experts)
+        return ProductModel(models, tuple(weights.tolist()))
+
+    def _model_of(self, expert: Any, X: Array, y: Array, sample_weight: Array | None) -> GenerativeModel:
+        if isinstance(expert, GenerativeModel):
+            return expert
+        if not isinstance(expert, BaseGenerativeClassifier):
+            raise TypeError(
+                f"experts must be estimators of riskbayes or models; got {type(expert).__name__}. To average "
+                "other classifiers, see sklearn.ensemble.VotingClassifier."
+            )
+        own = clone(expert)
+        own._validate_params()
+        own.classes_, own.n_features_in_ = self.classes_, self.n_features_in_
+        return own._make_model(X, y, sample_weight)
+
+    @property
+    def experts_(self) -> list[GenerativeModel]:
+        """The experts' models."""
+        return list(self.model_.experts)  # type: ignore[attr-defined]
+
+
+def default_experts(n_features: int) -> list[Any]:
+    """A Gaussian a class, held by a prior, and smooth naive Bayes: what `RiskBayesClassifier` fits."""
+    gaussian = QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=5 * n_features)
+    return [gaussian, SmoothNB()]

@@ -1,0 +1,263 @@
+"""The one estimator to try first."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from time import perf_counter
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from riskbayes.arrays import Array
+from riskbayes.estimators.checks import check_finite, check_masses, listed
+from riskbayes.estimators.family import CHECKPOINTS, Paths, cross_validate, family, recipe
+
+
+class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier from a family of generative models trained by risk-based calibration.
+
+    Takes tables of numbers. How accurate it is, and where it is not: `doc/accuracy.md`.
+
+    Parameters
+    ----------
+    strategy : {"single", "cv", "ensemble"}, default="single"
+        "single" fits one recipe, the product of a Gaussian a class, held by a prior, and smooth naive
+        Bayes: no search, nothing to tune. "cv" walks the path of every member of the family in every
+        fold, and refits the member and the iteration of least error. "ensemble" averages the posteriors
+        of several, chosen greedily by the error of their cross-validated average.
+    cv : int, splitter or iterable of splits, default=4
+        Number of stratified folds, shuffled by `random_state`; or splits, as in scikit-learn.
+    time_limit : float or None, default=None
+        Seconds after which no further member is tried. The members tried so far are chosen from and
+        refitted, so a fit takes somewhat longer.
+    n_jobs : int or None, default=None
+        Folds walked at the same time.
+    random_state : int, RandomState instance or None, default=None
+        For the folds and the bags; "single" makes no random choice.
+    verbose : int, default=0
+        Print a line a member.
+
+    Attributes
+    ----------
+    members_ : list of (estimator, weight)
+        The fitted estimators whose posteriors are averaged; of "single" and "cv" there is one.
+    leaderboard_ : data frame
+        A row for each member tried, best first: `member`, cross-validated `error` at the best iteration and
+        of its `closed_form`, `log_loss`, best `n_iter`, `seconds` of all folds, `weight` in the classifier.
+        For "single" the errors are those of the training rows. A pandas data frame, or a polars one where
+        only that is installed.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from riskbayes import RiskBayesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> clf = RiskBayesClassifier().fit(X, y)
+    >>> clf.predict(X[:2])
+    array([0, 0])
+    >>> clf.leaderboard_["member"][0]
+    'product'
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "strategy": [StrOptions({"single", "cv", "ensemble"})],
+        "cv": ["cv_object"],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        strategy: str = "single",
+        *,
+        cv: Any = 4,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.strategy = strategy
+        self.cv = cv
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _rows(self, X: Any, *, reset: bool) -> Array:
+        X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        return check_finite(self, X)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose members and fit them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        start = perf_counter()
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        check_finite(self, X)
+        check_classification_targets(y)
+        w = (
+            None
+            if sample_weight is None
+            else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        )
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes in y; got one class, "
+                f"{listed(self.classes_)[0]!r}."
+            )
+        check_masses(self.classes_, codes, w)
+        if self.strategy == "single":
+            self._fit_recipe(X, codes, w, start)
+            return self
+        seed = check_random_state(self.random_state).randint(2**31 - 1000)
+        deadline = np.inf if self.time_limit is None else start + self.time_limit
+        members = family(X.shape[1], len(y))
+        paths = cross_validate(members, X, codes, w, self.cv, seed, self.n_jobs, deadline, self._say)
+        weights = paths.winner() if self.strategy == "cv" else paths.greedy()
+        self.members_ = refitted(paths, weights, X, codes, w, seed)
+        self._leaders = leaders(paths, weights)
+        return self
+
+    def _fit_recipe(self, X: Array, codes: Array, w: Array | None, start: float) -> None:
+        clf = recipe().fit(X, codes, w)
+        self.members_ = [(clf, 1.0)]
+        history = clf.history_
+        last = np.flatnonzero(history["accepted"])[-1]
+        self._leaders = [
+            {
+                "member": "product",
+                "error": history["error"][last],
+                "closed_form": history["error"][0],
+                "log_loss": history["log_loss"][last],
+                "n_iter": int(last),
+                "seconds": perf_counter() - start,
+                "weight": 1.0,
+            }
+        ]
+
+    def _say(self, line: str) -> None:
+        if self.verbose:
+            print(f"[{type(self).__name__}] {line}")
+
+    def predict_proba(self, X: Any) -> Array:
+        """Posterior of each class, averaged over the members.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        P : ndarray of shape (n_samples, n_classes)
+            Columns follow `classes_`.
+        """
+        check_is_fitted(self)
+        X = self._rows(X, reset=False)
+        return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_P : ndarray of shape (n_samples, n_classes)
+            Columns follow `classes_`.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels.
+        """
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    @property
+    def leaderboard_(self) -> Any:
+        """A row for each member tried, best first."""
+        check_is_fitted(self)
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            try:
+                from polars import DataFrame
+            except ImportError:
+                raise ImportError("leaderboard_ is a data frame: install pandas or polars.") from None
+        return DataFrame(self._leaders)
+
+
+def refitted(
+    paths: Paths, weights: dict[tuple[int, int], float], X: Array, y: Array, w: Array | None, seed: int
+) -> list[tuple[Any, float]]:
+    """The chosen members, fitted on all rows for as many iterations as were best."""
+    found = []
+    for (number, place), weight in weights.items():
+        clf = paths.members[number].with_iterations(CHECKPOINTS[place], seed)
+        found.append((clf.fit(X, y, **weighted(clf, w)), float(weight)))
+    return found
+
+
+def weighted(clf: Any, w: Array | None) -> dict[str, Array]:
+    """How an estimator, or the last step of a pipeline, takes the weights."""
+    if w is None:
+        return {}
+    return {f"{clf.steps[-1][0]}__sample_weight" if hasattr(clf, "steps") else "sample_weight": w}
+
+
+def leaders(paths: Paths, weights: dict[tuple[int, int], float]) -> list[dict[str, Any]]:
+    """Rows of the leaderboard, best first."""
+    errors, losses, rows = paths.errors(), paths.log_losses(), []
+    for i, member in enumerate(paths.members):
+        best = int(np.lexsort((losses[i], errors[i].round(12)))[0])
+        rows.append(
+            {
+                "member": member.name,
+                "error": float(errors[i, best]),
+                "closed_form": float(errors[i, 0]),
+                "log_loss": float(losses[i, best]),
+                "n_iter": CHECKPOINTS[best],
+                "seconds": paths.seconds[i],
+                "weight": float(sum(v for (m, _), v in weights.items() if m == i)),
+            }
+        )
+    return sorted(rows, key=lambda row: (row["error"], row["log_loss"]))

@@ -1,0 +1,163 @@
+"""Tables of real numbers as smooth naive Bayes reads them: two hat weights a value, between knots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from riskbayes.arrays import Array, is_all
+from riskbayes.statistics import Arrays, Categories, Frame
+
+
+@dataclass(frozen=True, eq=False)
+class Knots(Categories):
+    """`counts` has one column a (feature, knot), feature after feature.
+
+    A feature of few values has a knot at each and a probability there; another has a density between
+    its outer knots, and exponential tails beyond them.
+    """
+
+    positions: Array
+    """Where the knots are, feature after feature, in ascending order."""
+    few_values: Array
+    """Whether a feature takes its knots' values only."""
+    tails: Array
+    """Mean length of the tails below and above, of shape (features, 2); zero for few values."""
+
+    pieces: ClassVar[Array]
+    """Length of the piece that begins at each knot; zero where none does."""
+    lower: ClassVar[Array]
+    upper: ClassVar[Array]
+    """Length of the tail at each knot; zero for all but the outer ones."""
+    widths: ClassVar[Array]
+    """The part of the line that each knot stands for."""
+
+    def _derive(self) -> None:
+        super()._derive()
+        k, last = self.n_categories, self.offsets + self.n_categories - 1
+        gaps = np.diff(self.positions, append=np.inf)
+        gaps[last] = 0.0
+        pieces = np.where(np.repeat(self.few_values, k), 0.0, gaps)
+        lower, upper = np.zeros((2, len(pieces)))
+        lower[self.offsets], upper[last] = self.tails.T
+        # Half of each piece at the knot's sides, and its tail.
+        widths = (pieces + np.where(np.arange(len(pieces)) > 0, np.roll(pieces, 1), 0.0)) / 2 + lower + upper
+        widths = np.where(np.repeat(self.few_values, k), 1.0, widths)
+        for name, value in (("pieces", pieces), ("lower", lower), ("upper", upper), ("widths", widths)):
+            object.__setattr__(self, name, value)
+
+    def join(self, other: Frame) -> Frame:
+        """The same knots, or none."""
+        if self != other:
+            raise ValueError(
+                "These statistics were measured at other knots. Knots are placed by the rows of one fit: fit "
+                "all rows together."
+            )
+        return self
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Nothing to convert between the same knots."""
+        self.join(target)
+        return arrays
+
+    def __getstate__(self) -> dict:
+        names = ("n_categories", "positions", "few_values", "tails")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        self._derive()
+
+
+class Hats:
+    """Rows between knots: of each value, the two knots beside it and its nearness to them."""
+
+    def __init__(self, columns: Array, weights: Array, beyond: Array, frame: Knots):
+        self.columns, self.weights, self.beyond, self.frame = columns, weights, beyond, frame
+        self.shape = columns.shape
+        self.width = columns.shape[1]
+
+    def __len__(self) -> int:
+        return self.columns.shape[0]
+
+    def __getitem__(self, rows: slice | Array) -> Hats:
+        if is_all(rows, len(self)):
+            return self  # a table of one chunk keeps what was made of it
+        return Hats(self.columns[rows], self.weights[rows], self.beyond[rows], self.frame)
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """One row of hat weights a row; they sum to one for each feature."""
+        m, n = self.columns.shape
+        pointers = np.arange(0, m * n + 1, n, dtype=np.int32)
+        return csr_array(
+            (self.weights.ravel(), self.columns.ravel(), pointers), shape=(m, len(self.frame.positions))
+        )
+
+
+def hats_of(X: Array, frame: Knots) -> Hats:
+    """Hat weights of every value; beyond the outer knots, all weight is theirs."""
+    m, n = X.shape
+    columns, weights, beyond = np.empty((m, n, 2), np.int32), np.empty((m, n, 2)), np.zeros(m)
+    for j in range(n):
+        first, k = frame.offsets[j], frame.n_categories[j]
+        t, x = frame.positions[first : first + k], X[:, j].astype(np.float64)
+        place = np.interp(x, t, np.arange(float(k)))
+        left = np.minimum(place.astype(np.int32), max(k - 2, 0))
+        near = place - left
+        columns[:, j, 0], columns[:, j, 1] = first + left, first + np.minimum(left + 1, k - 1)
+        weights[:, j, 0], weights[:, j, 1] = 1.0 - near, near
+        if not frame.few_values[j]:
+            low, high = frame.tails[j]
+            beyond += np.maximum(t[0] - x, 0.0) / low + np.maximum(x - t[-1], 0.0) / high
+    return Hats(columns.reshape(m, 2 * n), weights.reshape(m, 2 * n), beyond, frame)
+
+
+def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) -> Knots:
+    """Knots at quantiles of each column, or at its values where they are few."""
+    if w is not None:
+        X, w = X[w > 0], w[w > 0]
+    columns = [column_knots(X[:, j].astype(np.float64), w, n_knots, few, outer) for j in range(X.shape[1])]
+    positions, few_values, tails = zip(*columns, strict=True)
+    return Knots(
+        np.array([len(t) for t in positions]),
+        np.concatenate(positions),
+        np.array(few_values),
+        np.array(tails),
+    )
+
+
+def column_knots(x: Array, w: Array | None, n_knots: int, few: int, outer: float) -> tuple[Array, bool, Any]:
+    """Knots of one column, whether it has few values, and the lengths of its tails."""
+    values, inverse = np.unique(x, return_inverse=True)
+    if len(values) <= max(few, n_knots):
+        return values, True, (0.0, 0.0)
+    mass = np.bincount(inverse, weights=w, minlength=len(values)).astype(np.float64)
+    # A value that fills a piece by itself is a knot; the others are spread over the rest.
+    heavy = mass > mass.sum() / (n_knots - 1)
+    rest = np.where(heavy, 0.0, mass)
+    levels = np.linspace(outer, 1 - outer, max(2, n_knots - int(heavy.sum())))
+    knots = np.unique(np.concatenate([values[heavy], quantiles(values, rest, levels)]))
+    spread = (values[-1] - values[0]) / n_knots
+    below, above = values < knots[0], values > knots[-1]
+    low = mean_excess(knots[0] - values[below], mass[below], spread)
+    high = mean_excess(values[above] - knots[-1], mass[above], spread)
+    return knots, False, (low, high)
+
+
+def quantiles(values: Array, mass: Array, levels: Array) -> Array:
+    """The least values whose share of the mass below and at them reaches the levels."""
+    share = np.cumsum(mass) / mass.sum()
+    seen = np.flatnonzero(mass > 0)
+    # A level that rounding puts just above a share belongs to it.
+    return values[seen[np.minimum(np.searchsorted(share[seen], levels - 1e-12), len(seen) - 1)]]
+
+
+def mean_excess(excess: Array, mass: Array, spread: float) -> float:
+    """Mean length of a tail; where no rows lie there, a tenth of the mean distance of knots."""
+    return float(np.average(excess, weights=mass)) if len(excess) else 0.1 * spread

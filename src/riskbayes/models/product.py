@@ -1,0 +1,151 @@
+"""A product of experts: log joints weighted and added, one class prior, statistics side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from riskbayes.arrays import Array, sum_of
+from riskbayes.models.base import GenerativeModel
+from riskbayes.models.gaussian_nb import GaussianNBModel
+from riskbayes.models.qda import QDAModel
+from riskbayes.statistics import SideBySide, Statistics
+
+
+class ExpertRows:
+    """The same rows as each expert reads them."""
+
+    def __init__(self, parts: Sequence[Any]):
+        self.parts = tuple(parts)
+        self.shape = self.parts[0].shape
+        self.width = sum(getattr(Z, "width", Z.shape[1]) for Z in self.parts)
+        self.releases_gil = all(getattr(Z, "releases_gil", False) for Z in self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def __getitem__(self, rows: slice | Array) -> ExpertRows:
+        return ExpertRows([Z[rows] for Z in self.parts])
+
+
+@dataclass(frozen=True)
+class ProductParameters:
+    """p(y), and what each expert estimated."""
+
+    log_prior: Array
+    experts: tuple[Any, ...]
+    floored: Array
+
+
+@dataclass(frozen=True)
+class ProductModel(GenerativeModel):
+    """p(x, y) proportional to p(y) prod_e p_e(x | y)^weight_e.
+
+    It is not normalised: the experts' densities multiply to one whose integral is not known and differs
+    by class. The posterior needs no more; there is no `sample`, and log densities miss a constant.
+
+    Parameters
+    ----------
+    experts : tuple of GenerativeModel
+        Models of the same rows.
+    weights : tuple of float
+        The powers of their densities.
+    """
+
+    normalised: ClassVar[bool] = False
+
+    experts: tuple[GenerativeModel, ...] = (QDAModel(), GaussianNBModel())
+    weights: tuple[float, ...] = (0.5, 0.5)
+
+    @property
+    def array_api(self) -> bool:  # type: ignore[override]
+        """Whether every expert takes arrays of other libraries."""
+        return all(expert.array_api for expert in self.experts)
+
+    @property
+    def floor_warning(self) -> str | None:  # type: ignore[override]
+        """That of the first expert that has one."""
+        return next((e.floor_warning for e in self.experts if e.floor_warning is not None), None)
+
+    def prepare(self, X: Array, sample_weight: Array | None = None) -> ExpertRows:
+        """As each expert reads them."""
+        return ExpertRows([expert.prepare(X, sample_weight) for expert in self.experts])
+
+    def rows(self, X: Array, theta: ProductParameters) -> ExpertRows:
+        """As each expert reads them."""
+        return ExpertRows(
+            [expert.rows(X, own) for expert, own in zip(self.experts, theta.experts, strict=True)]
+        )
+
+    def for_scan(self, theta: ProductParameters, Z: ExpertRows) -> ProductParameters:
+        """As each expert reads them."""
+        pairs = zip(self.experts, theta.experts, Z.parts, strict=True)
+        return replace(theta, experts=tuple(expert.for_scan(own, part) for expert, own, part in pairs))
+
+    def bind(self, S: Statistics) -> Self:
+        """Each expert, to its own."""
+        return replace(
+            self, experts=tuple(e.bind(own) for e, own in zip(self.experts, parts(S), strict=True))
+        )
+
+    def statistics(self, Z: ExpertRows, W: Array) -> Statistics:
+        """Those of the experts, side by side."""
+        return side_by_side([e.statistics(part, W) for e, part in zip(self.experts, Z.parts, strict=True)])
+
+    def parameters(self, S: Statistics) -> ProductParameters:
+        """Those of each expert; p(y) is the first one's."""
+        found = tuple(e.parameters(own) for e, own in zip(self.experts, parts(S), strict=True))
+        floored = [theta.floored for theta in found if getattr(theta, "floored", None) is not None]
+        total = sum(floored[1:], start=floored[0]) if floored else 0 * S["s0"]
+        return ProductParameters(found[0].log_prior, found, total)
+
+    def is_legal(self, S: Statistics) -> bool:
+        """For every expert."""
+        return all(e.is_legal(own) for e, own in zip(self.experts, parts(S), strict=True))
+
+    def _weighted(self, Z: ExpertRows, theta: ProductParameters, formula: str) -> Array:
+        """log p(y) + sum_e weight_e log p_e(x | y)."""
+        total: Any = theta.log_prior
+        for expert, weight, part, own in zip(self.experts, self.weights, Z.parts, theta.experts, strict=True):
+            joint = getattr(expert, formula)(part, own)
+            total = total + weight * (joint - own.log_prior[None, :])
+        return total
+
+    def log_joint(self, Z: ExpertRows, theta: ProductParameters) -> Array:
+        """log p(y) + sum_e weight_e log p_e(x | y), but for a constant."""
+        return self._weighted(Z, theta, "log_joint")
+
+    def scores(self, Z: ExpertRows, theta: ProductParameters) -> Array:
+        """The same of the experts' scores."""
+        return self._weighted(Z, theta, "scores")
+
+    def expected_statistics(self, theta: ProductParameters, total: float) -> Statistics:
+        """What `total` rows of each expert would have on average: where the anchor holds each of them."""
+        pairs = zip(self.experts, theta.experts, strict=True)
+        return side_by_side([e.expected_statistics(own, total) for e, own in pairs])
+
+    def log_likelihood(self, S: Statistics, theta: ProductParameters) -> float:
+        """sum_ik W[i, k] log p(x_i, k), of the product as it is, not normalised."""
+        value = float(sum_of(S["s0"] * theta.log_prior))
+        for expert, weight, own, part in zip(
+            self.experts, self.weights, theta.experts, parts(S), strict=True
+        ):
+            value += weight * (expert.log_likelihood(part, own) - float(sum_of(part["s0"] * own.log_prior)))
+        return value
+
+    def degrees_of_freedom(self, S: Statistics) -> float:
+        """Those of the experts, by their weights."""
+        own = (e.degrees_of_freedom(part) for e, part in zip(self.experts, parts(S), strict=True))
+        return float(sum(w * d for w, d in zip(self.weights, own, strict=True)))
+
+
+def parts(S: Statistics) -> list[Statistics]:
+    """The statistics of each expert."""
+    return [Statistics(S.frame.part(S, i), frame) for i, frame in enumerate(S.frame.frames)]
+
+
+def side_by_side(found: Sequence[Statistics]) -> Statistics:
+    """One value from those of the experts; the class masses are theirs all."""
+    arrays = {f"{i}:{name}": S[name] for i, S in enumerate(found) for name in S if name != "s0"}
+    return Statistics({"s0": found[0]["s0"], **arrays}, SideBySide(tuple(S.frame for S in found)))

@@ -1,0 +1,165 @@
+"""Smooth naive Bayes: psi(x) = (1, two hat weights of each feature between quantile knots)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
+from riskbayes.models.categorical import COUNT_FLOOR, TINY
+from riskbayes.models.hats import Hats, Knots, hats_of, knots_of
+from riskbayes.statistics import Statistics
+
+
+@dataclass(frozen=True)
+class SmoothParameters:
+    """Logarithms of p(y) and of the density of each class at the knots of `frame`."""
+
+    log_prior: Array
+    log_density: Array
+    frame: Knots
+    floored: Array
+
+    @cached_property
+    def masses(self) -> Array:
+        """p(x_i in a part | y): of the lower tail, the piece after, and the upper tail at each knot."""
+        return np.stack(part_masses(self.log_density, self.frame))
+
+
+@dataclass(frozen=True)
+class SmoothModel(GenerativeModel):
+    """Features independent given the class, each with a density that is log-linear between knots.
+
+    The frequencies of the hats, over the widths that they stand for, are the heights at the knots; what
+    lies between them is then brought to the integral one. That is the closed form of this model: a plug-in,
+    not the maximum of the likelihood, which has none.
+
+    Parameters
+    ----------
+    n_knots : int
+        Knots a feature.
+    max_categories : int
+        A feature of at most so many values has a probability for each in place of a density.
+    alpha : float
+        Dirichlet pseudo-counts a knot.
+    class_alpha : float
+        Pseudo-counts a class for p(y).
+    class_prior : array of shape (n_classes,), optional
+        A fixed p(y).
+    outer : float
+        Share of the rows in each tail, beyond the outer knots.
+    """
+
+    n_knots: int = 6
+    max_categories: int = 20
+    alpha: float = 0.0
+    class_alpha: float = 0.0
+    class_prior: Array | None = None
+    outer: float = 0.01
+
+    def prepare(self, X: Array, sample_weight: Array | None = None) -> Hats:
+        """Hat weights between the quantiles of these rows."""
+        return hats_of(X, knots_of(X, sample_weight, self.n_knots, self.max_categories, self.outer))
+
+    def rows(self, X: Array, theta: SmoothParameters) -> Hats:
+        """Hat weights between the knots of theta."""
+        return hats_of(X, theta.frame)
+
+    def statistics(self, Z: Hats, W: Array) -> Statistics:
+        """Masses, weighted counts of the hats, and how far in the tails the rows lie."""
+        V = np.asarray(W, dtype=np.float64)
+        counts = np.ascontiguousarray((Z.matrix.T @ V).T)
+        return Statistics({"s0": V.sum(axis=0), "counts": counts, "beyond": Z.beyond @ V}, Z.frame)
+
+    def parameters(self, S: Statistics) -> SmoothParameters:
+        """log p(knot | y) - log width - log of the integral."""
+        frame: Knots = S.frame
+        counts = S["counts"] + self.alpha
+        floor = COUNT_FLOOR * max(S.total, TINY)
+        floored = counts < floor
+        counts = np.where(floored, floor, counts)
+        height = np.log(counts) - frame.spread(np.log(frame.sums(counts))) - np.log(frame.widths)
+        integral = frame.sums(sum(part_masses(height, frame)))
+        log_density = height - frame.spread(np.log(integral))
+        log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
+        return SmoothParameters(log_prior, log_density, frame, np.count_nonzero(floored, axis=1))
+
+    def is_legal(self, S: Statistics) -> bool:
+        """Every class keeps a mass; cells are floored."""
+        return S.least_mass() + self.class_alpha > 0
+
+    def log_joint(self, Z: Hats, theta: SmoothParameters) -> Array:
+        """log p(y) + sum_i log p(x_i | y)."""
+        return self.scores(Z, theta) - Z.beyond[:, None]
+
+    def scores(self, Z: Hats, theta: SmoothParameters) -> Array:
+        """Tails fall alike for all classes."""
+        return Z.matrix @ theta.log_density.T + theta.log_prior
+
+    def sample(self, theta: SmoothParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """A class; for each feature a part of its line, and a value of it by inverting the cumulative."""
+        frame, y = theta.frame, draw_classes(theta.log_prior, n, rng)
+        X = np.empty((n, len(frame.n_categories)))
+        rise = np.diff(theta.log_density, axis=1, append=0.0)
+        for j, (first, k) in enumerate(zip(frame.offsets, frame.n_categories, strict=True)):
+            own = slice(first, first + k)
+            masses = theta.masses[:, :, own].transpose(1, 0, 2).reshape(len(theta.log_prior), 3 * k)
+            below = np.cumsum(masses, axis=1)
+            part = (rng.random(n)[:, None] * below[y, -1:] > below[y]).sum(axis=1)
+            kind, knot = np.divmod(np.minimum(part, 3 * k - 1), k)
+            knot, u = knot + first, rng.random(n)
+            d = rise[y, knot]
+            flat = np.abs(d) < 1e-9
+            along = np.where(flat, u, np.log1p(u * np.expm1(np.where(flat, 1.0, d))) / np.where(flat, 1.0, d))
+            tail = -np.log1p(-u)
+            steps = np.stack(
+                [-frame.lower[knot] * tail, frame.pieces[knot] * along, frame.upper[knot] * tail]
+            )
+            X[:, j] = frame.positions[knot] + steps[kind, np.arange(n)]
+        return X, y
+
+    def expected_statistics(self, theta: SmoothParameters, total: float) -> Statistics:
+        """What `total` rows of the densities have on average."""
+        frame, s0 = theta.frame, total * np.exp(theta.log_prior)
+        low, piece, high = theta.masses
+        rise = np.diff(theta.log_density, axis=1, append=0.0)
+        right = np.where(frame.pieces > 0, piece * right_share(rise), 0.0)
+        hats = low + high + piece - right
+        hats[:, 1:] += right[:, :-1]
+        beyond = (low + high).sum(axis=1)  # the mean length of a tail, in its own unit, is one
+        return Statistics({"s0": s0, "counts": s0[:, None] * hats, "beyond": s0 * beyond}, frame)
+
+    def log_likelihood(self, S: Statistics, theta: SmoothParameters) -> float:
+        """sum_y s0 log p(y) + sum_iy s_iy log p(knot_i | y), less the fall along the tails."""
+        S = S.to_frame(theta.frame)
+        return float(S["s0"] @ theta.log_prior + (S["counts"] * theta.log_density).sum() - S["beyond"].sum())
+
+    def degrees_of_freedom(self, S: Statistics) -> float:
+        """A mass for each class, and heights at the knots that an integral ties together."""
+        knots = S.frame.n_categories
+        return float(len(S["s0"]) * (1 + (knots - 1).sum()))
+
+
+def part_masses(height: Array, frame: Knots) -> tuple[Array, Array, Array]:
+    """Integrals of exp(height): of the lower tail, the piece after, and the upper tail at each knot.
+
+    A piece of length h from a to b has h (e^b - e^a) / (b - a). Few values have their probability.
+    """
+    e = np.exp(height)
+    after = np.roll(e, -1, axis=1)
+    rise = np.roll(height, -1, axis=1) - height
+    near = np.abs(rise) < 1e-3  # the series of the same
+    mean = np.where(near, np.sqrt(e * after) * (1 + rise**2 / 24), (after - e) / np.where(near, 1.0, rise))
+    few = np.repeat(frame.few_values, frame.n_categories)
+    return e * frame.lower, np.where(few, e, frame.pieces * mean), e * frame.upper
+
+
+def right_share(d: Array) -> Array:
+    """Mean place along a piece whose log density rises by d: 1 / (1 - e^-d) - 1 / d."""
+    near = np.abs(d) < 1e-3
+    safe = np.where(near, 1.0, d)
+    with np.errstate(over="ignore"):
+        return np.where(near, 0.5 + d / 12, -1.0 / np.expm1(-safe) - 1.0 / safe)

@@ -1,0 +1,435 @@
+"""Smooth densities, products, mixtures, trees, and the classifier that chooses among them."""
+
+from itertools import pairwise
+from itertools import product as cartesian
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import kstest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.mixture import GaussianMixture
+
+from conftest import random_rows
+from riskbayes import (
+    KDependenceNB,
+    LinearDiscriminantAnalysis,
+    MixtureDiscriminantAnalysis,
+    ProductOfExperts,
+    QuadraticDiscriminantAnalysis,
+    RiskBayesClassifier,
+    SmoothNB,
+    TreeAugmentedNB,
+)
+from riskbayes.estimators.family import CHECKPOINTS, cross_validate, family
+from riskbayes.learners import RC
+from riskbayes.models import LDAModel, QDAModel, TreeModel
+from riskbayes.models.mixture import start_components
+from riskbayes.models.tree import dependences, k_parents, topological_order, tree_parents
+from riskbayes.preprocessing import KMeansBins
+from riskbayes.statistics import Statistics
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+def one_column(seed, m=400):
+    """A skewed column with a spike, far from zero, and two classes."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=m)
+    x = 100 + rng.gamma(2.0, 3.0, size=m) * (1 + y)
+    x[rng.random(m) < 0.2] = 104.0
+    return x[:, None], y
+
+
+# The recommended prior
+
+
+def test_the_recommended_prior_is_made_of_plain_parameters(iris):
+    X, y = iris
+    named = QuadraticDiscriminantAnalysis(prior="recommended").fit(X, y)
+    plain = QuadraticDiscriminantAnalysis(covariance_strength=20 * 4, diagonal_mix=0.5).fit(X, y)
+    assert (named.predict_proba(X) == plain.predict_proba(X)).all()
+    assert named.model_.mean_strength == 0
+    own = QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=7.0).fit(X, y)
+    assert (own.model_.covariance_strength, own.model_.diagonal_mix) == (7.0, 0.5)
+
+
+# Smooth naive Bayes
+
+
+@pytest.mark.parametrize("learner", ["closed_form", "rc"])
+@pytest.mark.parametrize("seed", range(3))
+def test_smooth_densities_integrate_to_one(learner, seed):
+    X, y = one_column(seed)
+    clf = SmoothNB(learner=learner).fit(X, y)
+    knots = clf.knots_[0]
+    low, high = clf.parameters_.frame.tails[0]
+
+    def density(x):
+        return float(np.exp(clf.score_samples([[x]])[0]))
+
+    ends = [knots[0] - 40 * low, *knots, knots[-1] + 40 * high]
+    parts = [quad(density, a, b, epsabs=1e-13, epsrel=1e-12)[0] for a, b in pairwise(ends)]
+    assert sum(parts) == pytest.approx(1.0, abs=1e-9)
+
+
+def distribution_function(clf, k):
+    """P(x <= t | class k) of a column, by summing the density on a fine grid."""
+    knots, (low, high) = clf.knots_[0], clf.parameters_.frame.tails[0]
+    grid = np.unique(
+        np.concatenate([np.linspace(knots[0] - 30 * low, knots[-1] + 30 * high, 400_001), knots])
+    )
+    joint = clf.predict_joint_log_proba(grid[:, None])[:, k] - clf.parameters_.log_prior[k]
+    p = np.exp(joint)
+    below = np.concatenate([[0.0], np.cumsum((p[1:] + p[:-1]) / 2 * np.diff(grid))])
+    return lambda t: np.interp(t, grid, below)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_smooth_samples_follow_their_distribution_function(seed):
+    X, y = one_column(seed)
+    clf = SmoothNB().fit(X, y)
+    drawn, labels = clf.sample(20_000, random_state=seed)
+    for k in range(2):
+        assert kstest(drawn[labels == k, 0], distribution_function(clf, k)).pvalue > 1e-3
+
+
+def test_columns_of_few_values_have_probabilities():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=300)
+    X = np.stack([rng.integers(0, 4, size=300) * (1 + y) % 4, rng.standard_normal(300) + y], axis=1)
+    clf = SmoothNB(alpha=0.5, learner="closed_form").fit(X, y)
+    counts = np.array([[np.sum((X[:, 0] == v) & (y == k)) for v in range(4)] for k in range(2)]) + 0.5
+    np.testing.assert_allclose(
+        np.exp(clf.log_density_[0]), counts / counts.sum(axis=1, keepdims=True), rtol=1e-10
+    )
+    drawn, _ = clf.sample(500, random_state=0)
+    assert set(drawn[:, 0]) <= set(range(4))
+    assert len(set(drawn[:, 1])) == 500
+
+
+def test_smooth_statistics_of_samples_are_those_expected():
+    X, y = one_column(1)
+    clf = SmoothNB().fit(X, y)
+    theta, model = clf.parameters_, clf.model_
+    drawn, labels = model.sample(theta, 400_000, np.random.default_rng(0))
+    S = model.label_statistics(model.rows(drawn, theta), labels, None, 2)
+    assert S.allclose(model.expected_statistics(theta, S.total), rtol=0.03)
+
+
+def test_smooth_statistics_say_that_other_knots_do_not_add():
+    X, y = one_column(2)
+    a, b = (SmoothNB().fit(X[part], y[part]).statistics_ for part in (slice(200), slice(200, 400)))
+    with pytest.raises(ValueError, match="other knots"):
+        a + b
+    again = Statistics.from_arrays(a.to_arrays())
+    assert again == a
+    assert (again.frame.widths == a.frame.widths).all()
+
+
+def test_smooth_nb_has_no_partial_fit():
+    assert not hasattr(SmoothNB(), "partial_fit")
+
+
+# Products of experts
+
+
+def test_a_product_of_one_expert_is_that_expert(iris):
+    X, y = iris
+    alone = QuadraticDiscriminantAnalysis(prior="recommended").fit(X, y)
+    product = ProductOfExperts([clone(alone)]).fit(X, y)
+    np.testing.assert_allclose(product.predict_proba(X), alone.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(product.score_samples(X), alone.score_samples(X), atol=1e-8)
+
+
+def test_log_joints_are_weighted_and_the_prior_counts_once(iris):
+    X, y = iris[0][25:], iris[1][25:]  # classes of different sizes
+    experts = [LinearDiscriminantAnalysis(learner="closed_form"), SmoothNB(learner="closed_form")]
+    product = ProductOfExperts(experts, [0.3, 0.9], learner="closed_form").fit(X, y)
+    prior = np.log(np.bincount(y) / len(y))
+    parts = [clone(e).fit(X, y).predict_joint_log_proba(X) - prior for e in experts]
+    np.testing.assert_allclose(
+        product.predict_joint_log_proba(X), prior + 0.3 * parts[0] + 0.9 * parts[1], atol=1e-9
+    )
+
+
+def test_a_product_says_that_it_is_not_normalised(iris):
+    X, y = iris
+    clf = ProductOfExperts().fit(X, y)
+    assert not clf.__sklearn_tags__().normalised_density
+    assert SmoothNB().__sklearn_tags__().normalised_density
+    with pytest.raises(NotImplementedError, match="not normalised"):
+        clf.sample(3)
+
+
+def test_a_product_takes_models_and_says_what_it_does_not_take(iris):
+    X, y = iris
+    clf = ProductOfExperts([QDAModel(covariance_strength=5), LDAModel()]).fit(X, y)
+    assert clf.score(X, y) > 0.95
+    assert clf.__sklearn_tags__().array_api_support
+    with pytest.raises(TypeError, match="GaussianMixture"):
+        ProductOfExperts([GaussianMixture()]).fit(X, y)
+    with pytest.raises(ValueError, match="weights must be one positive number an expert, 2"):
+        ProductOfExperts(weights=[1.0]).fit(X, y)
+    with pytest.raises(ValueError, match="at least one"):
+        ProductOfExperts([]).fit(X, y)
+
+
+def test_statistics_side_by_side_are_written_and_read(iris):
+    X, y = iris
+    S = ProductOfExperts().fit(X, y).statistics_
+    assert Statistics.from_arrays(S.to_arrays()) == S
+    assert (S + S - S).allclose(S)
+
+
+# Mixtures
+
+
+@pytest.mark.parametrize("base", [LDAModel(), QDAModel()], ids=["tied", "full"])
+@pytest.mark.parametrize("seed", range(5))
+def test_em_never_lowers_the_likelihood(base, seed):
+    rng = np.random.default_rng(seed)
+    y = np.repeat([0, 1], 150)
+    X = rng.standard_normal((300, 2)) + rng.uniform(-3, 3, size=(6, 2))[rng.integers(3, size=300) + 3 * y]
+    w = rng.uniform(0.2, 3.0, size=300)
+    _, _, path = start_components(base, X, y, w, 3, max_iter=40, tol=-np.inf)
+    assert len(path) == 41
+    assert (np.diff(path) > -1e-10).all()
+
+
+def test_the_mixture_of_one_class_is_that_of_scikit_learn():
+    """Given its start, EM ends where theirs does."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.standard_normal((200, 2)) - 3, rng.standard_normal((200, 2)) + 3])
+    X, y = np.concatenate([X, X + 50]), np.repeat([0, 1], 400)
+    clf = MixtureDiscriminantAnalysis(2, covariance="full", em_iter=200, learner="closed_form").fit(X, y)
+    theirs = GaussianMixture(2, random_state=0, tol=1e-10).fit(X[y == 0])
+    ours = clf.predict_joint_log_proba(X[:400])[:, 0] - np.log(0.5)
+    np.testing.assert_allclose(ours, theirs.score_samples(X[:400]), atol=1e-2)
+
+
+def test_the_residual_goes_to_the_components_by_their_posterior(iris):
+    X, y = iris
+    clf = MixtureDiscriminantAnalysis(2, learner="closed_form").fit(X, y)
+    model, theta, sizes = clf.model_, clf.parameters_, clf.n_components_
+    Z = model.rows(X, theta)
+    dS, _ = model.scan_chunk(Z, y, None, theta, RC().begin(model, None, clf.statistics_).residual)
+    joint = np.exp(model.base.log_joint(Z, theta.components))
+    owner = np.repeat(np.arange(3), sizes)
+    within = np.where(owner == y[:, None], joint, 0.0)
+    E = within / within.sum(axis=1, keepdims=True) - joint / joint.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(dS["0:s0"], E.sum(axis=0), atol=1e-9)
+    np.testing.assert_allclose(dS["0:s1"], E.T @ Z.values, atol=1e-8)
+
+
+def test_tiny_clusters_are_merged():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.standard_normal((60, 2)), [[40.0, 40.0]], rng.standard_normal((60, 2)) + 4])
+    y = np.repeat([0, 1], [61, 60])
+    clf = MixtureDiscriminantAnalysis(4).fit(X, y)
+    assert clf.n_components_.sum() < 8
+    assert clf.weights_.min() * len(y) > 0.5
+
+
+@pytest.mark.parametrize("covariance", ["tied", "full"])
+def test_mixtures_see_what_one_gaussian_does_not(covariance):
+    rng = np.random.default_rng(1)
+    y = rng.integers(2, size=600)
+    corner = rng.integers(2, size=600)  # exclusive or
+    X = np.stack([corner, corner ^ y], axis=1) * 4 + rng.standard_normal((600, 2))
+    clf = MixtureDiscriminantAnalysis(2, covariance=covariance).fit(X, y)
+    assert clf.score(X, y) > 0.9
+    drawn, labels = clf.sample(5000, random_state=0)
+    assert clf.score(drawn, labels) > 0.9
+
+
+# Trees
+
+
+def domain(sizes):
+    return np.array(list(cartesian(*(range(k) for k in sizes))))
+
+
+@pytest.mark.parametrize(
+    "estimator", [TreeAugmentedNB(), KDependenceNB(2), TreeAugmentedNB(alpha=0, backoff=0)]
+)
+def test_the_joint_of_a_tree_sums_to_one(estimator):
+    rng = np.random.default_rng(3)
+    X, y, w = random_rows(TreeModel(), rng, m=200, n=4, r=3)
+    clf = clone(estimator).fit(X, y, sample_weight=w)
+    everything = domain(X.max(axis=0) + 1)
+    assert np.exp(clf.predict_joint_log_proba(everything)).sum() == pytest.approx(1.0, abs=1e-12)
+    assert np.exp(clf.score_samples(everything)).sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_tree_tables_are_backed_off_frequencies():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, size=(200, 2)), rng.integers(2, size=200)
+    model = TreeModel(parents=((), (0,)), alpha=1.0, backoff=4.0)
+    Z = model.prepare(X)
+    theta = model.parameters(model.label_statistics(Z, y, None, 2))
+    ours = np.exp(model.log_joint(Z, theta))
+    for i in range(10):
+        for k in range(2):
+            own = y == k
+            first = (np.sum(own & (X[:, 0] == X[i, 0])) + 1) / (own.sum() + 3)
+            second = (np.sum(own & (X[:, 1] == X[i, 1])) + 1) / (own.sum() + 3)
+            above = own & (X[:, 0] == X[i, 0])
+            given = (np.sum(above & (X[:, 1] == X[i, 1])) + 4 * second) / (above.sum() + 4)
+            assert ours[i, k] == pytest.approx(own.mean() * first * given, rel=1e-10)
+
+
+def test_samples_of_a_tree_follow_its_joint():
+    rng = np.random.default_rng(5)
+    X, y, _ = random_rows(TreeModel(), rng, m=300, n=3, r=2)
+    clf = KDependenceNB(2).fit(X, y)
+    drawn, labels = clf.sample(100_000, random_state=0)
+    everything = domain(X.max(axis=0) + 1)
+    p = np.exp(clf.predict_joint_log_proba(everything))
+    found = np.array(
+        [[((drawn == row).all(axis=1) & (labels == k)).mean() for k in range(2)] for row in everything]
+    )
+    np.testing.assert_allclose(found, p, atol=0.006)
+
+
+def test_the_tree_finds_the_dependence_that_is_there():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=2000)
+    a, c = rng.integers(3, size=(2, 2000))
+    b = np.where(rng.random(2000) < 0.8, (a + y) % 3, rng.integers(3, size=2000))
+    X = np.stack([a, b, c], axis=1)
+    with_class, between = dependences(X, y, None, 2)
+    np.testing.assert_allclose(between, between.T, atol=1e-12)
+    assert between[0, 1] > 10 * max(between[0, 2], between[1, 2])
+    for parents in (tree_parents(with_class, between), k_parents(with_class, between, 1)):
+        assert (1 in parents[0]) or (0 in parents[1])
+        topological_order(parents)
+    with pytest.raises(ValueError, match="circle"):
+        topological_order(((1,), (0,)))
+    assert TreeAugmentedNB().fit(X, y).score(X, y) > 0.75
+
+
+def test_an_unseen_category_of_a_parent_leaves_the_child_to_the_class():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, size=(200, 2)), rng.integers(2, size=200)
+    model = TreeModel(parents=((), (0,)), alpha=1.0, backoff=4.0)
+    naive = TreeModel(alpha=1.0)
+    theta, plain = (m.parameters(m.label_statistics(m.prepare(X), y, None, 2)) for m in (model, naive))
+    new = np.array([[7, 1]])
+    np.testing.assert_allclose(
+        model.log_joint(model.rows(new, theta), theta), naive.log_joint(naive.rows(new, plain), plain)
+    )
+
+
+def test_trees_take_strings_and_few_iterations():
+    X = [["a", "x"], ["b", "y"], ["a", "y"], ["b", "x"]] * 10
+    clf = TreeAugmentedNB().fit(X, ["even", "even", "odd", "odd"] * 10)
+    assert clf.predict([["a", "x"], ["a", "y"]]).tolist() == ["even", "odd"]
+    assert clf.learner_.max_iter == 8
+    assert set(clf.sample(20, random_state=0)[0].ravel()) <= {"a", "b", "x", "y"}
+
+
+# The classifier that chooses
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return load_wine(return_X_y=True)
+
+
+@pytest.mark.parametrize("strategy", ["single", "cv", "ensemble"])
+def test_every_strategy_fits_and_shows_its_leaderboard(wine, strategy, capsys):
+    X, y = wine
+    labels = np.array(["a", "b", "c"])[y]
+    clf = RiskBayesClassifier(strategy, cv=2, random_state=0, verbose=1).fit(X, labels)
+    assert clf.score(X, labels) > 0.95
+    P = clf.predict_proba(X)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-6)
+    board = clf.leaderboard_
+    assert list(board.columns) == [
+        *("member", "error", "closed_form", "log_loss", "n_iter", "seconds", "weight")
+    ]
+    assert board["weight"].sum() == pytest.approx(1.0)
+    assert board["error"].is_monotonic_increasing
+    assert (board["error"] <= board["closed_form"] + 1e-12).all()
+    assert sum(weight for _, weight in clf.members_) == pytest.approx(1.0)
+    printed = capsys.readouterr().out
+    if strategy == "single":
+        assert len(board) == 1
+        assert clf.members_[0][0].statistics_.total == pytest.approx(len(y))
+    else:
+        assert len(board) == len(family(13, 178))
+        assert printed.count("cross-validated error") == len(board)
+
+
+def test_the_choice_is_repeatable_and_takes_weights(iris):
+    X, y = iris
+    w = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y))
+    fits = [
+        RiskBayesClassifier("ensemble", cv=2, random_state=3).fit(X, y, sample_weight=w) for _ in range(2)
+    ]
+    assert (fits[0].predict_proba(X) == fits[1].predict_proba(X)).all()
+
+
+def test_a_time_limit_leaves_members_out(iris, capsys):
+    X, y = iris
+    clf = RiskBayesClassifier("cv", time_limit=1e-6, random_state=0, verbose=1).fit(X, y)
+    assert len(clf.leaderboard_) == 1
+    assert "time_limit reached" in capsys.readouterr().out
+
+
+def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris):
+    """Held-out posteriors of one walk equal those of separate fits."""
+    X, y = iris
+    members = [m for m in family(4, 150) if m.bags == 1][:4]
+    paths = cross_validate(members, X, y, None, cv=2, seed=0)
+    from sklearn.model_selection import StratifiedKFold
+
+    kept, held = next(StratifiedKFold(2, shuffle=True, random_state=0).split(X, y))
+    for number, member in enumerate(members):
+        for place in (0, 2, 4):
+            clf = member.with_iterations(CHECKPOINTS[place], 0).fit(X[kept], y[kept])
+            np.testing.assert_allclose(
+                paths.posteriors[number, place][: len(held)], clf.predict_proba(X[held]), atol=1e-5
+            )
+
+
+def test_greedy_weights_do_no_worse_than_the_winner(wine):
+    X, y = wine
+    paths = cross_validate(family(13, 178)[:4], X, y, None, cv=2, seed=0)
+
+    def error(weights):
+        P = sum(v * paths.posteriors[k] for k, v in weights.items())
+        return (P.argmax(axis=1) != paths.y).mean()
+
+    assert error(paths.greedy()) <= error(paths.winner()) + 1e-12
+    assert all(place == 0 for _, place in paths.greedy(only=[0]))
+
+
+def test_what_the_classifier_refuses(iris):
+    X, y = iris
+    with pytest.raises(ValueError, match="two rows or more of each class"):
+        RiskBayesClassifier("cv").fit(X[:51], y[:51])
+    with pytest.raises(ValueError, match="strategy"):
+        RiskBayesClassifier("best").fit(X, y)
+    with pytest.raises(ValueError, match="NaN in column 1"):
+        RiskBayesClassifier().fit(np.where(np.arange(4) == 1, np.nan, X), y)
+    with pytest.raises(NotFittedError):
+        RiskBayesClassifier().predict(X)
+
+
+def test_bags_are_drawn_for_trees_only():
+    assert {type(m.estimator) for m in family(5, 100) if m.bags > 1} == {TreeAugmentedNB, KDependenceNB}
+    assert all(isinstance(m.before, KMeansBins) for m in family(5, 100) if m.bags > 1)
+
+
+def test_one_recipe_is_better_than_its_parts_here():
+    X, y = load_breast_cancer(return_X_y=True)
+    train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
+    both = RiskBayesClassifier().fit(X[train], y[train]).score(X[test], y[test])
+    assert both >= SmoothNB().fit(X[train], y[train]).score(X[test], y[test])

@@ -119,7 +119,10 @@ class MemoryEngine(Engine):
     def scan(self, theta: Any, residual: Residual | None, rows: Array | slice | None = None) -> Scan:
         """One fused pass; at most one chunk of posteriors a thread exists at a time."""
         total, risks, model = Sum(), NO_RISK, self.model
-        theta = model.for_scan(theta, self._Z)
+        if rows is None and self._picked is None:
+            theta = model.for_full_scan(theta, self._Z, residual)
+        else:
+            theta = model.for_scan(theta, self._Z)
         for dS, found in self._each(lambda Z, y, w: model.scan_chunk(Z, y, w, theta, residual), rows):
             risks = risks.plus(found)
             if dS is not None:

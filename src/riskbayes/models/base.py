@@ -56,6 +56,10 @@ class GenerativeModel(ABC):
         """theta as the scan of Z reads it, made once a scan: in the precision of the rows, say."""
         return theta
 
+    def for_full_scan(self, theta: Any, Z: Any, residual: Residual | None) -> Any:
+        """The same for a scan of every row of Z, which may gain from what Z remembers of the last one."""
+        return self.for_scan(theta, Z)
+
     def bind(self, S: Statistics) -> Self:
         """Freeze what depends on the data but must not move during calibration."""
         return self

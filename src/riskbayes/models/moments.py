@@ -37,6 +37,10 @@ class Centred:
     """Rows of X seen from an origin, in the user's precision. Differences are taken a chunk at a time."""
 
     releases_gil = True  # products and differences of NumPy do
+    memory: Any = None
+    """What scans remember of the rows, where a model keeps something; chunks have none."""
+    start: int | None = 0
+    """Where in the whole table these rows begin; None where they were picked."""
 
     def __init__(self, X: Array, frame: Origin, width: float | None = None, dtype: Any = None):
         self.X, self.frame = X, frame
@@ -50,8 +54,11 @@ class Centred:
     def __getitem__(self, rows: slice | Array) -> Centred:
         if is_all(rows, self.shape[0]) and isinstance(self.X, np.ndarray):
             return self  # a table of one chunk keeps what was computed of it
-        X = self.X[rows, ...] if isinstance(rows, slice) else take_rows(self.X, rows)
-        return Centred(X, self.frame, self.width, self.dtype)
+        together = isinstance(rows, slice)
+        X = self.X[rows, ...] if together else take_rows(self.X, rows)
+        part = Centred(X, self.frame, self.width, self.dtype)
+        part.start = self.start + (rows.start or 0) if together and self.start is not None else None
+        return part
 
     @cached_property
     def values(self) -> Array:

@@ -20,7 +20,7 @@ from riskbayes.arrays import (
     take_rows,
     widened,
 )
-from riskbayes.models.base import draw_classes
+from riskbayes.models.base import Residual, draw_classes
 from riskbayes.models.moments import (
     LOG_2PI,
     PAD,
@@ -31,7 +31,9 @@ from riskbayes.models.moments import (
     rows_that_count,
     spread,
 )
+from riskbayes.models.skipping import RowMemory, SkippingScan
 from riskbayes.models.whitening import floor_eigenvalues, whiten
+from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 
 BLOCK = 128
@@ -56,6 +58,8 @@ class QDAParameters:
     half_log_det: Array
     frame: Any
     floored: Array
+    scan: SkippingScan | None = None
+    """What tells a scan of all rows which of them to look at."""
 
     @property
     def whiteners(self) -> Array:
@@ -89,6 +93,38 @@ class QDAModel(GaussianModel):
     reg_param: float = 0.0
     shrinkage: float = 0.0
     fixed_covariance: Array | None = None
+
+    def prepare(self, X: Array, sample_weight: Array | None = None) -> Centred:
+        """Rows seen from their weighted mean; large tables remember how far they are from each class."""
+        Z = super().prepare(X, sample_weight)
+        if RowMemory.suits(Z):
+            Z.memory = RowMemory(len(Z))
+        return Z
+
+    def for_full_scan(self, theta: QDAParameters, Z: Centred, residual: Residual | None) -> QDAParameters:
+        """theta with what the rows remember, if saturated rows add nothing to the residual's sums."""
+        theta = self.for_scan(theta, Z)
+        # A row may cost something where it is decided rightly too: such residuals have no power of P[y].
+        if Z.memory is None or not hasattr(residual, "power"):
+            return theta
+        return replace(theta, scan=Z.memory.scan(theta))
+
+    def scan_chunk(
+        self, Z: Centred, y: Array, w: Array | None, theta: QDAParameters, residual: Residual | None
+    ) -> tuple[Statistics | None, Risks]:
+        """One pass over the rows of a chunk that are not known to be saturated."""
+        scan = theta.scan
+        if scan is None:
+            return super().scan_chunk(Z, y, w, theta, residual)
+        if scan.reference is None:
+            found = super().scan_chunk(Z, y, w, theta, residual)
+            scan.safe_rows(Z, y)  # how many could be skipped next time
+            return found
+        rows = np.flatnonzero(~scan.safe_rows(Z, y))
+        if len(rows) == 0:
+            rows = np.zeros(1, dtype=np.int64)  # one row gives the sums their shape
+        dS, risks = super().scan_chunk(Z[rows], y[rows], None if w is None else w[rows], theta, residual)
+        return dS, Risks(risks.names, risks.sums, len(y) if w is None else w.sum())
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, first and second moments about the origin; rows of no weight are left out."""
@@ -163,17 +199,24 @@ class QDAModel(GaussianModel):
 
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:
         """log p(y) - n/2 log 2pi - log|Sigma|/2 - |W^T (x - mu)|^2 / 2."""
+        distances = self.distances(Z, theta)
+        if theta.scan is not None:
+            theta.scan.record(Z, distances)
+        constants = theta.log_prior - theta.half_log_det - 0.5 * Z.shape[1] * LOG_2PI
+        return constants[None, :] - 0.5 * distances
+
+    def distances(self, Z: Centred, theta: QDAParameters) -> Array:
+        """|W^T (x - mu)|^2 of each row and class, so many rows at once as stay in the cache."""
         (m, n), xp = Z.shape, namespace(theta.means)
         step = max(64, CACHED_CELLS // n) if xp is np else max(1, m)
-        distances = [
+        found = [
             self.squared_distances(Z[start : start + step].about(theta.frame).design, theta)
             for start in range(0, m, step)
         ]
-        constants = theta.log_prior - theta.half_log_det - 0.5 * n * LOG_2PI
-        return constants[None, :] - 0.5 * (distances[0] if len(distances) == 1 else xp.concat(distances))
+        return found[0] if len(found) == 1 else xp.concat(found)
 
     def squared_distances(self, D: Array, theta: QDAParameters) -> Array:
-        """|W^T (x - mu)|^2 of each row and class, by the blocks of the triangle W."""
+        """The same of rows of a design, by the blocks of the triangle W."""
         (r, n), columns = theta.means.shape, []
         if isinstance(D, np.ndarray) and in_one_product(D, 1, r):
             z = D @ theta.forms

@@ -1,0 +1,280 @@
+"""Scans that skip saturated rows give what scans of all rows give."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import engine_for
+from riskbayes import QuadraticDiscriminantAnalysis
+from riskbayes.engines import memory
+from riskbayes.learners import RC, RCCV, TM
+from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
+from riskbayes.models import LDAModel, QDAModel
+from riskbayes.models.skipping import RowMemory, SkippingScan, bounds_between
+
+
+@pytest.fixture(autouse=True)
+def small_tables_too(monkeypatch):
+    monkeypatch.setattr(RowMemory, "fewest_features", 1)
+    monkeypatch.setattr(RowMemory, "rows_per_feature", 0)
+    monkeypatch.setattr(memory.MemoryEngine, "chunk_cells", 2000)
+
+
+@pytest.fixture
+def scans(monkeypatch):
+    """Every scan that a memory was asked for."""
+    found, ask = [], RowMemory.scan
+
+    def kept(self, theta):
+        found.append(ask(self, theta))
+        return found[-1]
+
+    monkeypatch.setattr(RowMemory, "scan", kept)
+    return found
+
+
+def separated(seed=0, m=1200, n=8, r=3, apart=6.0):
+    """Classes far apart, and a few rows on the way from one to another: X, y, w."""
+    rng = np.random.default_rng(seed)
+    y, other = rng.integers(r, size=m), rng.integers(r, size=m)
+    y[:r] = np.arange(r)
+    centres = apart * rng.standard_normal((r, n))
+    X = rng.standard_normal((m, n)) + centres[y]
+    X[: m // 20] += 0.5 * (centres[other] - centres[y])[: m // 20]
+    return 100.0 + X @ (np.eye(n) + 0.1 * rng.standard_normal((n, n))), y, rng.uniform(0.2, 3.0, size=m)
+
+
+def fit(learner, X, y, fit_arguments=None, **arguments):
+    return QuadraticDiscriminantAnalysis(learner=learner, **arguments).fit(X, y, **(fit_arguments or {}))
+
+
+def fit_without(learner, *given, **arguments):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RowMemory, "fewest_features", np.inf)
+        return fit(learner, *given, **arguments)
+
+
+def assert_same(one, other):
+    assert one.history_.keys() == other.history_.keys()
+    for name, path in one.history_.items():
+        np.testing.assert_allclose(path, other.history_[name], rtol=1e-12, atol=1e-12)
+    for name, value in one.statistics_.items():
+        size = np.abs(value).max()
+        np.testing.assert_allclose(value, other.statistics_[name], rtol=1e-10, atol=1e-10 * size)
+
+
+LEARNERS = {
+    "paper": RC.paper(),
+    "recommended": RC.recommended(),
+    "soft error": RC(objective="soft_error"),
+    "tm": TM(),
+    "restarts": RC(max_iter=10, n_restarts=2, random_state=0),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_a_fit_that_skips_is_the_fit_that_does_not(learner, weighted, scans):
+    X, y, w = separated()
+    given = {"sample_weight": w} if weighted else None
+    skipping = fit(learner, X, y, given)
+    assert sum(scan.n_skipped for scan in scans) > 0
+    number = len(scans)
+    assert_same(skipping, fit_without(learner, X, y, given))
+    assert len(scans) == number
+
+
+@pytest.mark.parametrize("arguments", [{"covariance_strength": 5.0}, {"reg_param": 0.1}])
+def test_priors_and_regularisation(arguments, scans):
+    X, y, _ = separated(1)
+    assert_same(fit(RC.paper(), X, y, **arguments), fit_without(RC.paper(), X, y, **arguments))
+    assert sum(scan.n_skipped for scan in scans) > 0
+
+
+def test_validation_rows_of_the_user(scans):
+    X, y, _ = separated(11)
+    learner, held = RC(max_iter=10, n_iter_no_change=3), {"X_val": X[::5], "y_val": y[::5]}
+    assert_same(fit(learner, X, y, held), fit_without(learner, X, y, held))
+    assert sum(scan.n_skipped for scan in scans) > 0
+
+
+def test_warm_start(scans):
+    X, y, _ = separated(2)
+    learner = RC(max_iter=3, tol=0.0)
+    pair = fit(learner, X, y, warm_start=True), fit_without(learner, X, y, warm_start=True)
+    pair[0].fit(X, y)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RowMemory, "fewest_features", np.inf)
+        pair[1].fit(X, y)
+    assert_same(*pair)
+    assert scans[-1].n_skipped > 0
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        RC(max_iter=3, batch_size=100, random_state=0),
+        RC(max_iter=10, early_stopping=True, refit=True, random_state=0),
+        RCCV(max_iter=10, random_state=0),
+    ],
+)
+def test_picked_rows_are_all_looked_at(learner, scans, monkeypatch):
+    X, y, _ = separated(3)
+    picked, look = [], QDAModel.scan_chunk
+
+    def watched(self, Z, y, w, theta, residual):
+        if Z.start is None:
+            picked.append(theta.scan)
+        return look(self, Z, y, w, theta, residual)
+
+    monkeypatch.setattr(QDAModel, "scan_chunk", watched)
+    assert_same(fit(learner, X, y), fit_without(learner, X, y))
+    assert picked
+    assert all(scan is None for scan in picked)
+
+
+def test_a_table_of_saturated_rows_is_skipped_as_a_whole():
+    X, y, w = (values[60:] for values in separated(4, apart=40.0))  # none between the classes
+    engine, S, model = engine_for(QDAModel(), X, y, w, 3)
+    theta = model.parameters(S)
+    first, second = (engine.scan(theta, LogLoss()) for _ in range(2))
+    assert engine._Z.memory.last.n_skipped == len(y)
+    assert second.risks.mean() == first.risks.mean() == {"soft_error": 0, "error": 0, "log_loss": 0}
+    assert float(second.risks.weight) == pytest.approx(w.sum())
+    assert all(np.abs(value).max() < 1e-9 for value in second.dS.values())
+
+
+def test_classes_that_overlap_are_scanned_plainly():
+    """Few rows are saturated where the scan is remembered: no bound is computed."""
+    X, y, _ = separated(5, apart=0.1)
+    engine, S, model = engine_for(QDAModel(), X, y, None, 3)
+    for _ in range(3):
+        engine.scan(model.parameters(S), LogLoss())
+        assert engine._Z.memory.last.reference is None
+
+
+@given(seed=st.integers(0, 2**32 - 1), size=st.sampled_from([1e-8, 1e-3, 0.1, 1.0]))
+def test_the_bounds_hold(seed, size):
+    rng = np.random.default_rng(seed)
+    X, y, _ = separated(seed, m=150, n=5)
+    engine, S, model = engine_for(QDAModel(), X, y, None, 3)
+    before = model.parameters(S)
+    A = np.eye(5) + size * rng.standard_normal((3, 5, 5))
+    moved = model.expected_statistics(
+        replace(
+            before,
+            means=before.means + size * rng.standard_normal((3, 5)),
+            covariances=A @ before.covariances @ np.swapaxes(A, 1, 2),
+        ),
+        150.0,
+    )
+    after = model.parameters(moved)
+    least, most, shift = bounds_between(*(SkippingScan(theta, 150, None) for theta in (before, after)))
+    old, new = (np.sqrt(model.distances(engine._Z, theta)) for theta in (before, after))
+    assert (least * old - shift <= new).all()
+    assert (new <= most * old + shift).all()
+    # They are no wider than need be: some direction attains them.
+    if size <= 1e-3:
+        assert (most / least < 1 + 1e4 * size + 1e-8).all()
+
+
+@given(seed=st.integers(0, 2**32 - 1), step=st.sampled_from([0.1, 1.0]), soft=st.booleans())
+def test_scans_in_any_order_are_those_of_all_rows(seed, step, soft):
+    """Other parameters in between, as line searches and restarts have them, do no harm."""
+    rng = np.random.default_rng(seed)
+    X, y, w = separated(seed, m=300)
+    engine, S, model = engine_for(QDAModel(), X, y, w, 3)
+    plain, _, _ = engine_for(QDAModel(), X, y, w, 3)
+    plain._Z.memory, plain.model = None, model
+    residual = SoftError() if soft else LogLoss()
+    path = [S]
+    for _ in range(3):
+        path.append(path[-1].plus(step * rng.random(), plain.scan(model.parameters(path[-1]), residual).dS))
+    for i in rng.integers(len(path), size=8):
+        if model.is_legal(path[i]):
+            theta = model.parameters(path[i])
+            found, all_rows = engine.scan(theta, residual), plain.scan(theta, residual)
+            assert found.risks.mean() == pytest.approx(all_rows.risks.mean(), rel=1e-12, abs=1e-14)
+            scale = {name: np.abs(value).max() for name, value in S.items()}
+            for name, value in found.dS.items():
+                np.testing.assert_allclose(value, all_rows.dS[name], rtol=1e-10, atol=1e-12 * scale[name])
+
+
+def test_an_interrupted_scan_is_no_reference(monkeypatch):
+    X, y, _ = separated(6)
+    engine, S, model = engine_for(QDAModel(), X, y, None, 3)
+    theta, look = model.parameters(S), QDAModel.scan_chunk
+
+    def interrupted(self, Z, *rest):
+        if Z.start + len(Z) == len(y):  # the last chunk
+            raise KeyboardInterrupt
+        return look(self, Z, *rest)
+
+    for n_skipped in (0, 1):  # while it is recorded, and while it skips
+        with monkeypatch.context() as patch:
+            patch.setattr(QDAModel, "scan_chunk", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                engine.scan(theta, LogLoss())
+        assert (engine._Z.memory.last.n_skipped > 0) == n_skipped
+        engine.scan(theta, LogLoss())
+        assert engine._Z.memory.last.reference is None
+    engine.scan(theta, LogLoss())
+    assert engine._Z.memory.last.n_skipped > 0
+
+
+def test_parameters_that_are_no_numbers_skip_nothing():
+    X, y, _ = separated(7)
+    engine, S, model = engine_for(QDAModel(), X, y, None, 3)
+    theta = model.parameters(S)
+    engine.scan(theta, LogLoss())
+    broken = replace(theta, forms=theta.forms * np.nan, means=theta.means * np.nan)
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(engine.scan(broken, LogLoss()).risks.mean()["log_loss"])
+    scan = engine._Z.memory.last
+    assert scan.reference is not None
+    assert scan.n_skipped == 0
+
+
+@pytest.mark.parametrize("residual", [ExpectedCost(np.arange(9.0).reshape(3, 3)), None])
+def test_what_a_saturated_row_may_cost_is_counted(residual):
+    """C[y, y] need not be zero; and scans for the risks only are left as they are."""
+    X, y, _ = separated(8)
+    engine, S, model = engine_for(QDAModel(), X, y, None, 3)
+    theta = model.parameters(S)
+    engine.scan(theta, LogLoss())
+    last = engine._Z.memory.last
+    found = engine.scan(theta, residual).risks.mean()
+    assert engine._Z.memory.last is last
+    assert found["error"] == pytest.approx(engine.scan(theta, LogLoss()).risks.mean()["error"])
+    if residual is not None:
+        assert found["cost"] == pytest.approx(
+            residual.losses(posterior(model, engine._Z, theta), y)["cost"].mean()
+        )
+
+
+def posterior(model, Z, theta):
+    joint = model.log_joint(Z, theta)
+    P = np.exp(joint - joint.max(axis=1, keepdims=True))
+    return P / P.sum(axis=1, keepdims=True)
+
+
+def test_a_fit_for_costs_does_not_skip(scans):
+    X, y, _ = separated(9)
+    fit(RC(objective=1.0 + np.eye(3)[::-1], max_iter=3), X, y)
+    assert not scans
+
+
+def test_where_nothing_is_remembered(monkeypatch):
+    """Single precision, other models, rows to predict, small tables."""
+    X, y, _ = separated(10)
+    model = QDAModel()
+    assert model.prepare(X).memory is not None
+    assert model.prepare(X.astype(np.float32)).memory is None
+    assert LDAModel().prepare(X).memory is None
+    _, S, model = engine_for(model, X, y, None, 3)
+    assert model.rows(X, model.parameters(S)).memory is None
+    monkeypatch.setattr(RowMemory, "rows_per_feature", 1000)
+    assert model.prepare(X).memory is None

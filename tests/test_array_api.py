@@ -258,6 +258,23 @@ NUMPY_ONLY = {"SmoothModel", "MixtureModel", "TreeModel"}
 """Models whose rows are sparse tables, or shared among components, as NumPy and SciPy have them."""
 
 
+@pytest.mark.parametrize("name", ["numpy", *LIBRARIES])
+@pytest.mark.parametrize("n", [5, whitening.SMALL + 6])
+def test_eigenvalues_far_apart_are_floored_too(name, n):
+    """A step may leave eigenvalues of +-1e14: rounding is then larger than the floor."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((1, n, n)))[0]
+    C = (Q * np.geomspace(1e-3, 1e14, n)[None, None, :] * rng.choice([-1, 1], n)) @ Q.transpose(0, 2, 1)
+    C, scale = (C + C.transpose(0, 2, 1)) / 2, np.ones(n)
+    if name != "numpy":
+        C, scale = sent(*library(name), C, scale)
+    found = whitening.whiten(C, scale, 1e-4)
+    W, half_log_det, mended, _ = found if name == "numpy" else map(host, found)
+    assert all(np.isfinite(part).all() for part in (W, half_log_det, mended))
+    assert np.linalg.eigvalsh(mended)[0].min() > -1.0  # of 1e14
+    np.testing.assert_allclose(np.triu(W[0]), W[0], atol=1e-12)
+
+
 def test_every_model_says_whether_it_takes_other_libraries():
     assert {kind.__name__ for kind in MODELS if not kind().array_api} == NUMPY_ONLY
     assert GenerativeClassifier(QDAModel()).__sklearn_tags__().array_api_support

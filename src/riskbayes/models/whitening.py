@@ -36,8 +36,11 @@ def whiten(C: Array, scale: Array, floor: float) -> tuple[Array, Array, Array, A
     inverse = None if L is None else triangular_inverse(L)
     if L is None or not is_above(correlation, inverse, floor):
         correlation, floored = lifted(correlation, floor)
+        L = cholesky_or_none(correlation)
+        if L is None:  # eigenvalues so far apart that rounding outweighs the floor
+            L = factors_by_eigenvectors(C / units, floor)
+            correlation = L @ xp.matrix_transpose(L)
         C = xp.where((floored > 0)[:, None, None], correlation * units, C)
-        L = xp.linalg.cholesky(correlation)
         inverse = triangular_inverse(L)
     else:
         floored = xp.zeros(C.shape[0], **{**like(C), "dtype": xp.int64})
@@ -103,6 +106,16 @@ def matrix_sign(A: Array) -> Array:
     return X @ (1.5 * eye - 0.5 * (X @ X))
 
 
+def factors_by_eigenvectors(C: Array, floor: float) -> Array:
+    """Cholesky factors of a stack after flooring, whatever rounding does: V sqrt(lambda) = L Q."""
+    xp = namespace(C)
+    eigenvalues, V = xp.linalg.eigh(C)
+    roots = xp.sqrt(xp.where(eigenvalues < floor, floor, eigenvalues))
+    R = xp.linalg.qr(xp.matrix_transpose(V * roots[:, None, :]))[1]
+    signs = xp.sign(xp.linalg.diagonal(R))
+    return xp.matrix_transpose(R * signs[:, :, None])
+
+
 def whiten_on_cpu(C: Array, scale: Array, floor: float) -> tuple[Array, Array, Array, Array]:
     """The same by LAPACK, class by class: large ones in threads, each with one thread of BLAS."""
     units, half_log_scale = outer(scale), float(np.log(scale).sum())
@@ -117,7 +130,10 @@ def whiten_on_cpu(C: Array, scale: Array, floor: float) -> tuple[Array, Array, A
             if number:
                 np.multiply(correlation, units, out=mended[k])
             factors = factors_above(correlation, 0.0)
-            assert factors is not None
+            if factors is None:  # eigenvalues so far apart that rounding outweighs the floor
+                L = factors_by_eigenvectors((C[k] / units)[None], floor)[0]
+                factors = L, dtrtri(L.T, lower=0)[0].T
+                np.multiply(L @ L.T, units, out=mended[k])
         L, inverse = factors
         half_log_det[k] = np.log(L.diagonal()).sum() + half_log_scale
         np.divide(inverse.T, scale[:, None], out=W[k])

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.covariance import LedoitWolf
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from riskbayes.arrays import Array, namespace
@@ -49,7 +48,12 @@ class DiscriminantAnalysis(StreamingClassifier):
 
     def _given_covariances(self, X: Array, y: Array, sample_weight: Array | None) -> Array | None:
         """Class covariances by an estimator, where the user asks for one."""
-        estimator = LedoitWolf() if self.shrinkage == "auto" else self.covariance_estimator
+        if self.shrinkage == "auto":
+            from sklearn.covariance import LedoitWolf  # here: slow to import, and seldom needed
+
+            estimator = LedoitWolf()
+        else:
+            estimator = self.covariance_estimator
         if estimator is None:
             return None
         name = "shrinkage='auto'" if self.shrinkage == "auto" else "covariance_estimator"

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
 from threadpoolctl import threadpool_limits
@@ -222,6 +221,8 @@ def cross_validate(
     report: Callable[[str], None] = lambda line: None,
 ) -> Paths:
     """Walk the path of every member in every fold; past the deadline no further member is begun."""
+    from sklearn.model_selection import StratifiedKFold, check_cv  # here: slow to import
+
     r = int(y.max()) + 1
     fewest = int(np.bincount(y).min())
     if fewest < 2:

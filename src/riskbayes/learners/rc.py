@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -254,6 +253,8 @@ def positive_rows(engine: Engine) -> Array:
 
 def hold_out(task: Task, fraction: float, random: np.random.RandomState) -> Task:
     """The same task on part of the rows, judged by the others; each class has rows in both."""
+    from sklearn.model_selection import StratifiedShuffleSplit  # here: slow to import
+
     rows = positive_rows(task.engine)
     y, r = to_numpy(task.engine.y)[rows], task.S["s0"].shape[0]
     counts = np.bincount(y, minlength=r)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
@@ -126,6 +125,8 @@ class RCCV(Learner):
 
     def fit_statistics(self, task: Task) -> Outcome:
         """Walk the paths, choose, and walk the chosen one on all rows."""
+        from sklearn.model_selection import StratifiedKFold  # here: slow to import
+
         from riskbayes.loop import Status, nobody, run
 
         learners, rows = self._learners(), positive_rows(task.engine)

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree
 
 from riskbayes.arrays import Array
 from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
@@ -240,6 +239,8 @@ def tree_parents(with_class: Array, between: Array) -> Parents:
     """Chow and Liu's tree, of largest mutual information given the class."""
     n = len(with_class)
     lengths = between.max() + 1.0 - between  # positive: an entry of zero would be no edge
+    from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree  # here: slow to import
+
     tree = minimum_spanning_tree(csr_array(np.triu(lengths, 1)))
     root = int(np.argmax(with_class))
     _, above = breadth_first_order(tree, root, directed=False)

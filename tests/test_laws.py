@@ -11,12 +11,13 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
 from conftest import MODELS, engine_for, random_rows
+from riskbayes.frames import Categories
 from riskbayes.learners import RC
 from riskbayes.learners.base import has_own
 from riskbayes.learners.objectives import LogLoss
 from riskbayes.loop import Status, Task, run
 from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel, SmoothModel
-from riskbayes.statistics import Categories, Statistics
+from riskbayes.statistics import Statistics
 
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
 seeds = st.integers(0, 2**32 - 1)

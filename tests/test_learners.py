@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from conftest import MODELS, engine_for, random_rows
 from riskbayes import CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from riskbayes.frames import Origin
 from riskbayes.learners import DFE, GD, RC, RCCV, TM
 from riskbayes.learners.base import has_own
 from riskbayes.learners.gradient import SIMPLEX, project_on_simplex
@@ -28,7 +29,7 @@ from riskbayes.learners.rc import ANCHOR_NEEDS, bootstrap_start
 from riskbayes.loop import Status, Task, run
 from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
 from riskbayes.preprocessing import KMeansBins
-from riskbayes.statistics import Origin, Statistics
+from riskbayes.statistics import Statistics
 
 IRIS = load_iris(return_X_y=True)
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)

@@ -7,8 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
+from riskbayes.frames import Categories, Frame, Origin
 from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
-from riskbayes.statistics import Categories, Frame, Origin, Statistics
+from riskbayes.statistics import Statistics
 
 M, N, R = 30, 3, 2
 GAUSSIAN = [GaussianNBModel, LDAModel, QDAModel]

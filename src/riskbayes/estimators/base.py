@@ -38,10 +38,11 @@ from riskbayes.estimators.checks import (
 )
 from riskbayes.estimators.prediction import PredictionMixin
 from riskbayes.exceptions import FlooredWarning
+from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loop import History, Iteration, Outcome, Status, Task, run
 from riskbayes.models.base import GenerativeModel
-from riskbayes.statistics import Statistics, same_values
+from riskbayes.statistics import Statistics
 
 
 @dataclass

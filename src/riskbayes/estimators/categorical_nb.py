@@ -13,10 +13,11 @@ from riskbayes.arrays import Array, namespace, sent_to
 from riskbayes.estimators.categorical_input import CategoricalInput
 from riskbayes.estimators.checks import check_class_prior, column_name
 from riskbayes.estimators.streaming import StreamingClassifier
+from riskbayes.frames import Categories
 from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
 from riskbayes.models.codes import categories_of
 from riskbayes.preprocessing import CategoryEncoder, as_array
-from riskbayes.statistics import Categories, Statistics
+from riskbayes.statistics import Statistics
 
 
 class CategoricalNB(CategoricalInput, StreamingClassifier):

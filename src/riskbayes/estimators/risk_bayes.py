@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.checks import check_finite, check_masses, listed
+from riskbayes.estimators.checks import check_finite, check_masses, listed, unchanged_on_error
 from riskbayes.estimators.family import CHECKPOINTS, Paths, cross_validate, family, recipe
 
 
@@ -114,6 +114,11 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
+        with unchanged_on_error(self):
+            self._fit_rows(X, y, sample_weight)
+        return self
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         start = perf_counter()
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=False)
         check_finite(self, X)
@@ -132,7 +137,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         check_masses(self.classes_, codes, w)
         if self.strategy == "single":
             self._fit_recipe(X, codes, w, start)
-            return self
+            return
         seed = check_random_state(self.random_state).randint(2**31 - 1000)
         deadline = np.inf if self.time_limit is None else start + self.time_limit
         members = family(X.shape[1], len(y))
@@ -140,7 +145,6 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         weights = paths.winner() if self.strategy == "cv" else paths.greedy()
         self.members_ = refitted(paths, weights, X, codes, w, seed)
         self._leaders = leaders(paths, weights)
-        return self
 
     def _fit_recipe(self, X: Array, codes: Array, w: Array | None, start: float) -> None:
         clf = recipe().fit(X, codes, w)

@@ -15,7 +15,8 @@ from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.callbacks import callback_data
 from riskbayes.estimators.checks import check_lengths, listed, unchanged_on_error
-from riskbayes.statistics import Statistics, same_values
+from riskbayes.frames import same_values
+from riskbayes.statistics import Statistics
 
 
 class StreamingClassifier(BaseGenerativeClassifier):

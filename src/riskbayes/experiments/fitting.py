@@ -17,11 +17,11 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from riskbayes import FlooredWarning, __version__
+from riskbayes.arrays import Array, to_numpy
 from riskbayes.experiments import registry
 from riskbayes.experiments.longtable import Row
 from riskbayes.experiments.protocols import Unit, make_classifier, settings_text, split_rows, training_rows
 from riskbayes.preprocessing import KMeansBins
-from riskbayes.statistics import Array
 
 ENGINES = ("memory", "torch", "cuda")
 """NumPy, or torch tensors on the processor or on a GPU."""
@@ -174,8 +174,3 @@ def to_engine(values: Array, engine: str) -> Any:
     import torch
 
     return torch.asarray(values, device="cuda" if engine == "cuda" else "cpu")
-
-
-def to_numpy(values: Any) -> Array:
-    """An array of any engine, here."""
-    return np.asarray(values.cpu() if hasattr(values, "cpu") else values)

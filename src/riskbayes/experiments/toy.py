@@ -9,12 +9,13 @@ import numpy as np
 
 from riskbayes.engines import MemoryEngine
 from riskbayes.experiments.report import Table
+from riskbayes.frames import Origin
 from riskbayes.learners import RC
 from riskbayes.loop import Iteration, Task, run
 from riskbayes.models import LDAModel
 from riskbayes.plotting import new_figure
 from riskbayes.risks import log_evidence
-from riskbayes.statistics import Array, Origin
+from riskbayes.statistics import Array
 
 X = np.array([[0.0], [1.0], [4.0]])
 LABELS = (1, 2, 2)

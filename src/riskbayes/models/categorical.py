@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riskbayes.arrays import Array, as_kind, namespace, sent_to, sum_of, widened
+from riskbayes.frames import Categories
 from riskbayes.models.base import (
     GenerativeModel,
     Residual,
@@ -18,7 +19,7 @@ from riskbayes.models.base import (
 )
 from riskbayes.models.codes import Codes, DeviceCodes, categories_of, check_codes, make_codes
 from riskbayes.risks import Risks
-from riskbayes.statistics import Categories, Statistics
+from riskbayes.statistics import Statistics
 
 TINY = float(np.finfo(float).tiny)
 COUNT_FLOOR = 1e-9

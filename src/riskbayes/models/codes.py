@@ -20,8 +20,8 @@ from riskbayes.arrays import (
     take_rows,
     to_numpy,
 )
+from riskbayes.frames import Categories
 from riskbayes.models.kernels.categorical import Groups, is_worth_it
-from riskbayes.statistics import Categories
 
 HELD_CELLS = 2**29
 """Cells of a one-hot table that a device holds during a fit (4 GiB of float64); larger ones are made anew."""

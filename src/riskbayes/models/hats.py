@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from riskbayes.arrays import Array, is_all
-from riskbayes.statistics import Arrays, Categories, Frame
+from riskbayes.frames import Arrays, Categories, Frame
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,12 @@ from typing import Any, Self
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.frames import SideBySide
 from riskbayes.models.base import GenerativeModel, Residual
 from riskbayes.models.hats import quantiles
 from riskbayes.models.lda import LDAModel
 from riskbayes.risks import Risks, posterior_and_risks
-from riskbayes.statistics import SideBySide, Statistics
+from riskbayes.statistics import Statistics
 
 
 @dataclass(frozen=True)

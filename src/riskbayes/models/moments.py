@@ -24,8 +24,9 @@ from riskbayes.arrays import (
     to_numpy,
     widened,
 )
+from riskbayes.frames import Origin
 from riskbayes.models.base import GenerativeModel, invert_class_prior, log_class_prior
-from riskbayes.statistics import Origin, Statistics
+from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from riskbayes.arrays import Array, sum_of
+from riskbayes.frames import SideBySide
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.qda import QDAModel
-from riskbayes.statistics import SideBySide, Statistics
+from riskbayes.statistics import Statistics
 
 
 class ExpertRows:

@@ -9,10 +9,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from riskbayes.arrays import Array
+from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
 from riskbayes.models.codes import Codes, categories_of, check_codes
-from riskbayes.statistics import Arrays, Categories, Frame, Statistics
+from riskbayes.statistics import Statistics
 
 Parents = tuple[tuple[int, ...], ...]
 

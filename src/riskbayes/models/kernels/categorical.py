@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from riskbayes.frames import Categories
 from riskbayes.risks import Risks
-from riskbayes.statistics import Array, Categories
+from riskbayes.statistics import Array
 
 BLOCK = 512
 """Rows that are looked up together: their scores stay in the first cache."""

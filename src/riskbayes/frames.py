@@ -1,0 +1,301 @@
+"""What statistics are measured in: the origin of moments, the categories of counts, several side by side.
+
+Adding statistics of different frames brings them to a common one first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from riskbayes.arrays import Array, converted, device_of, namespace, sent_to, sum_of, take
+
+Arrays = dict[str, Array]
+
+
+def frozen(value: Array) -> Array:
+    """The array itself, made read-only; a copy of one that shares another's memory."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value if value.base is None else value.copy()
+        value.flags.writeable = False
+    return value
+
+
+def same_values(a: Array, b: Array) -> bool:
+    """Whether two arrays have one shape and equal entries."""
+    return a.shape == b.shape and bool(namespace(a).all(a == b))
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """What statistics are measured in. The default frame is the absence of one.
+
+    A subclass is a frozen dataclass of arrays, so that it can be written down with the statistics.
+    """
+
+    _kinds: ClassVar[dict[str, type[Frame]]] = {}
+    """Frames that have arrays, by name."""
+
+    def __init_subclass__(cls) -> None:
+        Frame._kinds[cls.__name__] = cls
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            object.__setattr__(self, f.name, frozen(getattr(self, f.name)))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(self) is type(other) and all(
+            same_values(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def join(self, other: Frame) -> Frame:
+        """The common frame of two statistics that are added."""
+        mine, theirs = ([np.shape(getattr(frame, f.name)) for f in fields(frame)] for frame in (self, other))
+        if type(self) is not type(other) or mine != theirs:
+            raise ValueError(
+                f"These statistics are measured differently: {type(self).__name__} {mine} and "
+                f"{type(other).__name__} {theirs}. They are of other models or columns."
+            )
+        return self
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Express arrays, measured in this frame, in another one."""
+        return arrays
+
+    def to_arrays(self) -> Arrays:
+        """Plain arrays, whose names begin with the kind of the frame."""
+        return {f"{type(self).__name__}.{f.name}": getattr(self, f.name) for f in fields(self)}
+
+    @classmethod
+    def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
+        """A frame of this kind, from its arrays by field."""
+        return cls(**arrays)
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, Array]) -> Frame | None:
+        """The inverse of `to_arrays`; None where there are no arrays."""
+        for kind in {name.split(".", 1)[0] for name in arrays}:
+            if kind not in Frame._kinds:
+                raise ValueError(f"Unknown frame {kind!r}; known are {', '.join(sorted(Frame._kinds))}.")
+            return Frame._kinds[kind].of_fields(
+                {name.split(".", 1)[1]: arrays[name] for name in sorted(arrays)}
+            )
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Origin(Frame):
+    """Moments are taken about `origin`, so that data far from zero do not cancel.
+
+    It moves the arrays named s1, s2 (full), s2_diagonal and s2_tied (not split by class).
+    """
+
+    origin: Array
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Recentre: with d = old - new origin, x - new = (x - old) + d."""
+        if self == target:
+            return arrays
+        d = self.origin - target.origin  # type: ignore[attr-defined]
+        dd = d[:, None] * d[None, :]
+        s0, s1, moved = arrays["s0"], arrays["s1"], dict(arrays)
+        xp = namespace(s0)
+        moved["s1"] = s1 + s0[:, None] * d[None, :]
+        if "s2" in arrays:
+            cross = s1[:, :, None] * d[None, None, :]
+            moved["s2"] = arrays["s2"] + cross + xp.matrix_transpose(cross) + s0[:, None, None] * dd
+        if "s2_diagonal" in arrays:
+            moved["s2_diagonal"] = (
+                arrays["s2_diagonal"] + 2 * s1 * d[None, :] + s0[:, None] * (d * d)[None, :]
+            )
+        if "s2_tied" in arrays:
+            cross = sum_of(s1, axis=0)[:, None] * d[None, :]
+            moved["s2_tied"] = arrays["s2_tied"] + cross + cross.T + sum_of(s0) * dd
+        return moved
+
+
+@dataclass(frozen=True, eq=False)
+class Categories(Frame):
+    """`counts` has one column a (feature, category), feature after feature.
+
+    Codes run from 0; a larger number of categories is the same statistics with empty cells. The number
+    of categories is kept on the host, whatever the device of the counts.
+    """
+
+    n_categories: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_categories", np.array(self.n_categories, dtype=np.int64))
+        self._derive()
+        super().__post_init__()
+
+    def _derive(self) -> None:
+        """The first column of each feature, the number of categories if they share one, and a cache."""
+        k = self.n_categories
+        object.__setattr__(self, "alike", int(k[0]) if len(k) and (k == k[0]).all() else 0)
+        object.__setattr__(self, "offsets", np.cumsum(self.n_categories) - self.n_categories)
+        object.__setattr__(self, "_sent", {})
+
+    offsets: ClassVar[Array]
+    alike: ClassVar[int]
+    _sent: ClassVar[dict]
+
+    def _indices(self, x: Array) -> tuple[Array, Array, Array]:
+        """The feature of each column, its category, and where a padded table (features x most) has it."""
+        key = namespace(x).__name__, str(device_of(x))
+        if key not in self._sent:
+            k = self.n_categories
+            feature = np.repeat(np.arange(len(k)), k)
+            category = np.arange(k.sum()) - np.repeat(self.offsets, k)
+            most = np.arange(int(k.max(initial=0)))
+            beyond = most >= k[:, None]
+            cell = np.where(beyond, int(k.sum()), self.offsets[:, None] + most)
+            self._sent[key] = tuple(sent_to(v, x) for v in (feature, category, cell.ravel()))
+        return self._sent[key]
+
+    def columns(self, x: Array) -> tuple[Array, Array]:
+        """The feature and the category of each column, where x lives."""
+        return self._indices(x)[:2]
+
+    def by_size(self, x: Array) -> list[tuple[int, Array | None]]:
+        """Each number of categories and the features that have it (None: all of them)."""
+        if self.alike:
+            return [(self.alike, None)]
+        sizes = sorted(set(self.n_categories.tolist()))
+        return [(k, sent_to(np.flatnonzero(self.n_categories == k), x)) for k in sizes]
+
+    def _order(self, x: Array) -> tuple[Array, Array]:
+        """Columns in the order of `by_size`, and back."""
+        key = "by size", namespace(x).__name__, str(device_of(x))
+        if key not in self._sent:
+            feature = np.repeat(np.arange(len(self.n_categories)), self.n_categories)
+            order = np.argsort(self.n_categories[feature], kind="stable")
+            self._sent[key] = sent_to(order, x), sent_to(np.argsort(order), x)
+        return self._sent[key]
+
+    def to_sizes(self, table: Array) -> Array:
+        """A table of our columns in the order of `by_size`."""
+        return table if self.alike else take(table, self._order(table)[0], 1)
+
+    def from_sizes(self, table: Array) -> Array:
+        """A table in the order of `by_size`, in that of our columns."""
+        return table if self.alike else take(table, self._order(table)[1], 1)
+
+    def sums(self, counts: Array) -> Array:
+        """The sum over the categories of each feature."""
+        xp = namespace(counts)
+        if xp is np:
+            return np.add.reduceat(counts, self.offsets, axis=1)
+        n, k = len(self.n_categories), self.alike
+        if k:
+            return sum_of(xp.reshape(counts, (counts.shape[0], n, k)), axis=2)
+        empty = xp.zeros_like(counts[:, :1])
+        padded = take(xp.concat([counts, empty], axis=1), self._indices(counts)[2], 1)
+        return sum_of(xp.reshape(padded, (counts.shape[0], n, -1)), axis=2)
+
+    def spread(self, values: Array) -> Array:
+        """Values of features, repeated for each of their categories."""
+        xp = namespace(values)
+        if xp is np:
+            return np.repeat(values, self.n_categories, axis=1)
+        return take(values, self._indices(values)[0], 1)
+
+    def converted(self, converter: Any) -> Categories:
+        """The same: categories stay on the host."""
+        return self
+
+    def __getstate__(self) -> dict:
+        return {"n_categories": self.n_categories}
+
+    def __setstate__(self, state: dict) -> None:
+        object.__setattr__(self, "n_categories", state["n_categories"])
+        self._derive()
+
+    def join(self, other: Frame) -> Frame:
+        """Every category that either knows."""
+        if self == other:
+            return self
+        super().join(other)
+        return Categories(np.maximum(self.n_categories, other.n_categories))  # type: ignore[attr-defined]
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Insert empty cells for the categories that only the target knows."""
+        if self == target:
+            return arrays
+        if self.join(target) != target:
+            raise ValueError("Statistics cannot be expressed with fewer categories than they count.")
+        old, xp = arrays["counts"], namespace(arrays["counts"])
+        feature, category = target.columns(old)  # type: ignore[attr-defined]
+        known = category < sent_to(self.n_categories, old)[feature]
+        first = sent_to(self.offsets, old)[feature]
+        cells = take(old, xp.where(known, first + category, 0), 1)
+        counts = xp.where(known[None, :], cells, 0.0)
+        return {**arrays, "counts": counts}
+
+
+@dataclass(frozen=True, eq=False)
+class SideBySide(Frame):
+    """Statistics of several models of the same rows: the arrays of model i are named `i:name`.
+
+    They share the class masses `s0`; a model that has masses of its own, of sub-classes, holds them as
+    `i:s0`.
+    """
+
+    frames: tuple[Frame, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, SideBySide) and self.frames == other.frames)
+
+    __hash__ = None
+
+    def part(self, arrays: Mapping[str, Array], i: int) -> Arrays:
+        """The arrays of model i, by their own names."""
+        own = {name.split(":", 1)[1]: arrays[name] for name in arrays if name.startswith(f"{i}:")}
+        return {"s0": arrays["s0"]} | own
+
+    def join(self, other: Frame) -> Frame:
+        """Model by model."""
+        if not isinstance(other, SideBySide) or len(self.frames) != len(other.frames):
+            return super().join(other)
+        if self == other:
+            return self
+        return SideBySide(tuple(a.join(b) for a, b in zip(self.frames, other.frames, strict=True)))
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Model by model."""
+        assert isinstance(target, SideBySide)
+        found = dict(arrays)
+        for i, (mine, theirs) in enumerate(zip(self.frames, target.frames, strict=True)):
+            moved = mine.convert(self.part(arrays, i), theirs)
+            found |= {f"{i}:{name}": moved[name] for name in moved if f"{i}:{name}" in arrays}
+        return found
+
+    def converted(self, converter: Any) -> SideBySide:
+        """The frames with arrays of another library."""
+        return SideBySide(tuple(converted(frame, converter) for frame in self.frames))
+
+    def to_arrays(self) -> Arrays:
+        """The arrays of each frame, after its number."""
+        return {
+            f"{type(self).__name__}.{i}.{name}": value
+            for i, frame in enumerate(self.frames)
+            for name, value in frame.to_arrays().items()
+        }
+
+    @classmethod
+    def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
+        """Frame by frame."""
+        parts: dict[int, Arrays] = {}
+        for name in arrays:
+            number, rest = name.split(".", 1)
+            parts.setdefault(int(number), {})[rest] = arrays[name]
+        # A plain frame has no arrays.
+        frames = (Frame.from_arrays(parts.get(i, {})) or Frame() for i in range(1 + max(parts, default=-1)))
+        return cls(tuple(frames))

@@ -10,6 +10,7 @@ from scipy.stats import kstest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
 from sklearn.mixture import GaussianMixture
 
 from conftest import random_rows
@@ -23,7 +24,7 @@ from riskbayes import (
     SmoothNB,
     TreeAugmentedNB,
 )
-from riskbayes.estimators.family import CHECKPOINTS, cross_validate, family
+from riskbayes.estimators.family import CHECKPOINTS, MOST_REPEATS, cross_validate, family
 from riskbayes.learners import RC
 from riskbayes.models import LDAModel, QDAModel, TreeModel
 from riskbayes.models.mixture import start_components
@@ -352,11 +353,11 @@ def test_every_strategy_fits_and_shows_its_leaderboard(wine, strategy, capsys):
     np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-6)
     board = clf.leaderboard_
     assert list(board.columns) == [
-        *("member", "error", "closed_form", "log_loss", "n_iter", "seconds", "weight")
+        *("member", "error", "closed_form", "log_loss", "score", "n_iter", "seconds", "weight")
     ]
     assert board["weight"].sum() == pytest.approx(1.0)
-    assert board["error"].is_monotonic_increasing
-    assert (board["error"] <= board["closed_form"] + 1e-12).all()
+    assert board["score"].is_monotonic_increasing
+    np.testing.assert_allclose(board["score"], board["error"] + board["log_loss"], atol=1e-9)
     assert sum(weight for _, weight in clf.members_) == pytest.approx(1.0)
     printed = capsys.readouterr().out
     if strategy == "single":
@@ -403,12 +404,22 @@ def test_greedy_weights_do_no_worse_than_the_winner(wine):
     X, y = wine
     paths = cross_validate(family(13, 178)[:4], X, y, None, cv=2, seed=0)
 
-    def error(weights):
+    def score(weights):
         P = sum(v * paths.posteriors[k] for k, v in weights.items())
-        return (P.argmax(axis=1) != paths.y).mean()
+        return (P.argmax(axis=1) != paths.y).mean() + log_loss(paths.y, P / P.sum(axis=1, keepdims=True))
 
-    assert error(paths.greedy()) <= error(paths.winner()) + 1e-12
+    assert score(paths.greedy()) <= score(paths.winner()) + 1e-6
+    assert score(paths.winner()) == pytest.approx(paths.scores().min(), abs=1e-5)
     assert all(place == 0 for _, place in paths.greedy(only=[0]))
+
+
+def test_few_rows_are_folded_again(iris):
+    X, y = iris
+    paths = cross_validate(family(4, 150)[3:4], X, y, None, cv=3, seed=0)
+    assert len(paths.y) == MOST_REPEATS * len(y)
+    assert np.array_equal(np.bincount(paths.y), MOST_REPEATS * np.bincount(y))
+    often = np.repeat(np.arange(len(y)), 27)  # 4050 rows
+    assert len(cross_validate(family(4, 4050)[3:4], X[often], y[often], None, cv=3, seed=0).y) == 4050
 
 
 def test_what_the_classifier_refuses(iris):

@@ -132,6 +132,11 @@ def test_plan():
     )
     assert len(units) == len(set(units)) == 2 * 5 * 2 * (6 + 6)
     assert not [u for u in units if (u.model, u.learner) in (("qda", "dfe"), ("nb", "gd_scaled"))]
+    family = plan(["iris"], 5, ["family"], ["ml", "map"], ["rc"], ["held-out", "in-train"])
+    assert [(u.learner, u.estimate, u.protocol) for u in family[:3]] == [
+        (strategy, "map", "held-out") for strategy in ("single", "cv", "ensemble")
+    ]
+    assert len(family) == 5 * 3
 
 
 def test_jobs_share_in_train_fits():
@@ -177,6 +182,20 @@ def test_rows_agree_with_a_fit_by_hand(folder, undisturbed):
         closed = rows[Unit("iris", 1, "qda", "ml", "closed_form", protocol)]
         assert closed.soft_error == pytest.approx(path[:1], rel=1e-5)
         assert closed.test_wrong == row.test_wrong[:1]
+
+
+def test_rows_of_the_family(folder):
+    from riskbayes import RiskBayesClassifier
+
+    X, y = load_iris(return_X_y=True)
+    train, test = protocols.split_rows(150, 0)
+    unit = Unit("iris", 0, "family", "map", "single", "held-out")
+    (row,) = fitting.run_job(fitting.Job((unit,)), folder, "memory")
+    clf = RiskBayesClassifier().fit(X[train], y[train])
+    assert row.test_wrong == ((clf.predict(X[test]) != y[test]).sum(),)
+    assert row.train_error == pytest.approx(1 - clf.score(X[train], y[train]))
+    assert row.settings == "RiskBayesClassifier(random_state=0)"
+    assert "strategy='cv'" in protocols.settings_text("family", "map", "cv")
 
 
 def test_table_survives_a_round_trip(undisturbed):

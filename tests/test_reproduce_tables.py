@@ -159,6 +159,19 @@ def test_all_tables(results):
             assert table.protocol in table.title
 
 
+def test_the_family_stands_beside_the_papers_models():
+    units = plan(["sonar"], 2, ["family"], ["map"], [], ["held-out"])
+    rows = [row(unit, 7 + unit.split, (0.2,), 0.1) for unit in units]
+    assert "family" not in [table.name for table in summaries.all_tables(Results(made_up()))]
+    both = Results(made_up() + rows)
+    table = named(both, "family")
+    assert [line[0] for line in table.rows] == ["sonar", "mean of 1 sets"]
+    assert table.headers[-3:] == ["single recipe", "chosen by cross-validation", "ensemble"]
+    assert [cell.mean for cell in table.rows[0][-3:]] == [7.5, 7.5, 7.5]
+    assert table.rows[-1][1].mean == table.rows[0][1].mean
+    assert both.settings == Results(made_up()).settings  # it has no path to draw, and no rivals
+
+
 def test_three_columns(results):
     table = named(results, "qda_ml_three_columns")
     assert table.headers[4:7] == ["RC published", "RC held-out", "RC in-train"]

@@ -38,6 +38,9 @@ CLASSES = [
         GenerativeClassifier(QDAModel()),
         QuadraticDiscriminantAnalysis(prior="recommended"),
         RiskBayesClassifier(),
+        # One member: what is checked here is how they are walked, chosen and refitted.
+        RiskBayesClassifier("cv", cv=2, time_limit=1e-9, random_state=0),
+        RiskBayesClassifier("ensemble", cv=2, time_limit=1e-9, random_state=0),
         MixtureDiscriminantAnalysis(covariance="full"),
         KMeansBins(),
     ]

@@ -92,7 +92,13 @@ class Names(click.ParamType):
     help="Folder of data sets; by default that of RISKBAYES_DATA, else OpenML.",
 )
 @click.option("--sets", type=Names("registry", "PAPER_SETS"), default="all", help="Data sets, by commas.")
-@click.option("--models", type=Names("protocols", "MODELS"), default="all", help="nb, qda.")
+@click.option(
+    "--models",
+    type=Names("protocols", "MODELS"),
+    default="nb,qda",
+    show_default=True,
+    help="nb, qda, and family: RiskBayesClassifier.",
+)
 @click.option("--estimates", type=Names("protocols", "ESTIMATES"), default="all", help="ml, map.")
 @click.option(
     "--learners",

@@ -27,14 +27,17 @@ from riskbayes.learners.rc import RC
 from riskbayes.loop import Iteration, Task
 from riskbayes.preprocessing import KMeansBins
 
-CHECKPOINTS = (0, 1, 2, 4, 8, 16, 32, 64)
+CHECKPOINTS = (0, 1, 2, 4, 8, 16, 24, 32)
 """Iterations of a path that are compared."""
+
+RATE, ANCHOR = 0.3, 0.03
+"""Length of the members' steps, and the weight of their joint likelihood."""
 
 ROUNDS = 30
 """Members that the greedy selection takes, with repeats."""
 
-LOSS_SHARE = 1e-3
-"""Weight of the log loss beside the error in the greedy selection: hardly more than a word in a tie."""
+REPEATED_ROWS, MOST_REPEATS = 4000, 4
+"""Few rows are folded again and again, until about so many were judged: a choice by few is mostly noise."""
 
 
 @dataclass(frozen=True)
@@ -64,17 +67,22 @@ def family_learner(n_iter: int) -> RC | ClosedForm:
     """How members are trained: the path whose iterations are compared."""
     if n_iter == 0:
         return ClosedForm()
-    return RC(max_iter=n_iter, monitor="log_loss", generative_weight=0.03)
+    return RC(lr=RATE, max_iter=n_iter, monitor="log_loss", generative_weight=ANCHOR)
 
 
-def recipe(n_iter: int = CHECKPOINTS[-1]) -> ProductOfExperts:
-    """The fixed product of `strategy="single"`."""
-    return ProductOfExperts(learner=family_learner(n_iter))
+def recipe(n_iter: int = 24) -> ProductOfExperts:
+    """The fixed product of `strategy="single"`: powers below one make up for what its experts both say."""
+    return ProductOfExperts(weights=[0.25, 0.25], learner=family_learner(n_iter))
 
 
 def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
     """QDA whose covariances are held by a prior of so many rows."""
-    return QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=strength)
+    return QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=strength, diagonal_mix=0.3)
+
+
+def product(weights: list[float], n: int, n_knots: int = 6) -> ProductOfExperts:
+    """The recipe with other powers or knots."""
+    return ProductOfExperts([gaussian(5 * n), SmoothNB(n_knots=n_knots, alpha=5.0)], weights)
 
 
 def normal_scores(n_rows: int) -> Pipeline:
@@ -87,22 +95,24 @@ def normal_scores(n_rows: int) -> Pipeline:
 
 def family(n: int, n_rows: int) -> list[Member]:
     """The members for so many columns and rows, best first: a limit of time leaves out the last."""
-    mixture = MixtureDiscriminantAnalysis(3, covariance_strength=5 * n, diagonal_mix=0.5)
     scores, bins = normal_scores(n_rows), KMeansBins()
+    tied = MixtureDiscriminantAnalysis(3, covariance_strength=5 * n, diagonal_mix=0.5)
+    full = clone(tied).set_params(covariance="full", covariance_strength=20 * n)
     return [
         Member("product", recipe()),
         Member("product of normal scores", recipe(), scores),
         Member("QDA, 20 n", gaussian(20 * n)),
-        Member("smooth NB", SmoothNB()),
-        Member("MDA, 3 components", mixture),
-        Member("QDA, n", gaussian(n)),
-        Member("product, mostly QDA", ProductOfExperts([gaussian(n), SmoothNB()], [0.75, 0.25])),
-        Member("QDA of normal scores", gaussian(20 * n), scores),
         Member("LDA", LinearDiscriminantAnalysis(covariance_strength=n, diagonal_mix=0.5)),
-        Member("TAN, bagged", TreeAugmentedNB(), bins, bags=5, most=16),
-        Member("MDA, 8 components", clone(mixture).set_params(n_components=8)),
-        Member("smooth NB, 12 knots", SmoothNB(n_knots=12)),
-        Member("2-DB, bagged", KDependenceNB(2), bins, bags=5, most=16),
+        Member("MDA, 3 components", tied),
+        Member("smooth NB, 12 knots", SmoothNB(n_knots=12, alpha=5.0)),
+        Member("QDA, 5 n, power 1/4", ProductOfExperts([gaussian(5 * n)], [0.25])),
+        Member("product, 12 knots", product([0.25, 0.25], n, 12)),
+        Member("product, mostly smooth NB", product([0.1, 0.4], n)),
+        Member("TAN, bagged", TreeAugmentedNB(), bins, bags=5, most=8),
+        Member("QDA, n", gaussian(n)),
+        Member("2-DB, bagged", KDependenceNB(2), bins, bags=5, most=8),
+        Member("product, mostly QDA", product([0.4, 0.1], n)),
+        Member("MDA, 3 full components", full, most=16),
     ]
 
 
@@ -177,17 +187,22 @@ class Paths:
         own = self.posteriors[:, :, np.arange(len(self.y)), self.y]
         return self.mean(-np.log(np.maximum(own, 1e-15)))
 
+    def scores(self) -> Array:
+        """What choices are made by, members x checkpoints: the error and the log loss.
+
+        The log loss tells apart what the error of few rows leaves equal.
+        """
+        return (self.errors() + self.log_losses()).round(12)
+
     def winner(self, only: Sequence[int] = range(len(CHECKPOINTS))) -> dict[tuple[int, int], float]:
-        """The member and checkpoint of least error, then of least log loss, then the fewest iterations."""
+        """The member and checkpoint of the least score; of equal ones the first."""
         columns = list(only)
-        errors, losses = self.errors()[:, columns], self.log_losses()[:, columns]
-        place = np.arange(len(columns))[None, :] + 0 * errors
-        best = np.lexsort((place.ravel(), losses.ravel(), errors.ravel().round(12)))[0]
-        member, column = np.unravel_index(best, errors.shape)
+        scores = self.scores()[:, columns]
+        member, column = np.unravel_index(np.argmin(scores), scores.shape)
         return {(int(member), columns[column]): 1.0}
 
     def greedy(self, only: Sequence[int] = range(len(CHECKPOINTS))) -> dict[tuple[int, int], float]:
-        """Weights of members and checkpoints: each round adds the one that leaves the least error."""
+        """Weights of members and checkpoints: each round adds the one that leaves the least score."""
         columns = list(only)
         P = self.posteriors[:, columns].reshape(-1, *self.posteriors.shape[2:])
         row, total, chosen, best = np.arange(len(self.y)), np.zeros(P.shape[1:], np.float32), [], np.inf
@@ -198,7 +213,7 @@ class Paths:
                 mixed = total + own
                 error = self.mean(mixed.argmax(axis=1) != self.y)
                 loss = self.mean(-np.log(np.maximum(mixed[row, self.y] / number, 1e-15)))
-                scores.append(error + LOSS_SHARE * loss)
+                scores.append(error + loss)
             pick = int(np.argmin(scores))
             chosen.append(pick)
             total += P[pick]
@@ -221,14 +236,15 @@ def cross_validate(
     report: Callable[[str], None] = lambda line: None,
 ) -> Paths:
     """Walk the path of every member in every fold; past the deadline no further member is begun."""
-    from sklearn.model_selection import StratifiedKFold, check_cv  # here: slow to import
+    from sklearn.model_selection import RepeatedStratifiedKFold, check_cv  # here: slow to import
 
     r = int(y.max()) + 1
     fewest = int(np.bincount(y).min())
     if fewest < 2:
         raise ValueError("strategy='cv' and 'ensemble' need two rows or more of each class.")
     if isinstance(cv, Integral):
-        cv = StratifiedKFold(min(int(cv), fewest), shuffle=True, random_state=seed)
+        repeats = min(max(REPEATED_ROWS // len(y), 1), MOST_REPEATS)
+        cv = RepeatedStratifiedKFold(n_splits=min(int(cv), fewest), n_repeats=repeats, random_state=seed)
     folds = list(check_cv(cv, y, classifier=True).split(X, y))
     judged = np.concatenate([held for _, held in folds])
     y_judged, w_judged = y[judged], None if w is None else w[judged]

@@ -130,5 +130,7 @@ class ProductOfExperts(BaseGenerativeClassifier):
 
 def default_experts(n_features: int) -> list[Any]:
     """A Gaussian a class, held by a prior, and smooth naive Bayes: what `RiskBayesClassifier` fits."""
-    gaussian = QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=5 * n_features)
-    return [gaussian, SmoothNB()]
+    gaussian = QuadraticDiscriminantAnalysis(
+        prior="recommended", covariance_strength=5 * n_features, diagonal_mix=0.3
+    )
+    return [gaussian, SmoothNB(alpha=5.0)]

@@ -28,10 +28,11 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
     strategy : {"single", "cv", "ensemble"}, default="single"
         "single" fits one recipe, the product of a Gaussian a class, held by a prior, and smooth naive
         Bayes: no search, nothing to tune. "cv" walks the path of every member of the family in every
-        fold, and refits the member and the iteration of least error. "ensemble" averages the posteriors
-        of several, chosen greedily by the error of their cross-validated average.
+        fold, and refits the member and the iteration of the least cross-validated error and log loss.
+        "ensemble" averages the posteriors of several, chosen greedily by the same of their average.
     cv : int, splitter or iterable of splits, default=4
-        Number of stratified folds, shuffled by `random_state`; or splits, as in scikit-learn.
+        Number of stratified folds, shuffled by `random_state` and, for tables of few rows, repeated up to
+        four times; or splits, as in scikit-learn.
     time_limit : float or None, default=None
         Seconds after which no further member is tried. The members tried so far are chosen from and
         refitted, so a fit takes somewhat longer.
@@ -48,9 +49,9 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         The fitted estimators whose posteriors are averaged; of "single" and "cv" there is one.
     leaderboard_ : data frame
         A row for each member tried, best first: `member`, cross-validated `error` at the best iteration and
-        of its `closed_form`, `log_loss`, best `n_iter`, `seconds` of all folds, `weight` in the classifier.
-        For "single" the errors are those of the training rows. A pandas data frame, or a polars one where
-        only that is installed.
+        of its `closed_form`, `log_loss`, the `score` that choices are made by (the error and the log loss),
+        best `n_iter`, `seconds` of all folds, `weight` in the classifier. For "single" they are those
+        of the training rows. A pandas data frame, or a polars one where only that is installed.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
 
@@ -157,6 +158,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
                 "error": history["error"][last],
                 "closed_form": history["error"][0],
                 "log_loss": history["log_loss"][last],
+                "score": history["error"][last] + history["log_loss"][last],
                 "n_iter": int(last),
                 "seconds": perf_counter() - start,
                 "weight": 1.0,
@@ -250,18 +252,19 @@ def weighted(clf: Any, w: Array | None) -> dict[str, Array]:
 
 def leaders(paths: Paths, weights: dict[tuple[int, int], float]) -> list[dict[str, Any]]:
     """Rows of the leaderboard, best first."""
-    errors, losses, rows = paths.errors(), paths.log_losses(), []
-    for i, member in enumerate(paths.members):
-        best = int(np.lexsort((losses[i], errors[i].round(12)))[0])
+    errors, losses, scores, rows = paths.errors(), paths.log_losses(), paths.scores(), []
+    best = scores.argmin(axis=1)
+    for i in np.argsort(scores.min(axis=1), kind="stable"):
         rows.append(
             {
-                "member": member.name,
-                "error": float(errors[i, best]),
+                "member": paths.members[i].name,
+                "error": float(errors[i, best[i]]),
                 "closed_form": float(errors[i, 0]),
-                "log_loss": float(losses[i, best]),
-                "n_iter": CHECKPOINTS[best],
+                "log_loss": float(losses[i, best[i]]),
+                "score": float(scores[i, best[i]]),
+                "n_iter": CHECKPOINTS[best[i]],
                 "seconds": paths.seconds[i],
                 "weight": float(sum(v for (m, _), v in weights.items() if m == i)),
             }
         )
-    return sorted(rows, key=lambda row: (row["error"], row["log_loss"]))
+    return rows

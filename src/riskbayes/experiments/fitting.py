@@ -20,7 +20,14 @@ from riskbayes import FlooredWarning, __version__
 from riskbayes.arrays import Array, to_numpy
 from riskbayes.experiments import registry
 from riskbayes.experiments.longtable import Row
-from riskbayes.experiments.protocols import Unit, make_classifier, settings_text, split_rows, training_rows
+from riskbayes.experiments.protocols import (
+    STRATEGIES,
+    Unit,
+    make_classifier,
+    settings_text,
+    split_rows,
+    training_rows,
+)
 from riskbayes.preprocessing import KMeansBins
 
 ENGINES = ("memory", "torch", "cuda")
@@ -110,10 +117,12 @@ def run_job(job: Job, data_dir: Path | None, engine: str) -> list[Row]:
     with calm(engine):
         rows = prepared(u.set, data_dir, u.protocol, u.split, form, engine)
         clf, judge = make_classifier(u.model, u.estimate, u.learner), JudgeRows(rows)
-        clf.set_callbacks(judge)
+        has_path = u.learner not in ("closed_form", *STRATEGIES)
+        if has_path:
+            clf.set_callbacks(judge)
         start = perf_counter()
         clf.fit(rows.X, rows.y)
-        if u.learner == "closed_form":  # nothing was iterated, so nothing was recorded
+        if not has_path:
             judge.judge(clf)
             train_error, soft = risks(to_numpy(clf.predict_proba(rows.X)), to_numpy(rows.y))
             path = (soft,)
@@ -136,8 +145,8 @@ def run_job(job: Job, data_dir: Path | None, engine: str) -> list[Row]:
                 stand_in=loaded.stand_in,
                 n_test=int(test.sum()),
                 train_error=train_error,
-                status=str(clf.status_),
-                scans=int(clf.n_iter_),
+                status=str(getattr(clf, "status_", u.learner)),
+                scans=int(getattr(clf, "n_iter_", 0)),
                 seconds=seconds,
                 engine=engine,
                 version=__version__,

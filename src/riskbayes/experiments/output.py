@@ -13,7 +13,7 @@ from riskbayes.experiments.results import Results
 from riskbayes.experiments.summaries import all_tables, headline, only_in_train
 from riskbayes.experiments.tables import ResultTable
 
-IN_DOC = ("agreement", "summary_default", "qda_ml_three_columns", "nb_ml_three_columns")
+IN_DOC = ("agreement", "summary_default", "family", "qda_ml_three_columns", "nb_ml_three_columns")
 """Tables of the documentation page."""
 
 BEGIN, END = "<!-- begin: made by `make reproduce` -->", "<!-- end: made by `make reproduce` -->"

@@ -8,7 +8,15 @@ from importlib.resources import files
 
 from riskbayes.experiments import render, summaries, tables
 from riskbayes.experiments.figures import Picture
-from riskbayes.experiments.protocols import ESTIMATES, LEARNERS, LR, MAX_ITER, MODELS, PROTOCOLS
+from riskbayes.experiments.protocols import (
+    ESTIMATES,
+    LEARNERS,
+    LR,
+    MAX_ITER,
+    MODELS,
+    PROTOCOLS,
+    STRATEGIES,
+)
 from riskbayes.experiments.published import PAPER_TABLES
 from riskbayes.experiments.registry import PAPER_SETS
 from riskbayes.experiments.report import Section, element, embed_svg, page
@@ -48,6 +56,7 @@ def results_page(results: Results, found: list[ResultTable], pictures: Iterable[
         Section("Published, held-out, in-train", intro(results) + chosen("agreement", "three"), "columns"),
         Section("The paper's tables", chosen("summary_paper") + paper_blocks(found, blocks), "tables"),
         Section("Every learner", chosen("_learners_", "_differences_"), "learners"),
+        *([Section("A family of models", blocks["family"], "family")] if "family" in blocks else []),
         Section("Figures", f'<div class="pictures">\n{overview}\n</div>', "figures"),
         Section("Data sets", data_sets(results, links), "sets"),
         Section("What was run, and how to run it again", settings(results), "settings"),
@@ -180,9 +189,10 @@ def settings(results: Results) -> str:
     }
     listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
     used = {(row.model, row.estimate, row.learner): row.settings for row in rows}
-    ordered = sorted(used, key=lambda key: (key[0], key[1] == "map", list(LEARNERS).index(key[2])))
+    words = {**LEARNERS, **STRATEGIES}
+    ordered = sorted(used, key=lambda key: (key[0], key[1] == "map", list(words).index(key[2])))
     cells: list[list[tables.Cell]] = [
-        [model.upper(), estimate.upper(), LEARNERS[learner], used[model, estimate, learner]]
+        [model.upper(), estimate.upper(), words[learner], used[model, estimate, learner]]
         for model, estimate, learner in ordered
     ]
     table = ResultTable("settings", "Settings", "", ["model", "estimate", "learner", "classifier"], cells)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from riskbayes import CategoricalNB, QuadraticDiscriminantAnalysis
+from riskbayes import CategoricalNB, QuadraticDiscriminantAnalysis, RiskBayesClassifier
 from riskbayes.learners import DFE, GD, RC, TM, ClosedForm
 from riskbayes.statistics import Array
 
@@ -19,7 +19,11 @@ PROTOCOLS = {
     "held-out": "trained on 75 % of the rows, tested on the other 25 %",
     "in-train": "trained on all rows, tested on 25 % of them",
 }
-MODELS = {"nb": "naive Bayes in five k-means bins", "qda": "quadratic discriminant analysis"}
+MODELS = {
+    "nb": "naive Bayes in five k-means bins",
+    "qda": "quadratic discriminant analysis",
+    "family": "RiskBayesClassifier, which the paper does not have, on held-out rows",
+}
 ESTIMATES = {"ml": "maximum likelihood", "map": "maximum a posteriori, the paper's prior"}
 LEARNERS = {
     "closed_form": "closed form",
@@ -32,17 +36,21 @@ LEARNERS = {
 }
 """Names for the command and the table, and for readers."""
 
+STRATEGIES = {"single": "single recipe", "cv": "chosen by cross-validation", "ensemble": "ensemble"}
+"""What the family has in place of a learner."""
+
 ONLY_FOR = {"dfe": "nb", "gd_scaled": "qda"}
 """DFE adds to counts; a scale matters only where columns are not cut into bins."""
 
-SETTINGS = {
-    "closed_form": ClosedForm(),
-    "rc_paper": RC.paper(),
-    "rc": RC.recommended(),
-    "gd": GD(lr=LR, max_iter=MAX_ITER),
-    "gd_scaled": GD(lr=LR, max_iter=MAX_ITER),
-    "dfe": DFE(lr=LR, max_iter=MAX_ITER),
-    "tm": TM(max_iter=MAX_ITER),
+SETTINGS: dict[str, dict[str, Any]] = {
+    "closed_form": {"learner": ClosedForm()},
+    "rc_paper": {"learner": RC.paper()},
+    "rc": {"learner": RC.recommended()},
+    "gd": {"learner": GD(lr=LR, max_iter=MAX_ITER)},
+    "gd_scaled": {"learner": GD(lr=LR, max_iter=MAX_ITER)},
+    "dfe": {"learner": DFE(lr=LR, max_iter=MAX_ITER)},
+    "tm": {"learner": TM(max_iter=MAX_ITER)},
+    **{name: {"strategy": name} for name in STRATEGIES},
 }
 
 # ML has no prior, so a floor holds covariances that the rows do not determine. The paper's MAP: one
@@ -58,6 +66,7 @@ PRIORS: dict[tuple[str, str], Any] = {
         class_alpha=1.0,
         prior_form="paper",
     ),
+    ("family", "map"): RiskBayesClassifier(random_state=0),
 }
 
 
@@ -74,7 +83,7 @@ class Unit(NamedTuple):
 
 def make_classifier(model: str, estimate: str, learner: str) -> Any:
     """An unfitted classifier; naive Bayes expects the codes of bins."""
-    return clone(PRIORS[model, estimate]).set_params(learner=clone(SETTINGS[learner]))
+    return clone(clone(PRIORS[model, estimate]).set_params(**SETTINGS[learner]))
 
 
 def settings_text(model: str, estimate: str, learner: str) -> str:
@@ -104,12 +113,19 @@ def plan(
 ) -> list[Unit]:
     """Every unit that these choices make, in the order of the sets."""
     return [
-        Unit(name, split, model, estimate, learner, protocol)
+        unit
         for name in sets
         for protocol in protocols
         for split in range(n_splits)
         for model in models
         for estimate in estimates
-        for learner in learners
-        if ONLY_FOR.get(learner, model) == model
+        for learner in (*learners, *STRATEGIES)
+        if is_compared(unit := Unit(name, split, model, estimate, learner, protocol))
     ]
+
+
+def is_compared(unit: Unit) -> bool:
+    """Whether a unit is one of the experiments."""
+    if unit.model == "family":
+        return unit.learner in STRATEGIES and unit.estimate == "map" and unit.protocol == "held-out"
+    return unit.learner in LEARNERS and ONLY_FOR.get(unit.learner, unit.model) == unit.model

@@ -55,7 +55,7 @@ class Results:
             setting = Setting(row.model, row.estimate, row.protocol)
             self.groups.setdefault((row.set, setting, row.learner), []).append(row)
         self.sets = list(dict.fromkeys(row.set for row in self.rows))
-        found = {setting for _, setting, _ in self.groups}
+        found = {setting for _, setting, learner in self.groups if learner in LEARNERS}
         self.settings = sorted(found, key=lambda s: (s.model, s.estimate == "map", s.protocol))
         self.protocols = [name for name in PROTOCOLS if any(s.protocol == name for s in found)]
 

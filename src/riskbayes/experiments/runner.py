@@ -16,6 +16,7 @@ from riskbayes.experiments.fitting import Job, run_job
 from riskbayes.experiments.longtable import FILE, LongTable, Row, read_folder
 from riskbayes.experiments.protocols import MAX_ITER, Unit, settings_text
 
+FAMILY_SCANS = 2000
 OVERHEAD = 2e7
 """What a fit costs beside its scans, in the units of `cost`."""
 
@@ -35,8 +36,8 @@ def make_jobs(units: Iterable[Unit]) -> list[Job]:
 def cost(job: Job) -> float:
     """About how long a job takes, in multiplications."""
     unit, paper = job.units[0], registry.PAPER_SETS[job.units[0].set]
-    scans = 1 if unit.learner == "closed_form" else MAX_ITER
-    return OVERHEAD + scans * paper.m * paper.n * paper.classes * (paper.n if unit.model == "qda" else 1)
+    scans = {"closed_form": 1, "cv": FAMILY_SCANS, "ensemble": FAMILY_SCANS}.get(unit.learner, MAX_ITER)
+    return OVERHEAD + scans * paper.m * paper.n * paper.classes * (1 if unit.model == "nb" else paper.n)
 
 
 def available(sets: Iterable[str], data_dir: Path | None) -> tuple[list[str], list[str]]:

@@ -18,6 +18,7 @@ from riskbayes.experiments.tables import (
     Value,
     difference_table,
     error,
+    family_table,
     learner_table,
     paper_table,
     setting_title,
@@ -31,7 +32,7 @@ VERY_FAR = 8.0
 
 def all_tables(results: Results) -> list[ResultTable]:
     """Every table that these results can fill."""
-    found = [*summaries(results), agreement(results)]
+    found = [*summaries(results), agreement(results), family_table(results)]
     for name, paper in PAPER_TABLES.items():
         found.append(three_columns(results, name, paper))
     for protocol in results.protocols:

@@ -7,7 +7,7 @@ fit is a row of `benchmarks/results/family.csv`; units that are there are not ru
 
     RISKBAYES_DATA=<folder> python benchmarks/family.py            # fit, then print
     python benchmarks/family.py --print                            # print what is there
-    python benchmarks/family.py --doc doc/accuracy.md              # write the page from what is there
+    python benchmarks/family.py --doc doc/accuracy.md              # write the page and its picture from it
     RISKBAYES_DATA=<folder> python benchmarks/family.py --time     # speed on magic and adult, full size
 """
 
@@ -42,7 +42,6 @@ from riskbayes.learners import RC
 from riskbayes.preprocessing import KMeansBins
 
 RESULTS = Path(__file__).parent / "results" / "family.csv"
-TWINS = RESULTS.with_name("twins.txt")
 FIELDS = ("set", "split", "method", "error", "log_loss", "brier", "calibration_error", "seconds")
 SPLITS = range(3, 8)
 SEED = 0
@@ -209,88 +208,6 @@ def show(study: Study) -> None:
         console.print(f"{what}: {gap:+.2f} ± {error:.2f} points, better on {better}, worse on {worse} sets")
 
 
-def markdown(head: tuple[str, ...], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def worth(study: Study, a: str, b: str) -> str:
-    gap, error, better, worse = study.gap(a, b)
-    return f"{gap:+.2f} ± {error:.2f} points, better on {better} sets, worse on {worse}"
-
-
-def page(study: Study) -> str:
-    """The page of the documentation; every number comes from the table."""
-    forest, single = (100 * study.grid(m).mean(axis=1) for m in ("random forest", "single"))
-    ensemble = 100 * study.grid("ensemble").mean(axis=1)
-    lost = [
-        f"{n} ({ensemble[i]:.2f} against {forest[i]:.2f})"
-        for i, n in enumerate(PAPER_TABULAR)
-        if ensemble[i] > forest[i]
-    ]
-    worst = PAPER_TABULAR[int(np.argmax(single - forest))]
-    mean = {m: f"{100 * study.grid(m).mean():.2f}" for m in (*OURS, *PEERS, *REMEDIES)}
-    loss = {m: f"{study.grid(m, 'log_loss').mean():.3f}" for m in mean if m != "RBF SVC"}
-    gap = {m: f"{study.grid(m, 'calibration_error').mean():.3f}" for m in mean if m != "RBF SVC"}
-    first, last = study.splits[0], study.splits[-1]
-    return f"""# How accurate is it?
-
-<!-- Written by `python benchmarks/family.py --doc doc/accuracy.md` from benchmarks/results/family.csv. -->
-
-`RiskBayesClassifier` beside scikit-learn's classifiers, with their defaults, on the {len(PAPER_TABULAR)}
-tabular sets of the paper: 75/25 splits, `random_state` {first} to {last}, sets cut to {MOST_ROWS} rows,
-everything chosen inside the training rows. The recipe and the family were composed on other splits, 0 to 2
-and 100 to 104, where about a hundred settings were compared. Errors in percent on **held-out** rows; gaps in
-points, ± their standard error over splits (paired), and on how many sets a method is better and worse.
-
-{markdown(HEADS["summary"], study.summary())}
-
-"single" is one recipe without a search, "cv" the member and iteration of the least cross-validated error and
-log loss, "ensemble" the greedy average. "Closed forms only" is the same choice among the same models without
-RC. So RC is worth
-
-- to the single recipe: {worth(study, "single", "single, closed form")};
-- to the choice by cross-validation: {worth(study, "cv", "cv, closed forms only")};
-- to the ensemble: {worth(study, "ensemble", "ensemble, closed forms only")}.
-
-Beside `RC.paper()` on categorical naive Bayes of five bins the ensemble has
-{worth(study, "ensemble", "RC.paper NB")}.
-
-## Set by set
-
-{markdown(HEADS["by_set"], study.by_set())}
-
-The ensemble loses to the random forest on {len(lost)} sets: {"; ".join(lost) or "none"}. The single recipe
-loses most on {worst}. Red wine has rows that are equal (`python benchmarks/twins.py`):
-{TWINS.read_text().strip()}
-
-## Probabilities
-
-{markdown(HEADS["probabilities"], study.probabilities())}
-
-Seconds are those of a fit in one thread, on a machine that did other work too. What training for the risk
-does to the posterior: the single recipe has a log loss of {loss["single"]} and a calibration error of
-{gap["single"]}, its closed form {loss["single, closed form"]} and {gap["single, closed form"]}, the random
-forest {loss["random forest"]} and {gap["random forest"]}. Where probabilities matter:
-
-- `CalibratedClassifierCV(RiskBayesClassifier(), cv=4)`: log loss {loss["single, calibrated"]}, calibration
-  error {gap["single, calibrated"]}, error {mean["single, calibrated"]} (without it {mean["single"]});
-- a larger anchor, `RC(..., generative_weight=0.3)`: log loss {loss["single, g = 0.3"]}, calibration error
-  {gap["single, g = 0.3"]}, error {mean["single, g = 0.3"]};
-- fewer iterations, 8 in place of 24: log loss {loss["single, 8 iterations"]}, calibration error
-  {gap["single, 8 iterations"]}, error {mean["single, 8 iterations"]};
-- the ensemble: log loss {loss["ensemble"]}, calibration error {gap["ensemble"]}.
-
-## Which smooth density
-
-`benchmarks/smooth_nb.py` compares forms of `SmoothNB` on splits 0 to 2; `benchmarks/results/smooth_nb.txt` is
-what it printed. After RC the density that integrates to one has the lower error than frequencies left
-unnormalised, so it stays. Held-out likelihood wants some rows in the exponential tails, and prefers 5 % of
-them at each end to 1 %; the product of experts had the lower error with 1 %, which stays the default of the
-model (`SmoothModel(outer=...)`).
-"""
-
-
 def time_fits() -> None:
     """Seconds to fit and to predict the two largest sets, and to cross-validate one table."""
     console = Console(width=120)
@@ -332,4 +249,6 @@ if __name__ == "__main__":
     study = Study(read())
     show(study)
     if options.doc:
-        options.doc.write_text(page(study))
+        from family_page import write
+
+        write(study, options.doc)

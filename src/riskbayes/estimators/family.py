@@ -19,7 +19,7 @@ from riskbayes.arrays import Array
 from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
 from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
-from riskbayes.estimators.product_of_experts import ProductOfExperts
+from riskbayes.estimators.product_of_experts import ProductOfExperts, default_experts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.learners.closed_form import ClosedForm
@@ -82,7 +82,7 @@ def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
 
 def product(weights: list[float], n: int, n_knots: int = 6) -> ProductOfExperts:
     """The recipe with other powers or knots."""
-    return ProductOfExperts([gaussian(5 * n), SmoothNB(n_knots=n_knots, alpha=5.0)], weights)
+    return ProductOfExperts(default_experts(n, n_knots), weights)
 
 
 def normal_scores(n_rows: int) -> Pipeline:

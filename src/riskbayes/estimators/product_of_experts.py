@@ -128,9 +128,9 @@ class ProductOfExperts(BaseGenerativeClassifier):
         return list(self.model_.experts)  # type: ignore[attr-defined]
 
 
-def default_experts(n_features: int) -> list[Any]:
+def default_experts(n_features: int, n_knots: int = 6) -> list[Any]:
     """A Gaussian a class, held by a prior, and smooth naive Bayes: what `RiskBayesClassifier` fits."""
     gaussian = QuadraticDiscriminantAnalysis(
         prior="recommended", covariance_strength=5 * n_features, diagonal_mix=0.3
     )
-    return [gaussian, SmoothNB(alpha=5.0)]
+    return [gaussian, SmoothNB(n_knots=n_knots, alpha=5.0)]

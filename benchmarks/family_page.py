@@ -21,8 +21,19 @@ MARKS = {
 }
 
 
+README = Path(__file__).parents[1] / "README.md"
+MARKS_OF_README = (
+    "<!-- begin: made by `python benchmarks/family.py --doc doc/accuracy.md` -->",
+    "<!-- end: made by `python benchmarks/family.py --doc doc/accuracy.md` -->",
+)
+
+
 def write(study: Study, doc: Path) -> None:
-    """The page, and beside it the picture that it shows."""
+    """The page, beside it the picture that it shows, and the table of README."""
+    begin, end = MARKS_OF_README
+    before, _, rest = README.read_text(encoding="utf-8").partition(begin)
+    after = rest.partition(end)[2]
+    README.write_text(f"{before}{begin}\n\n{readme_table(study)}\n\n{end}{after}", encoding="utf-8")
     picture = doc.with_suffix(".svg")
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": picture.name}):
         gaps_figure(study).savefig(picture, facecolor="white", metadata={"Date": None})
@@ -63,6 +74,18 @@ def gaps_figure(study: Study) -> Any:
 def markdown(head: tuple[str, ...], rows: list[list[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def readme_table(study: Study) -> str:
+    """Mean error and log loss of the strategies and of their peers."""
+    methods = ("single, closed form", "single", "cv", "ensemble", *PEERS)
+    errors = [f"{100 * study.grid(m).mean():.2f}" for m in methods]
+    losses = [study.grid(m, "log_loss").mean() for m in methods]
+    rows = [
+        ["held-out error, %", *errors],
+        ["log loss", *("" if np.isnan(loss) else f"{loss:.3f}" for loss in losses)],
+    ]
+    return markdown(("", *methods), rows)
 
 
 def worth(study: Study, a: str, b: str) -> str:

@@ -97,7 +97,7 @@ def fit_all(name: str, split: int) -> list[dict]:
             P = spread(clf.predict_proba(X_test), clf.classes_, y, y_test) if knows else None
             record(method, P, clf.predict(X_test), spent)
         start = perf_counter()
-        paths = cross_validate(family(n, len(y)), X, y, None, 4, SEED)
+        paths = cross_validate(family(n), X, y, None, 4, SEED)
         walked = perf_counter() - start
         for method, choose in CHOICES.items():
             start = perf_counter()

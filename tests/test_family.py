@@ -1,5 +1,6 @@
 """Smooth densities, products, mixtures, trees, and the classifier that chooses among them."""
 
+import sys
 from itertools import pairwise
 from itertools import product as cartesian
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import kstest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import NotFittedError
@@ -15,6 +17,7 @@ from sklearn.mixture import GaussianMixture
 
 from conftest import random_rows
 from riskbayes import (
+    GaussianNB,
     KDependenceNB,
     LinearDiscriminantAnalysis,
     MixtureDiscriminantAnalysis,
@@ -24,8 +27,10 @@ from riskbayes import (
     SmoothNB,
     TreeAugmentedNB,
 )
-from riskbayes.estimators.family import CHECKPOINTS, MOST_REPEATS, cross_validate, family
+from riskbayes.estimators.family import MOST_REPEATS, Paths, cross_validate, family
+from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier, drawn_bags
 from riskbayes.learners import RC
+from riskbayes.loop import Status, run
 from riskbayes.models import LDAModel, QDAModel, TreeModel
 from riskbayes.models.mixture import start_components
 from riskbayes.models.tree import dependences, k_parents, topological_order, tree_parents
@@ -133,6 +138,29 @@ def test_smooth_statistics_say_that_other_knots_do_not_add():
     assert (again.frame.widths == a.frame.widths).all()
 
 
+def test_values_at_the_ends_of_the_numbers():
+    y = np.arange(60) % 2
+    tiny = np.r_[np.zeros(30), np.linspace(1e-310, 1e-309, 30)][:, None]
+    mixed = np.r_[np.zeros(15), np.linspace(1e-308, 1e-307, 15), np.linspace(1.0, 2.0, 30)][:, None]
+    for X in (tiny, mixed):
+        assert np.isfinite(SmoothNB().fit(X, y).predict_proba(X)).all()
+        assert np.isfinite(RiskBayesClassifier().fit(X, y).predict_proba(X)).all()
+    huge = 1.7e308 * np.linspace(-1.0, 1.0, 60)[:, None]
+    with pytest.raises(ValueError, match="range of column 0 overflows"):
+        SmoothNB().fit(huge, y)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+@pytest.mark.parametrize(("dtype", "value"), [("f4", -3.4028235e38), ("f8", 1e300)])
+def test_squares_that_overflow_are_refused(iris, dtype, value):
+    X, y = iris
+    X = X.astype(dtype)
+    X[0, 2] = value
+    for clf in (GaussianNB(), QuadraticDiscriminantAnalysis(), RiskBayesClassifier()):
+        with pytest.raises(ValueError, match="squares of column 2 overflow"):
+            clf.fit(X, y)
+
+
 def test_smooth_nb_has_no_partial_fit():
     assert not hasattr(SmoothNB(), "partial_fit")
 
@@ -146,6 +174,44 @@ def test_a_product_of_one_expert_is_that_expert(iris):
     product = ProductOfExperts([clone(alone)]).fit(X, y)
     np.testing.assert_allclose(product.predict_proba(X), alone.predict_proba(X), atol=1e-9)
     np.testing.assert_allclose(product.score_samples(X), alone.score_samples(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("covariance", ["tied", "full"])
+def test_a_product_of_one_mixture_is_that_mixture(iris, covariance):
+    X, y = iris
+    alone = MixtureDiscriminantAnalysis(2, covariance=covariance, learner=RC(max_iter=5))
+    product = ProductOfExperts([clone(alone)], [1.0], learner=RC(max_iter=5)).fit(X, y)
+    np.testing.assert_allclose(product.predict_proba(X), alone.fit(X, y).predict_proba(X), atol=1e-9)
+
+
+def test_a_product_with_what_an_expert_lacks(iris):
+    X, y = iris
+    codes = KMeansBins().fit_transform(X)
+    clf = ProductOfExperts([TreeModel(alpha=1.0)]).fit(codes, y)  # no anchor: it cannot be one
+    assert not clf.model_.writes("expected_statistics")
+    with pytest.raises(TypeError, match="TreeAugmentedNB reads categories"):
+        ProductOfExperts([TreeAugmentedNB()]).fit(codes, y)
+    with pytest.raises(ValueError, match="weights must be numbers"):
+        ProductOfExperts(weights=["a", "b"]).fit(X, y)
+    for wrong in ("qda", None, SmoothNB):
+        with pytest.raises(TypeError, match="experts must be estimators of riskbayes"):
+            ProductOfExperts([wrong]).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_a_class_that_is_impossible_stays_so_in_a_product(iris):
+    X, y = iris
+    P = ProductOfExperts([SmoothNB(priors=[0.0, 0.5, 0.5])], learner="closed_form").fit(X, y).predict_proba(X)
+    assert np.isfinite(P).all()
+    assert (P[:, 0] == 0).all()
+
+
+def test_floors_of_a_product_are_those_that_it_warns_of():
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.standard_normal((90, 2)) + 5 * np.stack([y, 0 * y], axis=1)
+    experts = [QuadraticDiscriminantAnalysis(), SmoothNB(alpha=0)]  # empty cells are no eigenvalues
+    assert not ProductOfExperts(experts).fit(X, y).parameters_.floored.any()
 
 
 def test_log_joints_are_weighted_and_the_prior_counts_once(iris):
@@ -364,7 +430,7 @@ def test_every_strategy_fits_and_shows_its_leaderboard(wine, strategy, capsys):
         assert len(board) == 1
         assert clf.members_[0][0].statistics_.total == pytest.approx(len(y))
     else:
-        assert len(board) == len(family(13, 178))
+        assert len(board) == len(family(13))
         assert printed.count("cross-validated error") == len(board)
 
 
@@ -387,7 +453,7 @@ def test_a_time_limit_leaves_members_out(iris, capsys):
 def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris):
     """Held-out posteriors of one walk equal those of separate fits."""
     X, y = iris
-    members = [m for m in family(4, 150) if m.bags == 1][:4]
+    members = [m for m in family(4) if m.bags == 1][:4]
     paths = cross_validate(members, X, y, None, cv=2, seed=0)
     from sklearn.model_selection import StratifiedKFold
 
@@ -402,7 +468,7 @@ def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris):
 
 def test_greedy_weights_do_no_worse_than_the_winner(wine):
     X, y = wine
-    paths = cross_validate(family(13, 178)[:4], X, y, None, cv=2, seed=0)
+    paths = cross_validate(family(13)[:4], X, y, None, cv=2, seed=0)
 
     def score(weights):
         P = sum(v * paths.posteriors[k] for k, v in weights.items())
@@ -413,13 +479,137 @@ def test_greedy_weights_do_no_worse_than_the_winner(wine):
     assert all(place == 0 for _, place in paths.greedy(only=[0]))
 
 
+def checkerboard(m, seed):
+    X = np.random.default_rng(seed).integers(0, 5, (m, 3)).astype(float)
+    return X, ((X[:, 0] + X[:, 1]) % 2).astype(int)
+
+
+@pytest.mark.parametrize("strategy", ["cv", "ensemble"])
+def test_bags_may_lack_a_rare_class(strategy):
+    X, y = checkerboard(150, 1)
+    y[:2] = 2
+    labels = np.array(["even", "odd", "rare"])[y]
+    clf = RiskBayesClassifier(strategy, random_state=1).fit(X, labels)
+    assert any(isinstance(member, MemberClassifier) for member, _ in clf.members_)
+    assert clf.score(X, labels) > 0.9
+    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0, atol=1e-6)
+
+
+def test_a_bag_of_few_rows_has_two_classes():
+    y = np.array([0, 1, 0, 1])
+    for rows, weights in drawn_bags(20, y, None, seed=0):
+        assert weights is None
+        assert len(set(y[rows])) == 2
+
+
+def test_rows_without_weight_are_no_rows():
+    X, y = checkerboard(300, 0)
+    far = np.r_[X, np.arange(1.0, 5.0)[:, None] * np.full((4, 3), 1e6)], np.r_[y, 0, 1, 0, 1]
+    w = np.r_[np.ones(300), np.zeros(4)]
+    clf = RiskBayesClassifier("cv", random_state=0).fit(*far, w)
+    alone = RiskBayesClassifier("cv", random_state=0).fit(X, y, np.ones(300))
+    assert clf.leaderboard_.drop(columns="seconds").equals(alone.leaderboard_.drop(columns="seconds"))
+    np.testing.assert_array_equal(clf.predict_proba(X), alone.predict_proba(X))
+
+
+def test_splits_of_any_form(iris):
+    X, y = iris
+    order = np.random.default_rng(0).permutation(len(y))
+    kept, held = order[:100], order[100:]
+    mask = np.isin(np.arange(len(y)), kept)
+    found = []
+    for split in ((kept, held), (kept.tolist(), held.tolist()), (mask, ~mask)):
+        clf = RiskBayesClassifier("cv", cv=[split], random_state=0, time_limit=1e-9)
+        found.append(clf.fit(X, y, np.ones(len(y))).leaderboard_["log_loss"][0])
+    assert found == pytest.approx([found[0]] * 3)
+    for wrong, words in (
+        ([], "cv has no splits"),
+        ([(kept, [])], "Split 0 of cv must hold out rows"),
+        ([(kept, held), (np.flatnonzero(y == 0), held)], r"Split 1 of cv .* two classes"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            RiskBayesClassifier("cv", cv=wrong).fit(X, y)
+
+
+def test_what_is_not_finite_is_not_chosen():
+    y = np.array([0, 1, 0, 1])
+    P = np.full((2, len(CHECKPOINTS), 4, 2), 0.5, dtype=np.float32)
+    P[0] = np.nan
+    paths = Paths(family(2)[:2], P, [0.0, 0.0], y, None)
+    assert [i for i, _ in paths.winner()] == [1]
+    assert {i for i, _ in paths.greedy()} == {1}
+
+
+def test_settings_of_scikit_learn_do_not_reach_the_members(iris):
+    X, y = iris
+    with config_context(transform_output="pandas", enable_metadata_routing=True):
+        clf = RiskBayesClassifier("ensemble", cv=2, random_state=0).fit(X, y, np.ones(len(y)))
+        assert np.isfinite(clf.predict_proba(X)).all()
+
+
+def test_an_interrupt_ends_the_choice(iris, monkeypatch):
+    X, y = iris
+
+    def interrupt(self, task):
+        return run(task, self)._replace(status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(RC, "fit_statistics", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        RiskBayesClassifier("cv", cv=2).fit(X, y)
+
+
+def test_the_leaderboard_without_data_frames(iris, monkeypatch):
+    clf = RiskBayesClassifier().fit(*iris)
+    for library in ("pandas", "polars"):
+        monkeypatch.setitem(sys.modules, library, None)
+    assert [row["member"] for row in clf.leaderboard_] == ["product"]
+    assert "RiskBayesClassifier" in clf._repr_html_()
+
+
+def test_weights_that_sum_to_one_are_warned_of(iris):
+    X, y = iris
+    with pytest.warns(UserWarning, match="weights of 150 rows sum to 1, and priors count as rows"):
+        RiskBayesClassifier().fit(X, y, np.full(len(y), 1 / len(y)))
+
+
+def test_a_constant_column_is_no_reason_to_warn(iris):
+    X, y = iris
+    RiskBayesClassifier().fit(np.c_[X, np.ones(len(y))], y)
+
+
+def test_arrays_of_other_libraries_are_refused_in_a_sentence(iris):
+    xp = pytest.importorskip("array_api_strict")
+    X, y = iris
+    with config_context(array_api_dispatch=True):
+        for clf in (SmoothNB(), RiskBayesClassifier(), ProductOfExperts(), MixtureDiscriminantAnalysis()):
+            with pytest.raises(TypeError, match="takes NumPy arrays, not those of array_api_strict"):
+                clf.fit(xp.asarray(X), xp.asarray(y))
+
+
+def test_tables_that_cannot_be_kept_are_refused():
+    X, y = np.zeros((20, 3), dtype=int), np.arange(20) % 2
+    X[0, 1] = 300_000
+    with pytest.raises(ValueError, match=r"Column 1 and its pairs with the others has .* cells"):
+        TreeAugmentedNB().fit(X, y)
+    many = np.random.default_rng(0).integers(0, 10, (200, 12))
+    with pytest.raises(ValueError, match=r"with its 1[01] parents has .* cells"):
+        KDependenceNB(11).fit(many, np.arange(200) % 2)
+
+
+def test_mixtures_start_warm_from_as_many_components(iris):
+    X, y = iris
+    clf = MixtureDiscriminantAnalysis(3, warm_start=True).fit(X, y)
+    with pytest.raises(ValueError, match=r"goes on from .3, 3, 3. components"):
+        clf.set_params(n_components=2).fit(X, y)
+
+
 def test_few_rows_are_folded_again(iris):
     X, y = iris
-    paths = cross_validate(family(4, 150)[3:4], X, y, None, cv=3, seed=0)
+    paths = cross_validate(family(4)[3:4], X, y, None, cv=3, seed=0)
     assert len(paths.y) == MOST_REPEATS * len(y)
     assert np.array_equal(np.bincount(paths.y), MOST_REPEATS * np.bincount(y))
     often = np.repeat(np.arange(len(y)), 27)  # 4050 rows
-    assert len(cross_validate(family(4, 4050)[3:4], X[often], y[often], None, cv=3, seed=0).y) == 4050
+    assert len(cross_validate(family(4)[3:4], X[often], y[often], None, cv=3, seed=0).y) == 4050
 
 
 def test_what_the_classifier_refuses(iris):
@@ -435,8 +625,8 @@ def test_what_the_classifier_refuses(iris):
 
 
 def test_bags_are_drawn_for_trees_only():
-    assert {type(m.estimator) for m in family(5, 100) if m.bags > 1} == {TreeAugmentedNB, KDependenceNB}
-    assert all(isinstance(m.before, KMeansBins) for m in family(5, 100) if m.bags > 1)
+    assert {type(m.estimator) for m in family(5) if m.bags > 1} == {TreeAugmentedNB, KDependenceNB}
+    assert all(isinstance(m.before, KMeansBins) for m in family(5) if m.bags > 1)
 
 
 def test_one_recipe_is_better_than_its_parts_here():

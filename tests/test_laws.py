@@ -13,7 +13,6 @@ from scipy.stats import multivariate_normal, norm
 from conftest import MODELS, engine_for, random_rows
 from riskbayes.frames import Categories
 from riskbayes.learners import RC
-from riskbayes.learners.base import has_own
 from riskbayes.learners.objectives import LogLoss
 from riskbayes.loop import Status, Task, run
 from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel, SmoothModel
@@ -37,7 +36,7 @@ def models_of(law, *methods):
     kinds = [
         kind
         for kind in MODELS
-        if kind not in DOES_NOT_APPLY.get(law, {}) and all(has_own(kind(), name) for name in methods)
+        if kind not in DOES_NOT_APPLY.get(law, {}) and all(kind().writes(name) for name in methods)
     ]
     return pytest.mark.parametrize("kind", kinds, ids=lambda kind: kind.__name__)
 

@@ -22,7 +22,6 @@ from conftest import MODELS, engine_for, random_rows
 from riskbayes import CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from riskbayes.frames import Origin
 from riskbayes.learners import DFE, GD, RC, RCCV, TM
-from riskbayes.learners.base import has_own
 from riskbayes.learners.gradient import SIMPLEX, project_on_simplex
 from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
 from riskbayes.learners.rc import ANCHOR_NEEDS, bootstrap_start
@@ -33,7 +32,7 @@ from riskbayes.statistics import Statistics
 
 IRIS = load_iris(return_X_y=True)
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
-NATURAL = [kind for kind in MODELS if has_own(kind(), "to_natural")]
+NATURAL = [kind for kind in MODELS if kind().writes("to_natural")]
 models_with_natural_parameters = pytest.mark.parametrize("kind", NATURAL, ids=lambda kind: kind.__name__)
 
 
@@ -414,7 +413,7 @@ def test_the_anchor_is_taken_implicitly(g):
         np.testing.assert_allclose(step.propose(S, theta, scan)[name], expected, rtol=1e-12)
 
 
-ANCHORED = [kind for kind in MODELS if all(has_own(kind(), name) for name in ANCHOR_NEEDS)]
+ANCHORED = [kind for kind in MODELS if all(kind().writes(name) for name in ANCHOR_NEEDS)]
 
 
 @pytest.mark.parametrize("kind", ANCHORED, ids=lambda kind: kind.__name__)

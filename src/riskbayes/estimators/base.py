@@ -31,6 +31,7 @@ from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, ca
 from riskbayes.estimators.checks import (
     check_finite,
     check_lengths,
+    check_library,
     check_masses,
     classes_and_codes,
     listed,
@@ -79,6 +80,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         """Validated input; `reset` starts anew, `learn` may take in what is new (categories)."""
+        check_library(self, X)
         xp, _ = get_namespace(X)
         X = validate_data(self, X, reset=reset, dtype=[xp.float64, xp.float32], ensure_all_finite=False)
         return check_finite(self, X)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.utils._array_api import get_namespace
 
 from riskbayes.arrays import Array, namespace, sent_to, to_numpy, widest_float
 
@@ -52,6 +53,16 @@ def check_finite(estimator: Any, X: Array) -> Array:
                 "drop the rows, or fill them in, for instance by sklearn.impute.SimpleImputer."
             )
     return X
+
+
+def check_library(estimator: Any, X: Any) -> None:
+    """Refuse arrays of another library, where scikit-learn would pass them on to NumPy's formulas."""
+    xp, dispatched = get_namespace(X)
+    if dispatched and "numpy" not in xp.__name__ and not estimator.__sklearn_tags__().array_api_support:
+        raise TypeError(
+            f"{type(estimator).__name__} takes NumPy arrays, not those of {xp.__name__.split('.')[-1]}: move "
+            "X to the host, or choose an estimator whose tags have array_api_support."
+        )
 
 
 def check_lengths(X: Array, y: Array, X_name: str = "X", y_name: str = "y") -> None:

@@ -11,63 +11,32 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, QuantileTransformer
 from threadpoolctl import threadpool_limits
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
+from riskbayes.estimators.member import (
+    CHECKPOINTS,
+    Member,
+    NormalScores,
+    drawn_bags,
+    family_learner,
+    fitted_before,
+    transformed,
+)
 from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
 from riskbayes.estimators.product_of_experts import ProductOfExperts, default_experts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
-from riskbayes.learners.closed_form import ClosedForm
-from riskbayes.learners.rc import RC
-from riskbayes.loop import Iteration, Task
+from riskbayes.loop import Iteration, Status, Task
 from riskbayes.preprocessing import KMeansBins
-
-CHECKPOINTS = (0, 1, 2, 4, 8, 16, 24, 32)
-"""Iterations of a path that are compared."""
-
-RATE, ANCHOR = 0.3, 0.03
-"""Length of the members' steps, and the weight of their joint likelihood."""
 
 ROUNDS = 30
 """Members that the greedy selection takes, with repeats."""
 
 REPEATED_ROWS, MOST_REPEATS = 4000, 4
 """Few rows are folded again and again, until about so many were judged: a choice by few is mostly noise."""
-
-
-@dataclass(frozen=True)
-class Member:
-    """One model of the family: an estimator of this package, alone or after a transformer."""
-
-    name: str
-    estimator: Any
-    before: Any = None
-    """What makes the columns that it reads."""
-    bags: int = 1
-    """Bootstrap samples whose posteriors are averaged."""
-    most: int = CHECKPOINTS[-1]
-    """Iterations after which its path ends."""
-
-    def with_iterations(self, n_iter: int, random_state: int) -> Any:
-        """The estimator whose learner stops after so many scans."""
-        estimator = clone(self.estimator).set_params(learner=family_learner(n_iter))
-        if self.bags > 1:
-            from sklearn.ensemble import BaggingClassifier  # slow to import, and few need it
-
-            estimator = BaggingClassifier(estimator, self.bags, random_state=random_state)
-        return estimator if self.before is None else make_pipeline(clone(self.before), estimator)
-
-
-def family_learner(n_iter: int) -> RC | ClosedForm:
-    """How members are trained: the path whose iterations are compared."""
-    if n_iter == 0:
-        return ClosedForm()
-    return RC(lr=RATE, max_iter=n_iter, monitor="log_loss", generative_weight=ANCHOR)
 
 
 def recipe(n_iter: int = 24) -> ProductOfExperts:
@@ -85,17 +54,9 @@ def product(weights: list[float], n: int, n_knots: int = 6) -> ProductOfExperts:
     return ProductOfExperts(default_experts(n, n_knots), weights)
 
 
-def normal_scores(n_rows: int) -> Pipeline:
-    """Columns brought to the quantiles of a Gaussian, without their extremes."""
-    scores = QuantileTransformer(
-        n_quantiles=min(100, n_rows // 2), output_distribution="normal", subsample=None
-    )
-    return make_pipeline(scores, FunctionTransformer(np.clip, kw_args={"a_min": -3.0, "a_max": 3.0}))
-
-
-def family(n: int, n_rows: int) -> list[Member]:
-    """The members for so many columns and rows, best first: a limit of time leaves out the last."""
-    scores, bins = normal_scores(n_rows), KMeansBins()
+def family(n: int) -> list[Member]:
+    """The members for so many columns, best first: a limit of time leaves out the last."""
+    scores, bins = NormalScores(), KMeansBins()
     tied = MixtureDiscriminantAnalysis(3, covariance_strength=5 * n, diagonal_mix=0.5)
     full = clone(tied).set_params(covariance="full", covariance_strength=20 * n)
     return [
@@ -129,7 +90,9 @@ def path_posteriors(member: Member, X: Array, y: Array, w: Array | None, X_held:
         good.append((iteration.number, iteration.theta))
         return False
 
-    estimator._resolved_learner().fit_statistics(Task(estimator.model_, engine, S, on_iteration=keep))
+    task = Task(estimator.model_, engine, S, on_iteration=keep)
+    if estimator._resolved_learner().fit_statistics(task).status is Status.INTERRUPTED:
+        raise KeyboardInterrupt  # half a path is nothing to choose by
     estimator.data_statistics_ = S
     found: list[Array] = []
     at = -1
@@ -147,19 +110,11 @@ def fold_posteriors(
 ) -> Array:
     """Posteriors of one fold's held rows at each checkpoint, averaged over the bags."""
     total = np.zeros((len(CHECKPOINTS), len(held), n_classes))
-    rng, X_held = np.random.default_rng(seed), X[held]
-    if member.before is not None:
-        before = clone(member.before).fit(X[kept])
-        X, X_held = before.transform(X), before.transform(X_held)
-    for _ in range(member.bags):
-        rows, weights = kept, None if w is None else w[kept]
-        if member.bags > 1:  # a bag is drawn by weight
-            p = None if weights is None else weights / weights.sum()
-            rows, weights = rng.choice(kept, len(kept), p=p), None
-        if weights is not None:
-            rows, weights = rows[weights > 0], weights[weights > 0]
-        present = np.unique(y[rows])
-        total[:, :, present] += path_posteriors(member, X[rows], y[rows], weights, X_held)
+    before = fitted_before(member.before, X[kept])
+    X_kept, y_kept, X_held = transformed(before, X[kept]), y[kept], transformed(before, X[held])
+    for rows, weights in drawn_bags(member.bags, y_kept, None if w is None else w[kept], seed):
+        present = np.unique(y_kept[rows])
+        total[:, :, present] += path_posteriors(member, X_kept[rows], y_kept[rows], weights, X_held)
     return (total / member.bags).astype(np.float32)
 
 
@@ -190,9 +145,10 @@ class Paths:
     def scores(self) -> Array:
         """What choices are made by, members x checkpoints: the error and the log loss.
 
-        The log loss tells apart what the error of few rows leaves equal.
+        The log loss tells apart what the error of few rows leaves equal. What is not finite is not chosen.
         """
-        return (self.errors() + self.log_losses()).round(12)
+        scores = (self.errors() + self.log_losses()).round(12)
+        return np.where(np.isfinite(scores), scores, np.inf)
 
     def winner(self, only: Sequence[int] = range(len(CHECKPOINTS))) -> dict[tuple[int, int], float]:
         """The member and checkpoint of the least score; of equal ones the first."""
@@ -213,7 +169,7 @@ class Paths:
                 mixed = total + own
                 error = self.mean(mixed.argmax(axis=1) != self.y)
                 loss = self.mean(-np.log(np.maximum(mixed[row, self.y] / number, 1e-15)))
-                scores.append(error + loss)
+                scores.append(error + loss if np.isfinite(loss) else np.inf)
             pick = int(np.argmin(scores))
             chosen.append(pick)
             total += P[pick]
@@ -236,16 +192,7 @@ def cross_validate(
     report: Callable[[str], None] = lambda line: None,
 ) -> Paths:
     """Walk the path of every member in every fold; past the deadline no further member is begun."""
-    from sklearn.model_selection import RepeatedStratifiedKFold, check_cv  # here: slow to import
-
-    r = int(y.max()) + 1
-    fewest = int(np.bincount(y).min())
-    if fewest < 2:
-        raise ValueError("strategy='cv' and 'ensemble' need two rows or more of each class.")
-    if isinstance(cv, Integral):
-        repeats = min(max(REPEATED_ROWS // len(y), 1), MOST_REPEATS)
-        cv = RepeatedStratifiedKFold(n_splits=min(int(cv), fewest), n_repeats=repeats, random_state=seed)
-    folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    r, folds = int(y.max()) + 1, folds_of(cv, X, y, w, seed)
     judged = np.concatenate([held for _, held in folds])
     y_judged, w_judged = y[judged], None if w is None else w[judged]
     done: list[Member] = []
@@ -270,6 +217,36 @@ def cross_validate(
                 f"form {error[0]:.4f}, {seconds[-1]:.1f} s"
             )
     return Paths(done, np.stack(posteriors), seconds, y_judged, w_judged)
+
+
+def folds_of(cv: Any, X: Array, y: Array, w: Array | None, seed: int) -> list[tuple[Array, Array]]:
+    """Rows kept and rows held, fold after fold; rows without weight are in none."""
+    from sklearn.model_selection import RepeatedStratifiedKFold, check_cv  # here: slow to import
+
+    counted = np.arange(len(y)) if w is None else np.flatnonzero(w > 0)
+    if isinstance(cv, Integral):
+        fewest = int(np.bincount(y[counted]).min())
+        if fewest < 2:
+            raise ValueError("strategy='cv' and 'ensemble' need two rows or more of each class.")
+        repeats = min(max(REPEATED_ROWS // len(counted), 1), MOST_REPEATS)
+        splitter = RepeatedStratifiedKFold(
+            n_splits=min(int(cv), fewest), n_repeats=repeats, random_state=seed
+        )
+        return [(counted[kept], counted[held]) for kept, held in splitter.split(X[counted], y[counted])]
+    folds = []
+    for fold in check_cv(cv, y, classifier=True).split(X, y):
+        # Indices, lists or masks.
+        kept, held = (np.arange(len(y))[np.asarray(part)] if len(part) else counted[:0] for part in fold)
+        folds.append((np.intersect1d(kept, counted), held[np.isin(held, counted)]))
+    if not folds:
+        raise ValueError("cv has no splits: if it is a generator, it may be used up; pass a list.")
+    for number, (kept, held) in enumerate(folds):
+        if not len(held) or len(np.unique(y[kept])) < 2:
+            raise ValueError(
+                f"Split {number} of cv must hold out rows, and keep rows of two classes or more (rows "
+                "without weight do not count)."
+            )
+    return folds
 
 
 def one_thread(work: Callable, n_jobs: int | None, *args: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -12,6 +12,7 @@ from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.models.lda import LDAModel
 from riskbayes.models.mixture import MixtureModel, start_components
 from riskbayes.models.qda import QDAModel
+from riskbayes.statistics import Statistics
 
 
 class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
@@ -123,6 +124,14 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
             base, X, y, sample_weight, self.n_components, self.em_iter
         )
         return MixtureModel(base, sizes, start)
+
+    def _statistics_of(self, other: Self) -> tuple[Statistics, Statistics]:
+        if other.model_.sizes != self.model_.sizes:  # type: ignore[attr-defined]
+            raise ValueError(
+                f"warm_start goes on from {other.n_components_.tolist()} components of the classes; these "
+                f"rows have {list(self.model_.sizes)}. Set warm_start=False."  # type: ignore[attr-defined]
+            )
+        return super()._statistics_of(other)
 
     @property
     def means_(self) -> Array:

@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.estimators.checks import as_floats
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.models.base import GenerativeModel
@@ -27,9 +28,9 @@ class ProductOfExperts(BaseGenerativeClassifier):
     Parameters
     ----------
     experts : sequence of estimators or models
-        Estimators of this package that take the same table (their `learner` and weights are not used), or
-        models. By default :class:`QuadraticDiscriminantAnalysis` with a prior of 5 rows a column and
-        :class:`SmoothNB`.
+        Estimators of this package that take tables of numbers (their `learner` and weights are not used;
+        p(y) is the first one's), or models. By default :class:`QuadraticDiscriminantAnalysis` with a prior
+        of 5 rows a column and :class:`SmoothNB`.
     weights : sequence of float, default=None
         The powers of the experts' densities; by default they are equal and sum to one.
     learner : str or Learner, default="rc"
@@ -88,10 +89,7 @@ class ProductOfExperts(BaseGenerativeClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.array_api_support = self.experts is not None and all(
-            e.array_api if isinstance(e, GenerativeModel) else e.__sklearn_tags__().array_api_support
-            for e in self.experts
-        )
+        tags.array_api_support = self.experts is not None and all(map(takes_any_array, self.experts))
         tags.normalised_density = False
         return tags
 
@@ -100,7 +98,9 @@ class ProductOfExperts(BaseGenerativeClassifier):
         if not experts:
             raise ValueError("experts must hold at least one estimator or model.")
         weights = (
-            np.full(len(experts), 1 / len(experts)) if self.weights is None else np.asarray(self.weights)
+            np.full(len(experts), 1 / len(experts))
+            if self.weights is None
+            else as_floats(self.weights, "weights")
         )
         if weights.shape != (len(experts),) or not (np.isfinite(weights) & (weights > 0)).all():
             raise ValueError(
@@ -117,6 +117,11 @@ class ProductOfExperts(BaseGenerativeClassifier):
                 f"experts must be estimators of riskbayes or models; got {type(expert).__name__}. To average "
                 "other classifiers, see sklearn.ensemble.VotingClassifier."
             )
+        if expert.__sklearn_tags__().input_tags.categorical:
+            raise TypeError(
+                f"experts read one table of numbers; {type(expert).__name__} reads categories. Put a model "
+                "of codes in its place, such as riskbayes.models.CategoricalModel(), if all take codes."
+            )
         own = clone(expert)
         own._validate_params()
         own.classes_, own.n_features_in_ = self.classes_, self.n_features_in_
@@ -126,6 +131,13 @@ class ProductOfExperts(BaseGenerativeClassifier):
     def experts_(self) -> list[GenerativeModel]:
         """The experts' models."""
         return list(self.model_.experts)  # type: ignore[attr-defined]
+
+
+def takes_any_array(expert: Any) -> bool:
+    """Whether an expert takes arrays of every library."""
+    if isinstance(expert, BaseGenerativeClassifier):
+        return bool(expert.__sklearn_tags__().array_api_support)
+    return getattr(expert, "array_api", False)
 
 
 def default_experts(n_features: int, n_knots: int = 6) -> list[Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from contextlib import suppress
+from importlib import import_module
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -14,8 +17,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.checks import check_finite, check_masses, listed, unchanged_on_error
-from riskbayes.estimators.family import CHECKPOINTS, Paths, cross_validate, family, recipe
+from riskbayes.estimators.checks import check_finite, check_library, check_masses, listed, unchanged_on_error
+from riskbayes.estimators.family import Paths, cross_validate, family, recipe
+from riskbayes.estimators.member import CHECKPOINTS
+from riskbayes.exceptions import FlooredWarning
+from riskbayes.learners.rc import SMALL_WEIGHT
 
 
 class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
@@ -31,8 +37,8 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         fold, and refits the member and the iteration of the least cross-validated error and log loss.
         "ensemble" averages the posteriors of several, chosen greedily by the same of their average.
     cv : int, splitter or iterable of splits, default=4
-        Number of stratified folds, shuffled by `random_state` and, for tables of few rows, repeated up to
-        four times; or splits, as in scikit-learn.
+        Number of stratified folds (fewer where a class has fewer rows), shuffled by `random_state` and, for
+        tables of few rows, repeated up to four times; or splits, as in scikit-learn.
     time_limit : float or None, default=None
         Seconds after which no further member is tried. The members tried so far are chosen from and
         refitted, so a fit takes somewhat longer.
@@ -51,7 +57,8 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         A row for each member tried, best first: `member`, cross-validated `error` at the best iteration and
         of its `closed_form`, `log_loss`, the `score` that choices are made by (the error and the log loss),
         best `n_iter`, `seconds` of all folds, `weight` in the classifier. For "single" they are those
-        of the training rows. A pandas data frame, or a polars one where only that is installed.
+        of the training rows. A pandas data frame, a polars one where only that is installed, and a list of
+        dicts where neither is.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
 
@@ -94,6 +101,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     def _rows(self, X: Any, *, reset: bool) -> Array:
+        check_library(self, X)
         X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
         return check_finite(self, X)
 
@@ -115,12 +123,15 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         self : object
             The fitted estimator.
         """
-        with unchanged_on_error(self):
+        with unchanged_on_error(self), warnings.catch_warnings():
+            # Priors hold what the rows do not determine, and a constant column tells nothing.
+            warnings.simplefilter("ignore", FlooredWarning)
             self._fit_rows(X, y, sample_weight)
         return self
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         start = perf_counter()
+        check_library(self, X)
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=False)
         check_finite(self, X)
         check_classification_targets(y)
@@ -136,13 +147,25 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
                 f"{listed(self.classes_)[0]!r}."
             )
         check_masses(self.classes_, codes, w)
+        if w is not None and w.sum() < SMALL_WEIGHT * len(w):
+            warnings.warn(
+                f"The weights of {len(w)} rows sum to {w.sum():g}, and priors count as rows: they will outweigh "
+                "the data. Scale the weights to sum to the number of rows.",
+                UserWarning,
+                stacklevel=4,
+            )
         if self.strategy == "single":
             self._fit_recipe(X, codes, w, start)
             return
         seed = check_random_state(self.random_state).randint(2**31 - 1000)
         deadline = np.inf if self.time_limit is None else start + self.time_limit
-        members = family(X.shape[1], len(y))
+        members = family(X.shape[1])
         paths = cross_validate(members, X, codes, w, self.cv, seed, self.n_jobs, deadline, self._say)
+        if not np.isfinite(paths.scores()).any():
+            raise ValueError(
+                "No member of the family has finite posteriors on these rows: look for values of extreme "
+                "size, and scale them."
+            )
         weights = paths.winner() if self.strategy == "cv" else paths.greedy()
         self.members_ = refitted(paths, weights, X, codes, w, seed)
         self._leaders = leaders(paths, weights)
@@ -222,32 +245,20 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
     def leaderboard_(self) -> Any:
         """A row for each member tried, best first."""
         check_is_fitted(self)
-        try:
-            from pandas import DataFrame
-        except ImportError:
-            try:
-                from polars import DataFrame
-            except ImportError:
-                raise ImportError("leaderboard_ is a data frame: install pandas or polars.") from None
-        return DataFrame(self._leaders)
+        for library in ("pandas", "polars"):
+            with suppress(ImportError):
+                return import_module(library).DataFrame(self._leaders)
+        return self._leaders
 
 
 def refitted(
     paths: Paths, weights: dict[tuple[int, int], float], X: Array, y: Array, w: Array | None, seed: int
 ) -> list[tuple[Any, float]]:
     """The chosen members, fitted on all rows for as many iterations as were best."""
-    found = []
-    for (number, place), weight in weights.items():
-        clf = paths.members[number].with_iterations(CHECKPOINTS[place], seed)
-        found.append((clf.fit(X, y, **weighted(clf, w)), float(weight)))
-    return found
-
-
-def weighted(clf: Any, w: Array | None) -> dict[str, Array]:
-    """How an estimator, or the last step of a pipeline, takes the weights."""
-    if w is None:
-        return {}
-    return {f"{clf.steps[-1][0]}__sample_weight" if hasattr(clf, "steps") else "sample_weight": w}
+    if w is not None:
+        X, y, w = X[w > 0], y[w > 0], w[w > 0]
+    chosen = [(paths.members[i].with_iterations(CHECKPOINTS[place], seed), i, place) for i, place in weights]
+    return [(clf.fit(X, y, w), float(weights[i, place])) for clf, i, place in chosen]
 
 
 def leaders(paths: Paths, weights: dict[tuple[int, int], float]) -> list[dict[str, Any]]:

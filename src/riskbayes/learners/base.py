@@ -90,18 +90,13 @@ class Learner(BaseEstimator):
     def check(self, model: GenerativeModel, n_classes: int) -> None:
         """Refuse arguments that are wrong, and a model that lacks what this learner needs."""
         self._validate_params()
-        missing = [name for name in self.needs if not has_own(model, name)]
+        missing = [name for name in self.needs if not model.writes(name)]
         if missing:
             raise TypeError(
                 f"The learner {type(self).__name__} needs {', '.join(missing)} of the model, "
                 f"and {type(model).__name__} has no such method. Write it, or choose another learner: "
                 f"{known_learners()}."
             )
-
-
-def has_own(model: GenerativeModel, name: str) -> bool:
-    """Whether a model writes a method that the base class leaves open."""
-    return getattr(type(model), name, None) is not getattr(GenerativeModel, name, None)
 
 
 def known_learners() -> str:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.engines.base import Engine
-from riskbayes.learners.base import Learner, Step, has_own
+from riskbayes.learners.base import Learner, Step
 from riskbayes.learners.objectives import resolve_objective
 from riskbayes.learners.steps import AdaptiveStep, Anchor, FixedStep, StochasticStep
 from riskbayes.models.base import GenerativeModel
@@ -171,7 +171,7 @@ class RC(Learner):
             raise ValueError("batch_size goes with step='fixed': a step on few rows has no risk to adapt to.")
         weight = self.generative_weight
         if self._monitored_name() == "objective" and not isinstance(weight, str) and weight > 0:
-            missing = [name for name in ANCHOR_NEEDS if not has_own(model, name)]
+            missing = [name for name in ANCHOR_NEEDS if not model.writes(name)]
             if missing:
                 raise TypeError(
                     f"To monitor an objective with a generative_weight, {type(model).__name__} must write "
@@ -185,7 +185,7 @@ class RC(Learner):
         """The anchor's weight in numbers."""
         if not isinstance(self.generative_weight, str):
             return self.generative_weight
-        if not all(has_own(model, name) for name in ANCHOR_NEEDS):
+        if not all(model.writes(name) for name in ANCHOR_NEEDS):
             return 0.0
         return ANCHOR_SHARE * model.degrees_of_freedom(S) / S.total
 

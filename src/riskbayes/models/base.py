@@ -131,6 +131,14 @@ class GenerativeModel(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no `from_natural`.")
 
+    def writes(self, name: str) -> bool:
+        """Whether it has a method that this class leaves open; a model made of others asks these too."""
+        return getattr(type(self), name, None) is not getattr(GenerativeModel, name, None)
+
+    def residual_statistics(self, Z: Any, E: Array, theta: Any) -> Statistics:
+        """dS, the statistics of a residual: those of its weights, however theta would share them."""
+        return self.statistics(Z, E)
+
     def scan_chunk(
         self, Z: Any, y: Array, w: Array | None, theta: Any, residual: Residual | None
     ) -> tuple[Statistics | None, Risks]:
@@ -139,7 +147,8 @@ class GenerativeModel(ABC):
         if residual is None:
             return None, risks
         E = residual(P, y)
-        return self.statistics(Z, E if w is None else E * as_kind(w, E.dtype)[:, None]), risks
+        E = E if w is None else E * as_kind(w, E.dtype)[:, None]
+        return self.residual_statistics(Z, E, theta), risks
 
 
 def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -> Array:

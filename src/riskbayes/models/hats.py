@@ -12,6 +12,9 @@ from scipy.sparse import csr_array
 from riskbayes.arrays import Array, is_all
 from riskbayes.frames import Arrays, Categories, Frame
 
+SMALLEST = 1e-290
+"""Values below it are taken as zero: one could not divide by their distances."""
+
 
 @dataclass(frozen=True, eq=False)
 class Knots(Categories):
@@ -108,7 +111,7 @@ def hats_of(X: Array, frame: Knots) -> Hats:
         first, k = frame.offsets[j], frame.n_categories[j]
         t, x = frame.positions[first : first + k], X[:, j].astype(np.float64)
         place = np.interp(x, t, np.arange(float(k)))
-        left = np.minimum(place.astype(np.int32), max(k - 2, 0))
+        left = np.clip(place.astype(np.int32), 0, max(k - 2, 0))
         near = place - left
         columns[:, j, 0], columns[:, j, 1] = first + left, first + np.minimum(left + 1, k - 1)
         weights[:, j, 0], weights[:, j, 1] = 1.0 - near, near
@@ -122,7 +125,15 @@ def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) ->
     """Knots at quantiles of each column, or at its values where they are few."""
     if w is not None:
         X, w = X[w > 0], w[w > 0]
-    columns = [column_knots(X[:, j].astype(np.float64), w, n_knots, few, outer) for j in range(X.shape[1])]
+    columns = []
+    for j in range(X.shape[1]):
+        x = X[:, j].astype(np.float64)
+        with np.errstate(over="ignore"):
+            if not np.isfinite(np.ptp(x)):
+                raise ValueError(
+                    f"The range of column {j} overflows. Scale it, or treat such values as missing."
+                )
+        columns.append(column_knots(x, w, n_knots, few, outer))
     positions, few_values, tails = zip(*columns, strict=True)
     return Knots(
         np.array([len(t) for t in positions]),
@@ -134,7 +145,7 @@ def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) ->
 
 def column_knots(x: Array, w: Array | None, n_knots: int, few: int, outer: float) -> tuple[Array, bool, Any]:
     """Knots of one column, whether it has few values, and the lengths of its tails."""
-    values, inverse = np.unique(x, return_inverse=True)
+    values, inverse = np.unique(np.where(np.abs(x) < SMALLEST, 0.0, x), return_inverse=True)
     if len(values) <= max(few, n_knots):
         return values, True, (0.0, 0.0)
     mass = np.bincount(inverse, weights=w, minlength=len(values)).astype(np.float64)

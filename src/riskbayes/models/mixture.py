@@ -69,6 +69,10 @@ class MixtureModel(GenerativeModel):
         """The base model, to the statistics of the components."""
         return replace(self, base=self.base.bind(of_components(S)))
 
+    def writes(self, name: str) -> bool:
+        """What it has itself, of components that must have it too."""
+        return super().writes(name) and self.base.writes(name)
+
     def _sizes(self, n_classes: int) -> Array:
         return np.ones(n_classes, dtype=np.int64) if self.sizes is None else np.array(self.sizes)
 
@@ -91,7 +95,7 @@ class MixtureModel(GenerativeModel):
         """Those of the components; p(y) is the sum of its components."""
         theta, sizes = self.base.parameters(of_components(S)), self._sizes(len(S["s0"]))
         log_prior = np.log(by_class(np.add, np.exp(theta.log_prior), sizes))
-        return MixtureParameters(log_prior, theta, sizes, by_class(np.add, theta.floored, sizes))
+        return MixtureParameters(log_prior, theta, sizes, by_class(np.maximum, theta.floored, sizes))
 
     def is_legal(self, S: Statistics) -> bool:
         """Every component keeps a mass."""
@@ -105,10 +109,15 @@ class MixtureModel(GenerativeModel):
         """The same, of the base model's scores."""
         return shares_and_scores(self.base.scores(Z, theta.components), theta.sizes)[1]
 
+    def residual_statistics(self, Z: Any, E: Array, theta: MixtureParameters) -> Statistics:
+        """The residual of a class goes to its components by P(c | x, y)."""
+        shares, _ = shares_and_scores(self.base.scores(Z, theta.components), theta.sizes)
+        return self._counted(Z, shares * np.repeat(E, theta.sizes, axis=1), theta.sizes)
+
     def scan_chunk(
         self, Z: Any, y: Array, w: Array | None, theta: MixtureParameters, residual: Residual | None
     ) -> tuple[Statistics | None, Risks]:
-        """The residual of a class goes to its components by P(c | x, y)."""
+        """The same, with shares and scores of one product."""
         shares, scores = shares_and_scores(self.base.scores(Z, theta.components), theta.sizes)
         P, risks = posterior_and_risks(scores, y, w, residual)
         if residual is None:

@@ -188,6 +188,12 @@ class GaussianModel(GenerativeModel):
         total_scatter, within = self.scatter(S)
         variance = diagonal(total_scatter) / total
         xp, eps = namespace(variance), float(np.finfo(float).eps)
+        overflown = np.flatnonzero(~np.isfinite(to_numpy(variance)))
+        if len(overflown):
+            raise ValueError(
+                f"The squares of column {overflown[0]} overflow: it has values too large for its precision. "
+                "Scale it, or treat such values as missing."
+            )
         # A column that varies by no more than rounding is constant.
         constant = variance <= (8 * eps * xp.abs(S.origin)) ** 2
         variance = xp.where(constant, 0.0, variance)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
-from riskbayes.arrays import Array, sum_of
+from riskbayes.arrays import Array, namespace, sum_of
 from riskbayes.frames import SideBySide
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
@@ -67,7 +68,15 @@ class ProductModel(GenerativeModel):
     @property
     def floor_warning(self) -> str | None:  # type: ignore[override]
         """That of the first expert that has one."""
-        return next((e.floor_warning for e in self.experts if e.floor_warning is not None), None)
+        return None if self._warner is None else self.experts[self._warner].floor_warning
+
+    @property
+    def _warner(self) -> int | None:
+        return next((i for i, e in enumerate(self.experts) if e.floor_warning is not None), None)
+
+    def writes(self, name: str) -> bool:
+        """What it has itself, of parts that the experts must have too."""
+        return super().writes(name) and all(expert.writes(name) for expert in self.experts)
 
     def prepare(self, X: Array, sample_weight: Array | None = None) -> ExpertRows:
         """As each expert reads them."""
@@ -94,12 +103,16 @@ class ProductModel(GenerativeModel):
         """Those of the experts, side by side."""
         return side_by_side([e.statistics(part, W) for e, part in zip(self.experts, Z.parts, strict=True)])
 
+    def residual_statistics(self, Z: ExpertRows, E: Array, theta: ProductParameters) -> Statistics:
+        """Those of the experts, as each shares the residual."""
+        triples = zip(self.experts, Z.parts, theta.experts, strict=True)
+        return side_by_side([e.residual_statistics(part, E, own) for e, part, own in triples])
+
     def parameters(self, S: Statistics) -> ProductParameters:
         """Those of each expert; p(y) is the first one's."""
         found = tuple(e.parameters(own) for e, own in zip(self.experts, parts(S), strict=True))
-        floored = [theta.floored for theta in found if getattr(theta, "floored", None) is not None]
-        total = sum(floored[1:], start=floored[0]) if floored else 0 * S["s0"]
-        return ProductParameters(found[0].log_prior, found, total)
+        floored = 0 * S["s0"] if self._warner is None else found[self._warner].floored
+        return ProductParameters(found[0].log_prior, found, floored)
 
     def is_legal(self, S: Statistics) -> bool:
         """For every expert."""
@@ -109,8 +122,9 @@ class ProductModel(GenerativeModel):
         """log p(y) + sum_e weight_e log p_e(x | y)."""
         total: Any = theta.log_prior
         for expert, weight, part, own in zip(self.experts, self.weights, Z.parts, theta.experts, strict=True):
-            joint = getattr(expert, formula)(part, own)
-            total = total + weight * (joint - own.log_prior[None, :])
+            joint, prior = getattr(expert, formula)(part, own), own.log_prior
+            prior = namespace(prior).where(prior > -math.inf, prior, 0.0)  # what is impossible stays so
+            total = total + weight * (joint - prior[None, :])
         return total
 
     def log_joint(self, Z: ExpertRows, theta: ProductParameters) -> Array:

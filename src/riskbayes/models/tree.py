@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +17,9 @@ from riskbayes.models.codes import Codes, categories_of, check_codes
 from riskbayes.statistics import Statistics
 
 Parents = tuple[tuple[int, ...], ...]
+
+MOST_CELLS = 2**28
+"""Cells of a table of counts: more would not fit in memory, and have hardly a row each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +146,7 @@ class TreeModel(GenerativeModel):
         codes = np.minimum(X.astype(np.int64), sizes)  # one code stands for all that are unknown
         joint, number = codes.copy(), sizes + 1
         for i, above in enumerate(self._parents(X.shape[1])):
+            check_table(math.prod(int(sizes[j]) + 1 for j in (i, *above)), i, above)
             for p in above:
                 joint[:, i] += number[i] * codes[:, p]
                 number = number.copy()
@@ -201,6 +206,16 @@ class TreeModel(GenerativeModel):
         return float(S["s0"] @ theta.log_prior + (S.to_frame(theta.frame)["counts"] * theta.log_prob).sum())
 
 
+def check_table(cells: int, column: int, parents: tuple[int, ...] = ()) -> None:
+    """Refuse tables of counts that cannot be kept."""
+    if cells > MOST_CELLS:
+        given = f" with its {len(parents)} parents" if parents else " and its pairs with the others"
+        raise ValueError(
+            f"Column {column}{given} has {cells:.3g} cells to count, more than {MOST_CELLS:.3g}. Merge its "
+            "rare categories, code its categories from 0, or give it fewer parents."
+        )
+
+
 def topological_order(parents: Parents) -> list[int]:
     """Features, each after its parents."""
     order: list[int] = []
@@ -215,6 +230,8 @@ def topological_order(parents: Parents) -> list[int]:
 def dependences(X: Array, y: Array, w: Array | None, n_classes: int) -> tuple[Array, Array]:
     """I(x_i; y) of every feature and I(x_i; x_j | y) of every pair, from the counts of pairs by class."""
     frame = categories_of(X)
+    largest = int(np.argmax(frame.n_categories))
+    check_table(n_classes * int(frame.n_categories.sum()) ** 2, largest)
     weight = np.ones(len(y)) if w is None else w
     pairs = []
     for k in range(n_classes):

@@ -1,0 +1,145 @@
+"""One member of the family: an estimator, what makes its columns, how often it is bagged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.preprocessing import QuantileTransformer
+
+from riskbayes.arrays import Array
+from riskbayes.learners.closed_form import ClosedForm
+from riskbayes.learners.rc import RC
+
+CHECKPOINTS = (0, 1, 2, 4, 8, 16, 24, 32)
+"""Iterations of a path that are compared."""
+
+RATE, ANCHOR = 0.3, 0.03
+"""Length of the members' steps, and the weight of their joint likelihood."""
+
+
+def family_learner(n_iter: int) -> RC | ClosedForm:
+    """How members are trained: the path whose iterations are compared."""
+    if n_iter == 0:
+        return ClosedForm()
+    return RC(lr=RATE, max_iter=n_iter, monitor="log_loss", generative_weight=ANCHOR)
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model of the family: an estimator of this package, alone or after a transformer."""
+
+    name: str
+    estimator: Any
+    before: Any = None
+    """What makes the columns that it reads."""
+    bags: int = 1
+    """Bootstrap samples whose posteriors are averaged."""
+    most: int = CHECKPOINTS[-1]
+    """Iterations after which its path ends."""
+
+    def with_iterations(self, n_iter: int, random_state: int) -> Any:
+        """The estimator whose learner stops after so many scans."""
+        estimator = clone(self.estimator).set_params(learner=family_learner(n_iter))
+        if self.before is None and self.bags == 1:
+            return estimator
+        return MemberClassifier(estimator, self.before, self.bags, random_state)
+
+
+class NormalScores(BaseEstimator):
+    """Columns brought to the quantiles of a Gaussian, without their extremes."""
+
+    def fit(self, X: Array, y: Any = None) -> Self:
+        """Learn the quantiles."""
+        scores = QuantileTransformer(
+            n_quantiles=min(100, max(1, len(X) // 2)), output_distribution="normal", subsample=None
+        )
+        self.scores_ = scores.set_output(transform="default").fit(X)
+        return self
+
+    def transform(self, X: Array) -> Array:
+        """The scores, between -3 and 3."""
+        return np.clip(self.scores_.transform(X), -3.0, 3.0)
+
+
+class MemberClassifier(ClassifierMixin, BaseEstimator):
+    """An estimator after a transformer, on bootstrap samples.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What is fitted.
+    before : transformer or None, default=None
+        Makes the columns that it reads; it sees all rows.
+    bags : int, default=1
+        Bootstrap samples; 1 is the rows themselves.
+    random_state : int, default=0
+        For the bags.
+
+    Attributes
+    ----------
+    estimators_ : list
+        One a bag.
+    before_ : transformer or None
+        Fitted.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    """
+
+    def __init__(self, estimator: Any, before: Any = None, bags: int = 1, random_state: int = 0):
+        self.estimator = estimator
+        self.before = before
+        self.bags = bags
+        self.random_state = random_state
+
+    def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
+        """Fit the transformer, then an estimator a bag."""
+        self.classes_ = np.unique(y)
+        self.before_ = fitted_before(self.before, X)
+        columns = transformed(self.before_, X)
+        self.estimators_ = [
+            clone(self.estimator).fit(columns[rows], y[rows], weights)
+            for rows, weights in drawn_bags(self.bags, y, sample_weight, self.random_state)
+        ]
+        return self
+
+    def predict_proba(self, X: Array) -> Array:
+        """Posteriors averaged over the bags; a bag that lacks a class gives it none."""
+        columns = transformed(self.before_, X)
+        total = np.zeros((len(X), len(self.classes_)))
+        for clf in self.estimators_:
+            total[:, np.searchsorted(self.classes_, clf.classes_)] += clf.predict_proba(columns)
+        return total / len(self.estimators_)
+
+    def predict(self, X: Array) -> Array:
+        """The most probable class."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def fitted_before(before: Any, X: Array) -> Any:
+    """A transformer fitted on these rows; whatever scikit-learn's output is set to, it gives arrays."""
+    if before is None:
+        return None
+    own = clone(before)
+    return (own.set_output(transform="default") if hasattr(own, "set_output") else own).fit(X)
+
+
+def transformed(before: Any, X: Array) -> Array:
+    """The columns that an estimator reads."""
+    return X if before is None else before.transform(X)
+
+
+def drawn_bags(bags: int, y: Array, w: Array | None, seed: int) -> Iterator[tuple[Any, Array | None]]:
+    """Rows and weights of each bag, which is drawn by weight; one bag is all rows."""
+    if bags == 1:
+        yield slice(None), w
+        return
+    rng, p = np.random.default_rng(seed), None if w is None else w / w.sum()
+    for _ in range(bags):
+        rows = rng.choice(len(y), len(y), p=p)
+        while (y[rows] == y[rows[0]]).all():  # a classifier needs two classes
+            rows = rng.choice(len(y), len(y), p=p)
+        yield rows, None

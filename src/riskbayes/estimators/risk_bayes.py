@@ -149,8 +149,8 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         check_masses(self.classes_, codes, w)
         if w is not None and w.sum() < SMALL_WEIGHT * len(w):
             warnings.warn(
-                f"The weights of {len(w)} rows sum to {w.sum():g}, and priors count as rows: they will outweigh "
-                "the data. Scale the weights to sum to the number of rows.",
+                f"The weights of {len(w)} rows sum to {w.sum():g}, and priors count as rows: they will "
+                "outweigh the data. Scale the weights to sum to the number of rows.",
                 UserWarning,
                 stacklevel=4,
             )

@@ -16,9 +16,11 @@ from riskbayes.experiments.fitting import Job, run_job
 from riskbayes.experiments.longtable import FILE, LongTable, Row, read_folder
 from riskbayes.experiments.protocols import MAX_ITER, Unit, settings_text
 
-FAMILY_SCANS = 2000
-OVERHEAD = 2e7
-"""What a fit costs beside its scans, in the units of `cost`."""
+FAMILY_SCANS = 4000
+"""Those of all members, folds and iterations, about."""
+
+OVERHEAD = 2e6
+"""What a scan costs beside its products, in the units of `cost`."""
 
 QUIET_SECONDS = 30.0
 """How often a log that is no terminal gets a line."""
@@ -37,7 +39,7 @@ def cost(job: Job) -> float:
     """About how long a job takes, in multiplications."""
     unit, paper = job.units[0], registry.PAPER_SETS[job.units[0].set]
     scans = {"closed_form": 1, "cv": FAMILY_SCANS, "ensemble": FAMILY_SCANS}.get(unit.learner, MAX_ITER)
-    return OVERHEAD + scans * paper.m * paper.n * paper.classes * (1 if unit.model == "nb" else paper.n)
+    return scans * (OVERHEAD + paper.m * paper.n * paper.classes * (1 if unit.model == "nb" else paper.n))
 
 
 def available(sets: Iterable[str], data_dir: Path | None) -> tuple[list[str], list[str]]:

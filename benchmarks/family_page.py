@@ -188,6 +188,6 @@ Remedies, measured over all sets:
 `benchmarks/smooth_nb.py` compares forms of `SmoothNB` on splits 0 to 2; `benchmarks/results/smooth_nb.txt` is
 what it printed. After RC the density that integrates to one has the lower error than frequencies left
 unnormalised, so it stays. Held-out likelihood wants some rows in the exponential tails, and prefers 5 % of
-them at each end to 1 %; the product of experts had the lower error with 1 %, which stays the default of the
-model (`SmoothModel(outer=...)`).
+them at each end to 1 %; in the recipe the error is lower with 1 %, which stays the default of the model
+(`SmoothModel(outer=...)`).
 """

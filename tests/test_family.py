@@ -1,6 +1,7 @@
 """Smooth densities, products, mixtures, trees, and the classifier that chooses among them."""
 
 import sys
+import warnings
 from itertools import pairwise
 from itertools import product as cartesian
 
@@ -11,9 +12,10 @@ from scipy.stats import kstest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import KBinsDiscretizer
 
 from conftest import random_rows
 from riskbayes import (
@@ -622,6 +624,17 @@ def test_what_the_classifier_refuses(iris):
         RiskBayesClassifier().fit(np.where(np.arange(4) == 1, np.nan, X), y)
     with pytest.raises(NotFittedError):
         RiskBayesClassifier().predict(X)
+
+
+def test_fewer_clusters_than_bins_are_no_reason_to_warn(iris, monkeypatch):
+    fit = KBinsDiscretizer.fit
+
+    def fit_and_warn(self, X):
+        warnings.warn("Number of distinct clusters (4) found smaller", ConvergenceWarning, stacklevel=2)
+        return fit(self, X)
+
+    monkeypatch.setattr(KBinsDiscretizer, "fit", fit_and_warn)
+    assert KMeansBins().fit_transform(iris[0]).max() == 4
 
 
 def test_bags_are_drawn_for_trees_only():

@@ -166,7 +166,7 @@ def test_the_family_stands_beside_the_papers_models():
     both = Results(made_up() + rows)
     table = named(both, "family")
     assert [line[0] for line in table.rows] == ["sonar", "mean of 1 sets"]
-    assert table.headers[-3:] == ["single recipe", "chosen by cross-validation", "ensemble"]
+    assert table.headers[-3:] == ["single", "cv", "ensemble"]
     assert [cell.mean for cell in table.rows[0][-3:]] == [7.5, 7.5, 7.5]
     assert table.rows[-1][1].mean == table.rows[0][1].mean
     assert both.settings == Results(made_up()).settings  # it has no path to draw, and no rivals

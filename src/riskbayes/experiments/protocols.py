@@ -36,7 +36,7 @@ LEARNERS = {
 }
 """Names for the command and the table, and for readers."""
 
-STRATEGIES = {"single": "single recipe", "cv": "chosen by cross-validation", "ensemble": "ensemble"}
+STRATEGIES = {"single": "single recipe", "cv": "by cross-validation", "ensemble": "ensemble"}
 """What the family has in place of a learner."""
 
 ONLY_FOR = {"dfe": "nb", "gd_scaled": "qda"}

@@ -212,7 +212,7 @@ def family_table(results: Results) -> ResultTable:
         (Setting(model, "map", FAMILY.protocol), learner, f"{model.upper()} {LEARNERS[learner]}")
         for model in ("nb", "qda")
         for learner in ("closed_form", "rc_paper", "rc")
-    ] + [(FAMILY, strategy, words) for strategy, words in STRATEGIES.items()]
+    ] + [(FAMILY, strategy, strategy) for strategy in STRATEGIES]
     rows: list[list[Cell]] = []
     sets = [name for name in results.sets if any(results.of(name, FAMILY, who) for who in STRATEGIES)]
     for name in sets:

@@ -31,6 +31,7 @@ from riskbayes import (
 )
 from riskbayes.estimators.family import MOST_REPEATS, Paths, cross_validate, family
 from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier, drawn_bags
+from riskbayes.frames import Frame, SideBySide
 from riskbayes.learners import RC
 from riskbayes.loop import Status, run
 from riskbayes.models import LDAModel, QDAModel, TreeModel
@@ -254,6 +255,12 @@ def test_statistics_side_by_side_are_written_and_read(iris):
     S = ProductOfExperts().fit(X, y).statistics_
     assert Statistics.from_arrays(S.to_arrays()) == S
     assert (S + S - S).allclose(S)
+    plain = Statistics(
+        {"s0": np.ones(2), "0:a": np.ones(2), "1:b": np.ones(2)}, SideBySide((Frame(), Frame()))
+    )
+    again = Statistics.from_arrays(plain.to_arrays())
+    assert len(again.frame.frames) == 2
+    assert again.allclose(plain)
 
 
 # Mixtures

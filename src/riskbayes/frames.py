@@ -282,20 +282,21 @@ class SideBySide(Frame):
         return SideBySide(tuple(converted(frame, converter) for frame in self.frames))
 
     def to_arrays(self) -> Arrays:
-        """The arrays of each frame, after its number."""
-        return {
-            f"{type(self).__name__}.{i}.{name}": value
+        """The arrays of each frame, after its number; and how many there are, for plain ones have none."""
+        kind = type(self).__name__
+        found = {
+            f"{kind}.{i}.{name}": value
             for i, frame in enumerate(self.frames)
             for name, value in frame.to_arrays().items()
         }
+        return {f"{kind}.number": np.array(len(self.frames)), **found}
 
     @classmethod
     def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
         """Frame by frame."""
-        parts: dict[int, Arrays] = {}
+        parts: list[Arrays] = [{} for _ in range(int(arrays["number"]))]
         for name in arrays:
-            number, rest = name.split(".", 1)
-            parts.setdefault(int(number), {})[rest] = arrays[name]
-        # A plain frame has no arrays.
-        frames = (Frame.from_arrays(parts.get(i, {})) or Frame() for i in range(1 + max(parts, default=-1)))
-        return cls(tuple(frames))
+            if name != "number":
+                number, rest = name.split(".", 1)
+                parts[int(number)][rest] = arrays[name]
+        return cls(tuple(Frame.from_arrays(part) or Frame() for part in parts))

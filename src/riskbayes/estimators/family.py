@@ -237,7 +237,7 @@ def folds_of(cv: Any, X: Array, y: Array, w: Array | None, seed: int) -> list[tu
     for fold in check_cv(cv, y, classifier=True).split(X, y):
         # Indices, lists or masks.
         kept, held = (np.arange(len(y))[np.asarray(part)] if len(part) else counted[:0] for part in fold)
-        folds.append((np.intersect1d(kept, counted), held[np.isin(held, counted)]))
+        folds.append((kept[np.isin(kept, counted)], held[np.isin(held, counted)]))
     if not folds:
         raise ValueError("cv has no splits: if it is a generator, it may be used up; pass a list.")
     for number, (kept, held) in enumerate(folds):

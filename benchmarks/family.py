@@ -3,7 +3,8 @@
 Splits are `train_test_split(test_size=.25, random_state=3..7)`; sets above 8000 rows are cut to 8000 by a
 fixed seed; everything is chosen inside the training rows. The recipe and the family were composed on splits
 0 to 2 and 100 to 104. Peers have scikit-learn's defaults, columns scaled for those that ask for it. Every
-fit is a row of `benchmarks/results/family.csv`; units that are there are not run again.
+fit is a row of `benchmarks/results/family.csv`; units that are there are not run again. "cv" and "ensemble"
+share one walk of the family's paths, whose folds have the seed 0.
 
     RISKBAYES_DATA=<folder> python benchmarks/family.py            # fit, then print
     python benchmarks/family.py --print                            # print what is there

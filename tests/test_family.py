@@ -30,7 +30,7 @@ from riskbayes import (
     TreeAugmentedNB,
 )
 from riskbayes.estimators.family import MOST_REPEATS, Paths, cross_validate, family
-from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier, drawn_bags
+from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier, NormalScores, drawn_bags
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.learners import RC
 from riskbayes.loop import Status, run
@@ -445,11 +445,42 @@ def test_every_strategy_fits_and_shows_its_leaderboard(wine, strategy, capsys):
 
 def test_the_choice_is_repeatable_and_takes_weights(iris):
     X, y = iris
-    w = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y))
+    w = np.random.default_rng(0).uniform(0.1, 4.0, size=len(y))
     fits = [
-        RiskBayesClassifier("ensemble", cv=2, random_state=3).fit(X, y, sample_weight=w) for _ in range(2)
+        RiskBayesClassifier("ensemble", cv=2, random_state=3, n_jobs=n_jobs).fit(X, y, sample_weight=w)
+        for n_jobs in (None, 2)
     ]
     assert (fits[0].predict_proba(X) == fits[1].predict_proba(X)).all()
+    without = RiskBayesClassifier("ensemble", cv=2, random_state=3).fit(X, y)
+    assert (fits[0].leaderboard_["score"] != without.leaderboard_["score"]).all()
+
+
+def test_weights_judge_the_held_rows(iris):
+    X, y = iris
+    w = np.random.default_rng(1).uniform(0.1, 4.0, size=len(y))
+    rows = np.arange(len(y)) % 2 == 0
+    paths = cross_validate(family(4)[:2], X, y, w, [(rows, ~rows)], seed=0)
+    P = paths.posteriors[1, 3]
+    wrong, loss = P.argmax(axis=1) != y[~rows], -np.log(P[np.arange(len(P)), y[~rows]])
+    by_hand = (w[~rows] @ (wrong + loss)) / w[~rows].sum()
+    assert paths.scores()[1, 3] == pytest.approx(by_hand, abs=1e-5)
+
+
+def test_bags_are_drawn_by_weight_and_keep_the_total():
+    y = np.arange(1000) % 2
+    w = np.where(y == 1, 3.0, 1.0)
+    for rows, weights in drawn_bags(5, y, w, seed=0):
+        assert weights.sum() == pytest.approx(w.sum())
+        assert y[rows].mean() == pytest.approx(0.75, abs=0.06)
+    hardly = np.where(y == 1, 1e-12, 1.0)  # a class that is hardly ever drawn
+    assert all(len(set(y[rows])) == 2 for rows, _ in drawn_bags(3, y, hardly, seed=0))
+
+
+def test_normal_scores_end_at_three():
+    X = np.random.default_rng(0).exponential(size=(200, 2))
+    scores = NormalScores().fit(X)
+    assert np.abs(scores.transform(X)).max() == 3.0
+    assert np.median(scores.transform(X)) == pytest.approx(0.0, abs=0.05)
 
 
 def test_a_time_limit_leaves_members_out(iris, capsys):
@@ -459,19 +490,19 @@ def test_a_time_limit_leaves_members_out(iris, capsys):
     assert "time_limit reached" in capsys.readouterr().out
 
 
-def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris):
-    """Held-out posteriors of one walk equal those of separate fits."""
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris, weighted):
+    """Held-out posteriors of one walk equal those of separate fits, of every member."""
     X, y = iris
-    members = [m for m in family(4) if m.bags == 1][:4]
-    paths = cross_validate(members, X, y, None, cv=2, seed=0)
-    from sklearn.model_selection import StratifiedKFold
-
-    kept, held = next(StratifiedKFold(2, shuffle=True, random_state=0).split(X, y))
-    for number, member in enumerate(members):
-        for place in (0, 2, 4):
-            clf = member.with_iterations(CHECKPOINTS[place], 0).fit(X[kept], y[kept])
+    w = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y)) if weighted else None
+    kept, held = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
+    paths = cross_validate(family(4), X, y, w, [(kept, held)], seed=5)
+    for number, member in enumerate(paths.members):
+        for place in (0, 3):
+            clf = member.with_iterations(CHECKPOINTS[place], 5)
+            clf.fit(X[kept], y[kept], None if w is None else w[kept])
             np.testing.assert_allclose(
-                paths.posteriors[number, place][: len(held)], clf.predict_proba(X[held]), atol=1e-5
+                paths.posteriors[number, place], clf.predict_proba(X[held]), atol=1e-5, err_msg=member.name
             )
 
 
@@ -509,6 +540,14 @@ def test_a_bag_of_few_rows_has_two_classes():
     for rows, weights in drawn_bags(20, y, None, seed=0):
         assert weights is None
         assert len(set(y[rows])) == 2
+
+
+def test_a_member_says_that_it_is_not_fitted(iris):
+    member = next(m for m in family(4) if m.bags > 1).with_iterations(2, 0)
+    with pytest.raises(NotFittedError):
+        member.predict(iris[0])
+    X, y = iris
+    assert member.fit(X.tolist(), y.tolist(), [1.0] * len(y)).score(X, y) > 0.9
 
 
 def test_rows_without_weight_are_no_rows():
@@ -653,4 +692,5 @@ def test_one_recipe_is_better_than_its_parts_here():
     X, y = load_breast_cancer(return_X_y=True)
     train, test = np.arange(len(y)) % 2 == 0, np.arange(len(y)) % 2 == 1
     both = RiskBayesClassifier().fit(X[train], y[train]).score(X[test], y[test])
-    assert both >= SmoothNB().fit(X[train], y[train]).score(X[test], y[test])
+    for part in (SmoothNB(), QuadraticDiscriminantAnalysis(prior="recommended")):
+        assert both >= part.fit(X[train], y[train]).score(X[test], y[test])

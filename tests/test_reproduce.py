@@ -331,6 +331,8 @@ def test_command_names_what_is_missing(command, monkeypatch):
     ("arguments", "words"),
     [
         (["--sets", "irs"], "'irs' is none of iris, sonar"),
+        (["--models", "family", "--estimates", "ml"], "leave nothing to run"),
+        (["--models", "family", "--protocols", "in-train"], "leave nothing to run"),
         (["--learners", "rc,adam"], "'adam' is none of closed_form"),
         (["--splits", "0"], "--splits"),
         (["--data-dir", "nowhere"], "nowhere"),

@@ -97,7 +97,7 @@ class Names(click.ParamType):
     type=Names("protocols", "MODELS"),
     default="nb,qda",
     show_default=True,
-    help="nb, qda, and family: RiskBayesClassifier.",
+    help="nb, qda, and family: RiskBayesClassifier, whatever the learners.",
 )
 @click.option("--estimates", type=Names("protocols", "ESTIMATES"), default="all", help="ml, map.")
 @click.option(
@@ -162,6 +162,10 @@ def reproduce(
         if not here:
             raise click.ClickException("None of the data sets can be had.")
         units = plan(here, splits, models, estimates, learners, protocols)
+        if not units:
+            raise click.UsageError("These choices leave nothing to run: family has map and held-out only.")
+        if engine != "memory" and "family" in models:
+            raise click.UsageError("RiskBayesClassifier takes NumPy arrays: run family with --engine memory.")
         try:
             runner.run(units, out, data_dir, jobs or runner.default_jobs(), engine, console)
         except KeyboardInterrupt:

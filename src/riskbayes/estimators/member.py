@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.preprocessing import QuantileTransformer
+from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
 from riskbayes.learners.closed_form import ClosedForm
@@ -73,7 +74,7 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
     estimator : estimator
         What is fitted.
     before : transformer or None, default=None
-        Makes the columns that it reads; it sees all rows.
+        Makes the columns that it reads, from all rows alike: weights do not count there.
     bags : int, default=1
         Bootstrap samples; 1 is the rows themselves.
     random_state : int, default=0
@@ -97,6 +98,8 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
         """Fit the transformer, then an estimator a bag."""
+        X, y = np.asarray(X), np.asarray(y)
+        sample_weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.classes_ = np.unique(y)
         self.before_ = fitted_before(self.before, X)
         columns = transformed(self.before_, X)
@@ -108,7 +111,8 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Array) -> Array:
         """Posteriors averaged over the bags; a bag that lacks a class gives it none."""
-        columns = transformed(self.before_, X)
+        check_is_fitted(self)
+        columns = transformed(self.before_, np.asarray(X))
         total = np.zeros((len(X), len(self.classes_)))
         for clf in self.estimators_:
             total[:, np.searchsorted(self.classes_, clf.classes_)] += clf.predict_proba(columns)
@@ -116,7 +120,8 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Array) -> Array:
         """The most probable class."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
 
 def fitted_before(before: Any, X: Array) -> Any:
@@ -133,13 +138,15 @@ def transformed(before: Any, X: Array) -> Array:
 
 
 def drawn_bags(bags: int, y: Array, w: Array | None, seed: int) -> Iterator[tuple[Any, Array | None]]:
-    """Rows and weights of each bag, which is drawn by weight; one bag is all rows."""
+    """Rows and weights of each bag, which is drawn by weight and keeps the total; one bag is all rows."""
     if bags == 1:
         yield slice(None), w
         return
-    rng, p = np.random.default_rng(seed), None if w is None else w / w.sum()
+    m, rng = len(y), np.random.default_rng(seed)
+    p = None if w is None else w / w.sum()
+    each = None if w is None else np.full(m, w.sum() / m)
     for _ in range(bags):
-        rows = rng.choice(len(y), len(y), p=p)
-        while (y[rows] == y[rows[0]]).all():  # a classifier needs two classes
-            rows = rng.choice(len(y), len(y), p=p)
-        yield rows, None
+        rows = rng.choice(m, m, p=p)
+        if (y[rows] == y[rows[0]]).all():  # a classifier needs two classes
+            rows[-1] = rng.choice(np.flatnonzero(y != y[rows[0]]))
+        yield rows, each

@@ -27,7 +27,8 @@ from riskbayes.learners.rc import SMALL_WEIGHT
 class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
     """A classifier from a family of generative models trained by risk-based calibration.
 
-    Takes tables of numbers. How accurate it is, and where it is not: `doc/accuracy.md`.
+    Takes tables of numbers. An interrupt leaves it as it was before `fit`. How accurate it is, and where it
+    is not: `doc/accuracy.md`.
 
     Parameters
     ----------
@@ -38,7 +39,8 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         "ensemble" averages the posteriors of several, chosen greedily by the same of their average.
     cv : int, splitter or iterable of splits, default=4
         Number of stratified folds (fewer where a class has fewer rows), shuffled by `random_state` and, for
-        tables of few rows, repeated up to four times; or splits, as in scikit-learn.
+        tables of few rows, repeated up to four times; or splits, as in scikit-learn, where None is five folds
+        that are not shuffled.
     time_limit : float or None, default=None
         Seconds after which no further member is tried. The members tried so far are chosen from and
         refitted, so a fit takes somewhat longer.
@@ -52,7 +54,8 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     members_ : list of (estimator, weight)
-        The fitted estimators whose posteriors are averaged; of "single" and "cv" there is one.
+        The fitted estimators whose posteriors are averaged; of "single" and "cv" there is one. Their classes
+        are codes, places in `classes_`.
     leaderboard_ : data frame
         A row for each member tried, best first: `member`, cross-validated `error` at the best iteration and
         of its `closed_form`, `log_loss`, the `score` that choices are made by (the error and the log loss),
@@ -99,11 +102,6 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
-
-    def _rows(self, X: Any, *, reset: bool) -> Array:
-        check_library(self, X)
-        X = validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite=False)
-        return check_finite(self, X)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -206,7 +204,9 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
             Columns follow `classes_`.
         """
         check_is_fitted(self)
-        X = self._rows(X, reset=False)
+        check_library(self, X)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        check_finite(self, X)
         return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)
 
     def predict_log_proba(self, X: Any) -> Array:

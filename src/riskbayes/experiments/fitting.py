@@ -145,7 +145,7 @@ def run_job(job: Job, data_dir: Path | None, engine: str) -> list[Row]:
                 stand_in=loaded.stand_in,
                 n_test=int(test.sum()),
                 train_error=train_error,
-                status=str(getattr(clf, "status_", u.learner)),
+                status=str(getattr(clf, "status_", u.learner)),  # the family has none of its own
                 scans=int(getattr(clf, "n_iter_", 0)),
                 seconds=seconds,
                 engine=engine,

@@ -61,6 +61,7 @@ def results_page(results: Results, found: list[ResultTable], pictures: Iterable[
         Section("Data sets", data_sets(results, links), "sets"),
         Section("What was run, and how to run it again", settings(results), "settings"),
     ]
+    sections = [section for section in sections if section.body.strip()]
     menu = "".join(f'<li><a href="#{s.name}">{escape(s.heading)}</a></li>' for s in sections)
     lead = (
         "<p>What the paper prints, beside what this library measures on the same data sets. A figure is "
@@ -192,12 +193,18 @@ def settings(results: Results) -> str:
     words = {**LEARNERS, **STRATEGIES}
     ordered = sorted(used, key=lambda key: (key[0], key[1] == "map", list(words).index(key[2])))
     cells: list[list[tables.Cell]] = [
-        [model.upper(), estimate.upper(), words[learner], used[model, estimate, learner]]
+        [
+            model.upper(),
+            "" if learner in STRATEGIES else estimate.upper(),
+            words[learner],
+            used[model, estimate, learner],
+        ]
         for model, estimate, learner in ordered
     ]
     table = ResultTable("settings", "Settings", "", ["model", "estimate", "learner", "classifier"], cells)
     commands = (
         "riskbayes reproduce --data-dir FOLDER          # run what the table lacks, then make this page\n"
+        "riskbayes reproduce --models family            # the rows of RiskBayesClassifier\n"
         "riskbayes reproduce report RESULTS --out HERE  # make this page from tables that are there"
     )
     return f"<dl>{listed}</dl>\n<pre>{escape(commands)}</pre>\n{render.as_html(table)}"

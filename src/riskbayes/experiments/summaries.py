@@ -157,7 +157,7 @@ def only_in_train(results: Results) -> list[str]:
 def agreement(results: Results) -> ResultTable:
     """On how many sets the printed test error is within two points of the measured one."""
     rows: list[list[Cell]] = []
-    for name, paper in PAPER_TABLES.items():
+    for name, paper in PAPER_TABLES.items() if results.protocols else ():
         for method, learner in paper.methods.items():
             row: list[Cell] = [paper.title, short(method, paper)]
             for protocol in results.protocols:

@@ -9,7 +9,7 @@ share one walk of the family's paths, whose folds have the seed 0.
     RISKBAYES_DATA=<folder> python benchmarks/family.py            # fit, then print
     python benchmarks/family.py --print                            # print what is there
     python benchmarks/family.py --doc doc/accuracy.md              # write the page and its picture from it
-    RISKBAYES_DATA=<folder> python benchmarks/family.py --time     # speed on magic and adult, full size
+    RISKBAYES_DATA=<folder> python benchmarks/family.py --time     # speed on magic and adult: family_time.txt
 """
 
 import argparse

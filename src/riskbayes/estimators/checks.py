@@ -57,11 +57,12 @@ def check_finite(estimator: Any, X: Array) -> Array:
 
 def check_library(estimator: Any, X: Any) -> None:
     """Refuse arrays of another library, where scikit-learn would pass them on to NumPy's formulas."""
-    xp, dispatched = get_namespace(X)
-    if dispatched and "numpy" not in xp.__name__ and not estimator.__sklearn_tags__().array_api_support:
+    if isinstance(X, np.ndarray) or not hasattr(X, "__dlpack__") or not get_namespace(X)[1]:
+        return
+    if not estimator.__sklearn_tags__().array_api_support:
         raise TypeError(
-            f"{type(estimator).__name__} takes NumPy arrays, not those of {xp.__name__.split('.')[-1]}: move "
-            "X to the host, or choose an estimator whose tags have array_api_support."
+            f"{type(estimator).__name__} takes NumPy arrays, not those of {type(X).__module__}: move X to "
+            "the host, or choose an estimator whose tags have array_api_support."
         )
 
 

@@ -80,7 +80,10 @@ def family(n: int) -> list[Member]:
 def path_posteriors(
     member: Member, X: Array, y: Array, w: Array | None, X_held: Array, learner: Any = None
 ) -> Array:
-    """Posteriors of the held rows at each checkpoint, of one path on rows whose classes are codes."""
+    """Posteriors of the held rows at each checkpoint, of one path on rows whose classes are codes.
+
+    The path is that of the family's learner, or of another.
+    """
     estimator = clone(member.estimator).set_params(learner=learner or family_learner(member.most))
     encoded, labels = estimator._check_X_y(X, y, reset=True)
     estimator.classes_, codes = np.unique(labels, return_inverse=True)

@@ -173,18 +173,9 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         self.members_ = [(clf, 1.0)]
         history = clf.history_
         last = np.flatnonzero(history["accepted"])[-1]
-        self._leaders = [
-            {
-                "member": "product",
-                "error": history["error"][last],
-                "closed_form": history["error"][0],
-                "log_loss": history["log_loss"][last],
-                "score": history["error"][last] + history["log_loss"][last],
-                "n_iter": int(last),
-                "seconds": perf_counter() - start,
-                "weight": 1.0,
-            }
-        ]
+        errors, losses = history["error"], history["log_loss"]
+        seconds = perf_counter() - start
+        self._leaders = [leader("product", errors[last], errors[0], losses[last], int(last), seconds, 1.0)]
 
     def _say(self, line: str) -> None:
         if self.verbose:
@@ -261,21 +252,41 @@ def refitted(
     return [(clf.fit(X, y, w), float(weights[i, place])) for clf, i, place in chosen]
 
 
+def leader(
+    member: str,
+    error: float,
+    closed_form: float,
+    log_loss: float,
+    n_iter: int,
+    seconds: float,
+    weight: float,
+) -> dict[str, Any]:
+    """A row of the leaderboard."""
+    return {
+        "member": member,
+        "error": float(error),
+        "closed_form": float(closed_form),
+        "log_loss": float(log_loss),
+        "score": float(error + log_loss),
+        "n_iter": n_iter,
+        "seconds": seconds,
+        "weight": weight,
+    }
+
+
 def leaders(paths: Paths, weights: dict[tuple[int, int], float]) -> list[dict[str, Any]]:
     """Rows of the leaderboard, best first."""
-    errors, losses, scores, rows = paths.errors(), paths.log_losses(), paths.scores(), []
+    errors, losses, scores = paths.errors(), paths.log_losses(), paths.scores()
     best = scores.argmin(axis=1)
-    for i in np.argsort(scores.min(axis=1), kind="stable"):
-        rows.append(
-            {
-                "member": paths.members[i].name,
-                "error": float(errors[i, best[i]]),
-                "closed_form": float(errors[i, 0]),
-                "log_loss": float(losses[i, best[i]]),
-                "score": float(scores[i, best[i]]),
-                "n_iter": CHECKPOINTS[best[i]],
-                "seconds": paths.seconds[i],
-                "weight": float(sum(v for (m, _), v in weights.items() if m == i)),
-            }
+    return [
+        leader(
+            paths.members[i].name,
+            errors[i, best[i]],
+            errors[i, 0],
+            losses[i, best[i]],
+            CHECKPOINTS[best[i]],
+            paths.seconds[i],
+            float(sum(v for (m, _), v in weights.items() if m == i)),
         )
-    return rows
+        for i in np.argsort(scores.min(axis=1), kind="stable")
+    ]

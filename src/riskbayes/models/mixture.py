@@ -76,9 +76,9 @@ class MixtureModel(GenerativeModel):
     def _sizes(self, n_classes: int) -> Array:
         return np.ones(n_classes, dtype=np.int64) if self.sizes is None else np.array(self.sizes)
 
-    def _counted(self, Z: Any, V: Array, sizes: Array) -> Statistics:
-        """Statistics of rows whose weights are split by component."""
-        S = self.base.statistics(Z, V)
+    def _counted(self, Z: Any, W: Array, shares: Array, sizes: Array) -> Statistics:
+        """Statistics of rows whose weights go to components by their shares."""
+        S = self.base.statistics(Z, shares * np.repeat(W, sizes, axis=1))
         arrays = {f"0:{name}": value for name, value in S.items()}
         return Statistics({"s0": by_class(np.add, S["s0"], sizes), **arrays}, SideBySide((S.frame,)))
 
@@ -86,10 +86,10 @@ class MixtureModel(GenerativeModel):
         """Those of the components, by the shares that the start gives them."""
         sizes = self._sizes(W.shape[1])
         if self.start is None:
-            return self._counted(Z, W, sizes)
+            return self._counted(Z, W, np.ones(1), sizes)
         start = self.base.for_scan(self.start, Z)
         shares, _ = shares_and_scores(self.base.scores(Z, start), sizes)
-        return self._counted(Z, shares * np.repeat(W, sizes, axis=1), sizes)
+        return self._counted(Z, W, shares, sizes)
 
     def parameters(self, S: Statistics) -> MixtureParameters:
         """Those of the components; p(y) is the sum of its components."""
@@ -112,7 +112,7 @@ class MixtureModel(GenerativeModel):
     def residual_statistics(self, Z: Any, E: Array, theta: MixtureParameters) -> Statistics:
         """The residual of a class goes to its components by P(c | x, y)."""
         shares, _ = shares_and_scores(self.base.scores(Z, theta.components), theta.sizes)
-        return self._counted(Z, shares * np.repeat(E, theta.sizes, axis=1), theta.sizes)
+        return self._counted(Z, E, shares, theta.sizes)
 
     def scan_chunk(
         self, Z: Any, y: Array, w: Array | None, theta: MixtureParameters, residual: Residual | None
@@ -124,7 +124,7 @@ class MixtureModel(GenerativeModel):
             return None, risks
         E = residual(P, y)
         E = E if w is None else E * w[:, None]
-        return self._counted(Z, shares * np.repeat(E, theta.sizes, axis=1), theta.sizes), risks
+        return self._counted(Z, E, shares, theta.sizes), risks
 
     def sample(self, theta: MixtureParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """From the components, by the class that owns them."""

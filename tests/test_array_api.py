@@ -212,9 +212,12 @@ def test_rows_far_from_every_class_and_floored_covariances(name):
     X, y = rows(QuadraticDiscriminantAnalysis)
     X = np.column_stack([X, X[:, 0], np.ones(len(X))])  # collinear, constant
     Xd, yd = sent(xp, device, X, y)
-    with config_context(array_api_dispatch=True), pytest.warns(UserWarning, match="covariance_floor"):
+    with (
+        config_context(array_api_dispatch=True),
+        pytest.warns(UserWarning, match="do not determine the covariance"),
+    ):
         there = QuadraticDiscriminantAnalysis(learner="closed_form").fit(Xd, yd)
-    with pytest.warns(UserWarning, match="covariance_floor"):
+    with pytest.warns(UserWarning, match="do not determine the covariance"):
         ours = QuadraticDiscriminantAnalysis(learner="closed_form").fit(X, y)
     with config_context(array_api_dispatch=True):
         np.testing.assert_allclose(host(there.predict_proba(Xd)), ours.predict_proba(X), atol=1e-8)
@@ -248,8 +251,9 @@ def test_large_covariances_are_floored_by_products(name):
     np.testing.assert_allclose(host(found), expected, atol=1e-9)
     assert (host(number) == (spectra < floor).sum(axis=1)).all()
     scale = rng.uniform(0.5, 2, n)
-    there = whitening.whiten(*sent(xp, device, C * np.outer(scale, scale), scale), floor)
-    here = whitening.whiten(C * np.outer(scale, scale), scale, floor)
+    reference = np.stack([np.diag(scale**2)] * 3)
+    there = whitening.whiten(*sent(xp, device, C * np.outer(scale, scale), reference), floor)
+    here = whitening.whiten(C * np.outer(scale, scale), reference, floor)
     for a, b in zip(there, here, strict=True):
         np.testing.assert_allclose(host(a), b, rtol=1e-5, atol=1e-6)
 
@@ -265,10 +269,10 @@ def test_eigenvalues_far_apart_are_floored_too(name, n):
     rng = np.random.default_rng(0)
     Q = np.linalg.qr(rng.standard_normal((1, n, n)))[0]
     C = (Q * np.geomspace(1e-3, 1e14, n)[None, None, :] * rng.choice([-1, 1], n)) @ Q.transpose(0, 2, 1)
-    C, scale = (C + C.transpose(0, 2, 1)) / 2, np.ones(n)
+    C, reference = (C + C.transpose(0, 2, 1)) / 2, np.eye(n)[None]
     if name != "numpy":
-        C, scale = sent(*library(name), C, scale)
-    found = whitening.whiten(C, scale, 1e-4)
+        C, reference = sent(*library(name), C, reference)
+    found = whitening.whiten(C, reference, 1e-4)
     W, half_log_det, mended, _ = found if name == "numpy" else map(host, found)
     assert all(np.isfinite(part).all() for part in (W, half_log_det, mended))
     assert np.linalg.eigvalsh(mended)[0].min() > -1.0  # of 1e14

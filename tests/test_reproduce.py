@@ -161,23 +161,21 @@ def test_only_training_rows_shape_bins_and_scales(folder):
 
 @pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
 def test_rows_agree_with_a_fit_by_hand(folder, undisturbed):
-    from riskbayes import QuadraticDiscriminantAnalysis
+    from riskbayes.experiments.paper_qda import PaperQDA
     from riskbayes.learners import RC
 
     X, y = load_iris(return_X_y=True)
     train, test = protocols.split_rows(150, 1)
     rows = {row.unit: row for row in read_folder(undisturbed)}
     for protocol, kept in (("held-out", train), ("in-train", np.arange(150))):
-        clf = QuadraticDiscriminantAnalysis(covariance_floor=1e-2, learner=RC.paper()).fit(X[kept], y[kept])
+        clf = PaperQDA(covariance_floor=1e-2, learner=RC.paper()).fit(X[kept], y[kept])
         row = rows[Unit("iris", 1, "qda", "ml", "rc_paper", protocol)]
         assert row.test_error == pytest.approx(1 - clf.score(X[test], y[test]))
         assert row.train_error == pytest.approx(1 - clf.score(X[kept], y[kept]), abs=1e-6)
         path = clf.history_["soft_error"][clf.history_["accepted"]]
         assert row.soft_error == pytest.approx(path, rel=1e-5)
         assert len(row.test_wrong) == len(path)
-        first = QuadraticDiscriminantAnalysis(covariance_floor=1e-2, learner="closed_form").fit(
-            X[kept], y[kept]
-        )
+        first = PaperQDA(covariance_floor=1e-2, learner="closed_form").fit(X[kept], y[kept])
         assert row.test_wrong[0] == (first.predict(X[test]) != y[test]).sum()
         closed = rows[Unit("iris", 1, "qda", "ml", "closed_form", protocol)]
         assert closed.soft_error == pytest.approx(path[:1], rel=1e-5)

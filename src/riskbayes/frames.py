@@ -6,7 +6,7 @@ Adding statistics of different frames brings them to a common one first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,9 @@ import numpy as np
 from riskbayes.arrays import Array, converted, device_of, namespace, sent_to, sum_of, take
 
 Arrays = dict[str, Array]
+
+EPS = np.array(np.finfo(np.float64).eps)
+EPS.flags.writeable = False
 
 
 def frozen(value: Array) -> Array:
@@ -98,10 +101,22 @@ class Origin(Frame):
     """
 
     origin: Array
+    eps: Array = field(default_factory=lambda: EPS)
+    """Relative spacing of the numbers that the rows were given in: what varies by less is constant."""
+
+    def join(self, other: Frame) -> Frame:
+        """About this origin; of two precisions the coarser one."""
+        if not isinstance(other, Origin) or self.origin.shape != other.origin.shape or self.eps >= other.eps:
+            return super().join(other)
+        return Origin(self.origin, other.eps)
+
+    def converted(self, converter: Any) -> Origin:
+        """The origin as an array of another library; `eps` stays on the host."""
+        return Origin(converter(self.origin), self.eps)
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Recentre: with d = old - new origin, x - new = (x - old) + d."""
-        if self == target:
+        if same_values(self.origin, target.origin):  # type: ignore[attr-defined]
             return arrays
         d = self.origin - target.origin  # type: ignore[attr-defined]
         dd = d[:, None] * d[None, :]

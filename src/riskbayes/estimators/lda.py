@@ -46,8 +46,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Share of its own diagonal in the default prior covariance.
     prior_form : {"exact", "paper"}, default="exact"
         The exact mode of the posterior, or the paper's two-strength form.
-    covariance_floor : float, default=1e-4
-        Least eigenvalue of the covariance, where each column has variance 1.
+    covariance_floor : float, default=1e-2
+        The least share of the closed form's variance that calibration leaves, in every direction.
     class_alpha : float, default=0.0
         Pseudo-counts a class for p(y).
     learner : str or Learner, default="rc"
@@ -107,7 +107,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         prior_covariance: Any = None,
         diagonal_mix: float = 0.0,
         prior_form: str = "exact",
-        covariance_floor: float = 1e-4,
+        covariance_floor: float = 1e-2,
         class_alpha: float = 0.0,
         learner: Any = "rc",
         class_weight: Any = None,

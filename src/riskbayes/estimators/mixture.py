@@ -34,8 +34,9 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         Equivalent sample size of the prior on covariances; 0 is maximum likelihood.
     diagonal_mix : float, default=0.0
         Share of its own diagonal in that prior's centre, the pooled covariance within components.
-    covariance_floor : float, default=1e-4
-        Least eigenvalue of a covariance, where each column has variance 1.
+    covariance_floor : float, default=1e-2
+        The least share of its closed form's variance that calibration leaves a class, in every
+        direction.
     em_iter : int, default=50
         The most iterations of EM.
     learner : str or Learner, default="rc"
@@ -91,7 +92,7 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         covariance: str = "tied",
         covariance_strength: float = 0.0,
         diagonal_mix: float = 0.0,
-        covariance_floor: float = 1e-4,
+        covariance_floor: float = 1e-2,
         em_iter: int = 50,
         learner: Any = "rc",
         class_weight: Any = None,

@@ -33,7 +33,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     store_covariance : bool, default=False
         Keep `covariance_`.
     tol : float, default=1e-4
-        Accepted; `covariance_floor` has its place.
+        Accepted for scikit-learn's sake; what the rows of a class do not determine of its covariance is
+        that of all classes together, with a warning.
     covariance_estimator : estimator, default=None
         Goes with `learner="closed_form"` only.
     prior : "recommended" or None, default=None
@@ -50,8 +51,9 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         Share of its own diagonal in the default prior covariance.
     prior_form : {"exact", "paper"}, default="exact"
         The exact mode of the posterior, or the paper's two-strength form.
-    covariance_floor : float, default=1e-4
-        Least eigenvalue of a covariance, where each column has variance 1.
+    covariance_floor : float, default=1e-2
+        The least share of its closed form's variance that calibration leaves a class, in every
+        direction.
     class_alpha : float, default=0.0
         Pseudo-counts a class for p(y).
     learner : str or Learner, default="rc"
@@ -112,7 +114,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         prior_covariance: Any = None,
         diagonal_mix: float = 0.0,
         prior_form: str = "exact",
-        covariance_floor: float = 1e-4,
+        covariance_floor: float = 1e-2,
         class_alpha: float = 0.0,
         learner: Any = "rc",
         class_weight: Any = None,

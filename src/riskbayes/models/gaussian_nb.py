@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, max_of, namespace, sum_of, take, widened
+from riskbayes.arrays import Array, max_of, namespace, sum_of, take, widened
 from riskbayes.models.base import draw_classes
-from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel
+from riskbayes.models.moments import EPS, LOG_2PI, Bound, Centred, GaussianModel, rounding
+from riskbayes.models.whitening import SEPARATING
 from riskbayes.statistics import Statistics
-
-EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -54,19 +53,17 @@ class GaussianNBModel(GaussianModel):
     """
 
     floor_warning: ClassVar[str | None] = (
-        "{most} columns do not vary within class {classes}, and their variances were set to a floor. Set "
-        "var_smoothing > 0, add a prior (variance_strength > 0), or drop constant columns."
+        "{most} columns do not vary within class {classes}, and their variances were taken from all classes "
+        "together. Set var_smoothing > 0, add a prior (variance_strength > 0), or drop constant columns."
     )
 
-    # No larger than scikit-learn's epsilon: a larger floor would change its numbers.
-    covariance_floor: float = 1e-9
     var_smoothing: float = 1e-9
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, sums and sums of squares about the origin."""
-        V = as_kind(W, Z.dtype).T
-        found = {"s0": sum_of(W, axis=0), "s1": V @ Z.values, "s2_diagonal": V @ Z.squares}
-        return Statistics({name: widened(value) for name, value in found.items()}, Z.frame)
+        V, D = widened(W).T, Z.exact
+        squares = Z.squares if D is Z.values else D * D
+        return Statistics({"s0": sum_of(V, axis=1), "s1": V @ D, "s2_diagonal": V @ squares}, Z.frame)
 
     def second_moments(self, n: int) -> float:
         """Of a class's own."""
@@ -78,9 +75,8 @@ class GaussianNBModel(GaussianModel):
         second, mass = sum_of(S["s2_diagonal"], axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - sum_of(s1, axis=0) ** 2 / S.total, second - sum_of(s1**2 / mass[:, None], axis=0)
 
-    def parameters(self, S: Statistics) -> GaussianNBParameters:
-        """mu = (m1 mu0 + s1) / (m1 + s0); var = (m2 var0 + squares) / (m2 + s0) + epsilon."""
-        bound = self.bound_to(S)
+    def covariances(self, S: Statistics, bound: Bound) -> Array:
+        """var = (m2 var0 + squares) / (m2 + s0) + epsilon."""
         mu, kappa, mu0 = self.means(S, bound)
         xp = namespace(mu)
         s0, m1, m2 = S["s0"][:, None], self.mean_strength, self.covariance_strength
@@ -93,21 +89,30 @@ class GaussianNBModel(GaussianModel):
         noise = 64 * EPS * xp.abs(S["s2_diagonal"])
         squares = xp.where(xp.abs(squares) <= noise, 0.0, squares)
         squares = squares + m2 * bound.covariance[None, :] if m2 else squares
-        epsilon = self.var_smoothing * bound.widest
-        variances = squares / xp.where(s0 + m2 > 0, s0 + m2, 1.0) + epsilon
-        # Where epsilon is there it is the least variance; else a share of the column's own.
-        if epsilon > 0:
-            floor = epsilon
-        else:
-            floor = self.covariance_floor * xp.where(bound.variance > 0, bound.variance, 1.0)[None, :]
+        return squares / xp.where(s0 + m2 > 0, s0 + m2, 1.0) + self.var_smoothing * bound.widest
+
+    def completion(self, S: Statistics, bound: Bound, C: Array, pooled: Array) -> tuple[Array | None, Array]:
+        """The pooled variance where a column does not vary within a class; where in none, a small one."""
+        xp, s0 = namespace(C), S["s0"][:, None]
+        mass = xp.where(s0 > 0, s0, 1.0)
+        low = rounding(S["s2_diagonal"] / mass, S.frame, 4) >= C
+        second = sum_of(S["s2_diagonal"], axis=0) / sum_of(mass)
+        varies = pooled > rounding(second, S.frame, 4)
+        whole = xp.where(varies, pooled, SEPARATING * bound.scale * bound.scale)
+        return xp.where(low, whole[None, :], 0.0), xp.count_nonzero(low, axis=1)
+
+    def parameters(self, S: Statistics) -> GaussianNBParameters:
+        """mu = (m1 mu0 + s1) / (m1 + s0), and the variances, floored."""
+        bound, xp = self.bound_to(S), namespace(S["s0"])
+        variances, floor = bound.completed(self.covariances(S, bound)), bound.least(self.covariance_floor)
         low = variances < floor
         return GaussianNBParameters(
             self.log_class_prior(S),
-            mu,
+            self.means(S, bound)[0],
             xp.where(low, floor, variances),
-            epsilon,
+            self.var_smoothing * bound.widest,
             S.frame,
-            xp.count_nonzero(low, axis=1),
+            xp.count_nonzero(low, axis=1) + bound.missing,
         )
 
     def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:
@@ -149,7 +154,8 @@ class GaussianNBModel(GaussianModel):
         """Moments whose MAP estimates are theta."""
         s0, s1, mu0, bound = self.invert_means(theta, total)
         m1, m2 = self.mean_strength, self.covariance_strength
-        squares = (theta.variances - theta.epsilon) * (s0 + m2)[:, None] - m2 * bound.covariance[None, :]
+        own = bound.uncompleted(theta.variances) - theta.epsilon
+        squares = own * (s0 + m2)[:, None] - m2 * bound.covariance[None, :]
         if self.prior_form == "exact":
             second = squares - m1 * (mu0**2)[None, :] + (s0 + m1)[:, None] * theta.means**2
         else:

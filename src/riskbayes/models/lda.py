@@ -8,10 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, namespace, sent_to, squared_norms, sum_of, take_rows, widened
+from riskbayes.arrays import Array, namespace, sent_to, squared_norms, sum_of, take_rows, widened
 from riskbayes.models.base import draw_classes
-from riskbayes.models.moments import LOG_2PI, Centred, GaussianModel, eye_like, outer, spread
-from riskbayes.models.whitening import floor_eigenvalues, whiten
+from riskbayes.models.moments import (
+    LOG_2PI,
+    Bound,
+    Centred,
+    GaussianModel,
+    diagonal,
+    eye_like,
+    outer,
+    rounding,
+    spread,
+)
+from riskbayes.models.whitening import completed, floor_eigenvalues, whiten
 from riskbayes.statistics import Statistics
 
 
@@ -63,7 +73,7 @@ class LDAModel(GaussianModel):
 
         The rows of a residual sum to zero, so that product falls away in calibration.
         """
-        xp, D, V = namespace(W), Z.values, as_kind(W, Z.dtype)
+        xp, D, V = namespace(W), Z.exact, widened(W)
         w, size = sum_of(V, axis=1), sum_of(xp.abs(V), axis=1)
         rows = xp.nonzero(xp.abs(w) > 1e-12 * size)[0]
         if rows.shape[0] == w.shape[0]:
@@ -71,8 +81,7 @@ class LDAModel(GaussianModel):
         else:
             Dw = take_rows(D, rows)
             tied = (Dw * take_rows(w, rows)[:, None]).T @ Dw
-        found = {"s0": sum_of(W, axis=0), "s1": V.T @ D, "s2_tied": tied}
-        return Statistics({name: widened(value) for name, value in found.items()}, Z.frame)
+        return Statistics({"s0": sum_of(V, axis=0), "s1": V.T @ D, "s2_tied": tied}, Z.frame)
 
     def second_moments(self, n: int) -> float:
         """Of a class's own."""
@@ -84,9 +93,8 @@ class LDAModel(GaussianModel):
         first, mass = sum_of(s1, axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
-    def parameters(self, S: Statistics) -> LDAParameters:
-        """mu = (m1 mu0 + s1) / (m1 + s0); Sigma = (m2 Sigma0 + scatter) / (m2 + total)."""
-        bound = self.bound_to(S)
+    def covariances(self, S: Statistics, bound: Bound) -> Array:
+        """Sigma = (m2 Sigma0 + scatter) / (m2 + total), then shrunk as in scikit-learn; a stack of one."""
         mu, kappa, mu0 = self.means(S, bound)
         m1, m2 = self.mean_strength, self.covariance_strength
         if self.fixed_covariance is not None:
@@ -99,12 +107,24 @@ class LDAModel(GaussianModel):
             C = (m2 * bound.covariance + self.scatter(S)[1]) / (m2 + S.total)
         if self.shrinkage > 0:
             C = (1 - self.shrinkage) * C + self.shrinkage * spread(C) * eye_like(C)
-        W, half_log_det, Cs, floored = whiten(C[None, ...], bound.scale, self.covariance_floor)
-        everywhere = namespace(mu).broadcast_to(floored, (mu.shape[0],))
+        return C[None, ...]
+
+    def completion(self, S: Statistics, bound: Bound, C: Array, pooled: Array) -> tuple[Array | None, Array]:
+        """A small share of the columns' own variances, in the directions in which no class varies."""
+        noise = rounding(diagonal(S["s2_tied"]) / S.total, S.frame, C.shape[-1])
+        return completed(C, noise[None, :], None, None, bound.scale)
+
+    def parameters(self, S: Statistics) -> LDAParameters:
+        """mu = (m1 mu0 + s1) / (m1 + s0), and the covariance, floored."""
+        bound = self.bound_to(S)
+        mu = self.means(S, bound)[0]
+        C = bound.completed(self.covariances(S, bound))
+        W, half_log_det, C, floored = whiten(C, bound.reference, self.covariance_floor)
+        everywhere = namespace(mu).broadcast_to(floored + bound.missing, (mu.shape[0],))
         return LDAParameters(
             self.log_class_prior(S),
             mu,
-            Cs[0, ...],
+            C[0, ...],
             W[0, ...],
             half_log_det,
             S.frame,
@@ -167,7 +187,8 @@ class LDAModel(GaussianModel):
     def inverse_parameters(self, theta: LDAParameters, total: float) -> Statistics:
         """Moments whose MAP estimates are theta."""
         s0, s1, mu0, bound = self.invert_means(theta, total)
-        m1, m2, C = self.mean_strength, self.covariance_strength, theta.covariance
+        m1, m2 = self.mean_strength, self.covariance_strength
+        C = bound.uncompleted(theta.covariance[None, ...])[0, ...]
         if self.shrinkage < 1:
             C = (C - self.shrinkage * spread(C) * eye_like(C)) / (1 - self.shrinkage)
         scatter = C * (m2 + total) - m2 * bound.covariance

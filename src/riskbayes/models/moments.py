@@ -30,6 +30,11 @@ from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
 
+EPS = float(np.finfo(float).eps)
+
+SMALLEST_VARIANCE = 1e-290
+"""A variance below it has lost digits, for it is near the smallest number."""
+
 PAD = 4
 """Columns before those of X in a design: a one, and zeros that keep the rows aligned."""
 
@@ -62,14 +67,18 @@ class Centred:
         return part
 
     @cached_property
+    def exact(self) -> Array:
+        """X - origin in the widest precision, for statistics: second moments lose half of the digits."""
+        return widened(self.X) - self.frame.origin[None, :]
+
+    @cached_property
     def values(self) -> Array:
-        """X - origin."""
-        # In the wider precision: an origin far from zero may need its digits.
-        return as_kind(widened(self.X) - self.frame.origin[None, :], self.dtype)
+        """X - origin in the precision of the rows, for scores."""
+        return as_kind(self.exact, self.dtype)
 
     @cached_property
     def squares(self) -> Array:
-        """(X - origin)^2."""
+        """(X - origin)^2 in the precision of the rows."""
         return self.values * self.values
 
     @cached_property
@@ -91,21 +100,40 @@ class Centred:
 
 @dataclass(frozen=True)
 class Bound:
-    """What a fit freezes: each column's total variance, a scale without zeros, the prior's centre.
-
-    The prior's mean is kept relative to `origin`, where it does not lose digits.
-    """
+    """What a fit freezes: scales of the columns, the prior's centre, and the closed form's covariances."""
 
     origin: Array
     variance: Array
+    """Total variance of each column; zero where it is constant."""
     scale: Array
+    """Its root; one where the column is constant."""
     mean: Array
+    """The prior's mean relative to `origin`, where it does not lose digits."""
     covariance: Array
+    """The prior's covariance."""
+    completion: Array | None = None
+    """What is added to each covariance in the directions that the rows do not determine; None: nothing."""
+    missing: Array | None = None
+    """How many such directions each covariance has."""
+    reference: Array | None = None
+    """The closed form's covariances: calibration leaves at least a share of them."""
 
     @cached_property
     def widest(self) -> float:
         """The largest variance."""
         return float(namespace(self.variance).max(self.variance))
+
+    def completed(self, C: Array) -> Array:
+        """Covariances with what the rows do not determine of them."""
+        return C if self.completion is None else C + self.completion
+
+    def least(self, floor: float) -> Array:
+        """The least variances that calibration leaves, where they are stored as diagonals."""
+        return floor * self.reference  # type: ignore[operator]
+
+    def uncompleted(self, C: Array) -> Array:
+        """The inverse of `completed`."""
+        return C if self.completion is None else C - self.completion
 
 
 @dataclass(frozen=True)
@@ -124,7 +152,7 @@ class GaussianModel(GenerativeModel):
         "exact" is the mode of the normal / inverse-Wishart posterior; "paper" leaves out what the
         shift of the mean adds to the covariance.
     covariance_floor : float
-        Least eigenvalue, in the coordinates where each column has variance 1.
+        The least share of its closed form's variance that calibration leaves a class, in every direction.
     class_alpha, class_prior
         As in :class:`CategoricalModel`.
     bound : Bound, optional
@@ -132,9 +160,9 @@ class GaussianModel(GenerativeModel):
     """
 
     floor_warning: ClassVar[str | None] = (
-        "The rows do not determine the covariance of class {classes}: {most} of its eigenvalues (at most) "
-        "were set to covariance_floor. Add a prior (covariance_strength > 0) or shrinkage, or drop "
-        "constant and collinear columns."
+        "The rows do not determine the covariance of class {classes}: up to {most} of its eigenvalues were "
+        "set to a small share of the total variance. Add a prior (covariance_strength > 0) or shrinkage, or "
+        "drop constant and collinear columns."
     )
 
     array_api: ClassVar[bool] = True
@@ -147,20 +175,14 @@ class GaussianModel(GenerativeModel):
     prior_covariance: Array | None = None
     diagonal_mix: float = 0.0
     prior_form: str = "exact"
-    covariance_floor: float = 1e-4
+    covariance_floor: float = 1e-2
     class_alpha: float = 0.0
     class_prior: Array | None = None
     bound: Bound | None = None
 
     def prepare(self, X: Array, sample_weight: Array | None = None) -> Centred:
         """Rows seen from their weighted mean; X itself is not copied."""
-        xp, dtype = namespace(X), own_precision(X)
-        if sample_weight is None:
-            w = xp.full((X.shape[0],), 1.0 / X.shape[0], **{**like(X), "dtype": dtype})
-        else:
-            w = as_kind(sample_weight / sum_of(sample_weight), dtype)
-        origin = Origin(widened(w @ as_kind(X, dtype)))  # it need not be exact
-        return Centred(X, origin, min(X.shape[1], self.widest))
+        return Centred(X, Origin(mean_of(X, sample_weight), eps_of(X)), min(X.shape[1], self.widest))
 
     def rows(self, X: Array, theta: Any) -> Centred:
         """Rows seen from where the parameters are."""
@@ -176,38 +198,53 @@ class GaussianModel(GenerativeModel):
         def narrowed(x: Array) -> Array:
             return as_kind(x, Z.dtype) if xp.isdtype(x.dtype, "real floating") else x
 
-        return replace(converted(replace(theta, frame=None), narrowed), frame=frame)
+        with np.errstate(over="ignore"):  # a covariance, which scans do not read, may be too large
+            return replace(converted(replace(theta, frame=None), narrowed), frame=frame)
+
+    def label_statistics(self, Z: Centred, y: Array, w: Array | None, n_classes: int) -> Statistics:
+        """s(X, Y); squares that overflow are refused by `bind`, which names the column."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return super().label_statistics(Z, y, w, n_classes)
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Total and within-class scatter about the means, in the shape of this model's covariance."""
         raise NotImplementedError
 
+    def covariances(self, S: Statistics, bound: Bound) -> Array:
+        """The closed form of each covariance, or of each class's variances, before any floor."""
+        raise NotImplementedError
+
+    def completion(self, S: Statistics, bound: Bound, C: Array, pooled: Array) -> tuple[Array | None, Array]:
+        """What to add to the closed form C where the rows do not determine it, and in how many directions.
+
+        `pooled` is the within-class covariance.
+        """
+        raise NotImplementedError
+
     def bind(self, S: Statistics) -> Self:
-        """Freeze the scale of the columns and the pooled prior."""
+        """Freeze the scale of the columns, the pooled prior, and the covariances of the closed form."""
         total = max(S.total, np.finfo(float).tiny)
-        total_scatter, within = self.scatter(S)
-        variance = diagonal(total_scatter) / total
-        xp, eps = namespace(variance), float(np.finfo(float).eps)
-        overflown = np.flatnonzero(~np.isfinite(to_numpy(variance)))
-        if len(overflown):
-            raise ValueError(
-                f"The squares of column {overflown[0]} overflow: it has values too large for its precision. "
-                "Scale it, or treat such values as missing."
-            )
-        # A column that varies by no more than rounding is constant.
-        constant = variance <= (8 * eps * xp.abs(S.origin)) ** 2
+        with np.errstate(over="ignore", invalid="ignore"):
+            total_scatter, within = self.scatter(S)
+        variance = check_range(diagonal(total_scatter) / total, S)
+        mean = sum_of(S["s1"], axis=0) / total
+        xp = namespace(variance)
+        constant = variance <= rounding(variance + mean * mean, S.frame)
         variance = xp.where(constant, 0.0, variance)
         scale = xp.sqrt(xp.where(constant, 1.0, variance))
         pooled = within / total
-        if self.diagonal_mix > 0:
-            pooled = (1 - self.diagonal_mix) * pooled + self.diagonal_mix * keep_diagonal(pooled)
-        covariance = pooled if self.prior_covariance is None else sent_to(self.prior_covariance, variance)
-        mean = (
-            sum_of(S["s1"], axis=0) / total
-            if self.prior_mean is None
-            else sent_to(self.prior_mean, variance) - S.origin
+        prior = (1 - self.diagonal_mix) * pooled + self.diagonal_mix * keep_diagonal(pooled)
+        bound = Bound(
+            S.origin,
+            variance,
+            scale,
+            mean if self.prior_mean is None else sent_to(self.prior_mean, mean) - S.origin,
+            prior if self.prior_covariance is None else sent_to(self.prior_covariance, mean),
         )
-        return replace(self, bound=Bound(S.origin, variance, scale, mean, covariance))
+        C = self.covariances(S, bound)
+        completion, missing = self.completion(S, bound, C, pooled)
+        bound = replace(bound, completion=completion, missing=missing)
+        return replace(self, bound=replace(bound, reference=bound.completed(C)))
 
     def means(self, S: Statistics, bound: Bound) -> tuple[Array, Array, Array]:
         """MAP means relative to S's origin, the masses they carry, and the prior's mean."""
@@ -262,8 +299,61 @@ class GaussianModel(GenerativeModel):
         return self.bound or self.bind(S).bound  # type: ignore[return-value]
 
 
+def mean_of(X: Array, w: Array | None) -> Array:
+    """The weighted mean of each column, in the widest precision; of a constant column exactly its value."""
+    xp, m = namespace(X), X.shape[0]
+    total = m if w is None else sum_of(w)
+    if xp is np:
+        # Not all at once: a product of two precisions would copy X.
+        step = m if X.dtype == np.float64 else 4096
+        parts = [slice(start, start + step) for start in range(0, m, step)]
+        weights = np.ones(m) if w is None else w
+        mean = sum(weights[part] @ X[part].astype(np.float64, copy=False) for part in parts) / total
+    else:
+        dtype = own_precision(X)
+        weights = xp.ones((m,), **{**like(X), "dtype": dtype}) if w is None else as_kind(w, dtype)
+        mean = widened(weights @ as_kind(X, dtype)) / total
+    first = widened(X[0, :])
+    return xp.where(xp.abs(mean - first) <= m * float(eps_of(X)) * xp.abs(first), first, mean)
+
+
+def eps_of(X: Array) -> Array:
+    """Relative spacing of the numbers that rows are computed in."""
+    return np.array(float(namespace(X).finfo(own_precision(X)).eps))
+
+
+def check_range(variance: Array, S: Statistics) -> Array:
+    """Refuse a column whose squares are too large for the precision of the rows, or too small for any."""
+    found, s1 = to_numpy(variance), to_numpy(S["s1"])
+    largest = np.finfo(np.float64 if S.frame.eps <= EPS else np.float32).max
+    large = ~(found <= largest / max(S.total, 1.0))  # the sum of the squares
+    if large.any():
+        raise ValueError(
+            f"The squares of column {np.flatnonzero(large)[0]} overflow: it has values too large for its "
+            "precision. Scale it, or treat such values as missing."
+        )
+    # The first moments of a constant column are exactly zero.
+    small = (found < SMALLEST_VARIANCE) & (s1 != 0).any(axis=0)
+    if small.any():
+        raise ValueError(
+            f"The squares of column {np.flatnonzero(small)[0]} underflow: its values differ by too little. "
+            "Multiply it by a power of ten."
+        )
+    return variance
+
+
+def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:
+    """Variances below which nothing is known: what rounding does to moments about the frame's origin.
+
+    `second` are second moments about it. Sums and differences of `terms` such products err by their share in
+    the last digit of float64; the values themselves are known to the last digit of the rows.
+    """
+    eps = 8 * float(frame.eps)
+    return 16 * terms * EPS * namespace(second).abs(second) + eps**2 * (second + frame.origin**2)
+
+
 def diagonal(C: Array) -> Array:
-    """The diagonal of covariances that may be stored as diagonals."""
+    """The diagonals of covariances, one or a stack of them, that may be stored as diagonals."""
     return C if C.ndim == 1 else namespace(C).linalg.diagonal(C)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from riskbayes.arrays import (
     Array,
-    as_kind,
     like,
     max_of,
     namespace,
@@ -24,15 +23,18 @@ from riskbayes.models.base import Residual, draw_classes
 from riskbayes.models.moments import (
     LOG_2PI,
     PAD,
+    Bound,
     Centred,
     GaussianModel,
+    diagonal,
     eye_like,
     outer,
+    rounding,
     rows_that_count,
     spread,
 )
 from riskbayes.models.skipping import RowMemory, SkippingScan
-from riskbayes.models.whitening import floor_eigenvalues, whiten
+from riskbayes.models.whitening import completed, floor_eigenvalues, whiten
 from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 
@@ -82,8 +84,8 @@ class QDAModel(GaussianModel):
     """
 
     floor_warning: ClassVar[str | None] = (
-        "The rows do not determine the covariance of class {classes}: {most} of its eigenvalues (at most) "
-        "were set to covariance_floor. Add a prior (covariance_strength > 0) or reg_param > 0, or drop "
+        "The rows do not determine the covariance of class {classes}: up to {most} of its eigenvalues were "
+        "taken from all classes together. Add a prior (covariance_strength > 0) or reg_param > 0, or drop "
         "constant and collinear columns."
     )
 
@@ -128,18 +130,17 @@ class QDAModel(GaussianModel):
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, first and second moments about the origin; rows of no weight are left out."""
-        xp, V = namespace(W), as_kind(W, Z.dtype)
+        xp, V = namespace(W), widened(W)
         if xp is not np:  # once for all classes: a device waits for each choice of rows
             rows = rows_that_count(max_of(xp.abs(V), axis=1))
             Z, V = (Z, V) if rows is None else (Z[rows], take_rows(V, rows))
         if in_one_product(V, Z.shape[1]):
-            D, weights = Z.values, V.T
+            D, weights = Z.exact, V.T
             first, second = weights @ D, D.T[None, ...] @ (weights[:, :, None] * D[None, :, :])
         else:
             moments = [self._moments(Z, V[:, k]) for k in range(W.shape[1])]
             first, second = (xp.stack([found[order] for found in moments]) for order in (0, 1))
-        found = {"s0": sum_of(W, axis=0), "s1": first, "s2": second}
-        return Statistics({name: widened(value) for name, value in found.items()}, Z.frame)
+        return Statistics({"s0": sum_of(widened(W), axis=0), "s1": first, "s2": second}, Z.frame)
 
     def _moments(self, Z: Centred, w: Array) -> tuple[Array, Array]:
         """sum_i w_i x_i and sum_i w_i x_i x_i^T, over the rows that count."""
@@ -148,9 +149,9 @@ class QDAModel(GaussianModel):
             Z, w = Z[rows], take_rows(w, rows)
         step = max(4 * n, CACHED_CELLS // n)
         if Z.shape[0] <= step or not isinstance(w, np.ndarray):
-            return w @ Z.values, (Z.values * w[:, None]).T @ Z.values
+            return w @ Z.exact, (Z.exact * w[:, None]).T @ Z.exact
         parts = [slice(start, start + step) for start in range(0, Z.shape[0], step)]
-        found = [(w[part] @ D, (D * w[part, None]).T @ D) for part in parts for D in [Z[part].values]]
+        found = [(w[part] @ D, (D * w[part, None]).T @ D) for part in parts for D in [Z[part].exact]]
         return sum(first for first, _ in found), sum(second for _, second in found)
 
     def second_moments(self, n: int) -> float:
@@ -163,9 +164,8 @@ class QDAModel(GaussianModel):
         first, second, mass = sum_of(s1, axis=0), sum_of(S["s2"], axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
-    def parameters(self, S: Statistics) -> QDAParameters:
-        """mu = (m1 mu0 + s1) / (m1 + s0); Sigma = (m2 Sigma0 + scatter) / (m2 + s0)."""
-        bound = self.bound_to(S)
+    def covariances(self, S: Statistics, bound: Bound) -> Array:
+        """Sigma = (m2 Sigma0 + scatter) / (m2 + s0), then shrunk as in scikit-learn."""
         mu, kappa, mu0 = self.means(S, bound)
         xp = namespace(mu)
         s0, m1, m2 = S["s0"], self.mean_strength, self.covariance_strength
@@ -184,7 +184,22 @@ class QDAModel(GaussianModel):
             C = (1 - self.shrinkage) * C + self.shrinkage * spread(C)[:, None, None] * eye_like(C)[None, ...]
         if self.reg_param > 0:
             C = (1 - self.reg_param) * C + self.reg_param * eye_like(C)[None, ...]
-        whiteners, half_log_det, C, floored = whiten(C, bound.scale, self.covariance_floor)
+        return C
+
+    def completion(self, S: Statistics, bound: Bound, C: Array, pooled: Array) -> tuple[Array | None, Array]:
+        """The pooled covariance, in the directions that the rows of a class do not determine."""
+        s0, second, n = S["s0"][:, None], diagonal(S["s2"]), S["s1"].shape[1]
+        mass = namespace(s0).where(s0 > 0, s0, 1.0)
+        noise = rounding(second / mass, S.frame, n)
+        whole = rounding(sum_of(second, axis=0) / sum_of(mass), S.frame, n)
+        return completed(C, noise, pooled, whole, bound.scale)
+
+    def parameters(self, S: Statistics) -> QDAParameters:
+        """mu = (m1 mu0 + s1) / (m1 + s0), and the covariances, floored."""
+        bound = self.bound_to(S)
+        mu, xp = self.means(S, bound)[0], namespace(S["s0"])
+        C = bound.completed(self.covariances(S, bound))
+        whiteners, half_log_det, C, floored = whiten(C, bound.reference, self.covariance_floor)
         shifts = -(mu[:, None, :] @ whiteners)
         zeros = xp.zeros((mu.shape[0], PAD - 1, mu.shape[1]), **like(mu))
         return QDAParameters(
@@ -194,7 +209,7 @@ class QDAModel(GaussianModel):
             xp.concat([shifts, zeros, whiteners], axis=1),
             half_log_det,
             S.frame,
-            floored,
+            floored + bound.missing,
         )
 
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:
@@ -263,7 +278,7 @@ class QDAModel(GaussianModel):
     def inverse_parameters(self, theta: QDAParameters, total: float) -> Statistics:
         """Moments whose MAP estimates are theta."""
         s0, s1, mu0, bound = self.invert_means(theta, total)
-        m1, m2, C = self.mean_strength, self.covariance_strength, theta.covariances
+        m1, m2, C = self.mean_strength, self.covariance_strength, bound.uncompleted(theta.covariances)
         eye = eye_like(C)[None, ...]
         C = (C - self.reg_param * eye) / (1 - self.reg_param) if self.reg_param < 1 else C
         if self.shrinkage < 1:

@@ -8,12 +8,19 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from riskbayes.arrays import Array, like, namespace
+from riskbayes.arrays import Array, like, namespace, sent_to, to_numpy
 from riskbayes.models.moments import eye_like, outer
 from riskbayes.threads import available_threads, in_threads
 
+SEPARATING = 1e-4
+"""Variance of a direction in which no class varies, as a share of the columns' own: small, for such a
+direction tells the classes apart with certainty."""
+
 LEAF = 32
 """Triangles of at most this size are inverted as they are."""
+
+LEAST = 1e-14
+"""Least eigenvalue, as a share of the largest, of a matrix that is positive definite but for rounding."""
 
 NEAREST = 1e-9
 """What a sign must be told from, as a share of the largest eigenvalue."""
@@ -22,30 +29,37 @@ SMALL = 64
 """Matrices of at most this size are not worth a thread, nor a choice among eigenvectors."""
 
 
-def whiten(C: Array, scale: Array, floor: float) -> tuple[Array, Array, Array, Array]:
+def whiten(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Array, Array]:
     """(W, log|C|/2, C, floored) with W W^T = C^-1, W upper triangular, for a stack of covariances.
 
-    Eigenvalues are floored where the columns have variance 1, and are computed only where need be.
+    C is floored first: no direction has a smaller variance than `floor` times that of the reference, another
+    stack, which must be positive definite. Directions are looked for only where C - floor reference is not.
     """
     if isinstance(C, np.ndarray):
-        return whiten_on_cpu(C, scale, floor)
+        return whiten_on_cpu(C, reference, floor)
     xp = namespace(C)
-    units = outer(scale)[None, ...]
-    correlation = C / units
-    L = cholesky_or_none(correlation)
+    scale = unit_scale(reference)
+    units = outer(scale)
+    scaled, standard = C / units, reference / units
+    L = cholesky_or_none(scaled)
     inverse = None if L is None else triangular_inverse(L)
-    if L is None or not is_above(correlation, inverse, floor):
-        correlation, floored = lifted(correlation, floor)
-        L = cholesky_or_none(correlation)
-        if L is None:  # eigenvalues so far apart that rounding outweighs the floor
-            L = factors_by_eigenvectors(C / units, floor)
-            correlation = L @ xp.matrix_transpose(L)
-        C = xp.where((floored > 0)[:, None, None], correlation * units, C)
-        inverse = triangular_inverse(L)
-    else:
-        floored = xp.zeros(C.shape[0], **{**like(C), "dtype": xp.int64})
-    half_log_det = xp.sum(xp.log(xp.linalg.diagonal(L)), axis=-1) + xp.sum(xp.log(scale))
-    return xp.matrix_transpose(inverse) / scale[None, :, None], half_log_det, C, floored
+    floored = xp.zeros(C.shape[0], **{**like(C), "dtype": xp.int64})
+    if L is None or not is_above(scaled, standard, inverse, floor):
+        L0 = stack_factors(standard)
+        inverse0 = triangular_inverse(L0)
+        shares, floored = lifted(inverse0 @ scaled @ xp.matrix_transpose(inverse0), floor)
+        share = stack_factors(shares)
+        L = L0 @ share
+        C = xp.where((floored > 0)[:, None, None], (L @ xp.matrix_transpose(L)) * units, C)
+        inverse = triangular_inverse(share) @ inverse0
+    half_log_det = xp.sum(xp.log(xp.linalg.diagonal(L)) + xp.log(scale), axis=-1)
+    return xp.matrix_transpose(inverse) / scale[:, :, None], half_log_det, C, floored
+
+
+def unit_scale(C: Array) -> Array:
+    """The standard deviations of a stack of covariances: a square of units must not over- or underflow."""
+    xp = namespace(C)
+    return xp.sqrt(xp.linalg.diagonal(C))
 
 
 def cholesky_or_none(C: Array) -> Array | None:
@@ -63,13 +77,17 @@ def cholesky_or_none(C: Array) -> Array | None:
     return L if math.isfinite(float(xp.sum(L))) else None
 
 
-def is_above(C: Array, inverse: Array, floor: float) -> bool:
-    """Whether no eigenvalue of a stack is below the floor; `inverse` are those of the Cholesky factors."""
+def is_above(C: Array, reference: Array, inverse: Array, floor: float) -> bool:
+    """Whether no covariance of a stack has, in any direction, less than a share of its reference.
+
+    The reference has a unit diagonal; `inverse` are those of the Cholesky factors of C.
+    """
     xp = namespace(C)
-    # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue: where it is small, that proves it.
-    if float(xp.max(xp.sum(inverse * inverse, axis=(-2, -1)))) * floor <= 1:
+    # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue, n at least the largest one of the reference:
+    # where their product is small, that proves it.
+    if float(xp.max(xp.sum(inverse * inverse, axis=(-2, -1)))) * C.shape[-1] * floor <= 1:
         return True
-    return cholesky_or_none(C - floor * eye_like(C)[None, ...]) is not None
+    return cholesky_or_none(C - floor * reference) is not None
 
 
 def lifted(C: Array, floor: float) -> tuple[Array, Array]:
@@ -106,36 +124,43 @@ def matrix_sign(A: Array) -> Array:
     return X @ (1.5 * eye - 0.5 * (X @ X))
 
 
-def factors_by_eigenvectors(C: Array, floor: float) -> Array:
-    """Cholesky factors of a stack after flooring, whatever rounding does: V sqrt(lambda) = L Q."""
+def stack_factors(C: Array) -> Array:
+    """Cholesky factors of a stack that is positive definite but for rounding."""
+    L = cholesky_or_none(C)
+    return factors_by_eigenvectors(C) if L is None else L
+
+
+def factors_by_eigenvectors(C: Array) -> Array:
+    """Cholesky factors of a stack that rounding leaves indefinite: V sqrt(lambda) = L Q."""
     xp = namespace(C)
     eigenvalues, V = xp.linalg.eigh(C)
-    roots = xp.sqrt(xp.where(eigenvalues < floor, floor, eigenvalues))
+    least = LEAST * xp.max(eigenvalues, axis=-1, keepdims=True)
+    roots = xp.sqrt(xp.where(eigenvalues < least, least, eigenvalues))
     R = xp.linalg.qr(xp.matrix_transpose(V * roots[:, None, :]))[1]
-    signs = xp.sign(xp.linalg.diagonal(R))
+    signs = xp.sign(xp.linalg.diagonal(R))  # never zero: no root is
     return xp.matrix_transpose(R * signs[:, :, None])
 
 
-def whiten_on_cpu(C: Array, scale: Array, floor: float) -> tuple[Array, Array, Array, Array]:
+def whiten_on_cpu(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Array, Array]:
     """The same by LAPACK, class by class: large ones in threads, each with one thread of BLAS."""
-    units, half_log_scale = outer(scale), float(np.log(scale).sum())
     W, half_log_det, mended = np.empty_like(C), np.empty(len(C)), np.empty_like(C)
+    scales = unit_scale(reference)
 
     def one(k: int) -> int:
-        correlation, number = C[k] / units, 0
+        scale = scales[k]
+        units, number = outer(scale), 0
+        scaled, standard = C[k] / units, reference[k] / units
         mended[k] = C[k]
-        factors = factors_above(correlation, floor)
+        factors = factors_above(scaled, standard, floor)
         if factors is None:
-            correlation, number = lifted_one(correlation, floor)
+            L0, inverse0 = factors_of(standard)
+            share, number = lifted_one(inverse0 @ scaled @ inverse0.T, floor)
+            L, inverse = factors_of(share)
+            factors = L0 @ L, inverse @ inverse0
             if number:
-                np.multiply(correlation, units, out=mended[k])
-            factors = factors_above(correlation, 0.0)
-            if factors is None:  # eigenvalues so far apart that rounding outweighs the floor
-                L = factors_by_eigenvectors((C[k] / units)[None], floor)[0]
-                factors = L, dtrtri(L.T, lower=0)[0].T
-                np.multiply(L @ L.T, units, out=mended[k])
+                np.multiply(factors[0] @ factors[0].T, units, out=mended[k])
         L, inverse = factors
-        half_log_det[k] = np.log(L.diagonal()).sum() + half_log_scale
+        half_log_det[k] = np.log(L.diagonal()).sum() + np.log(scale).sum()
         np.divide(inverse.T, scale[:, None], out=W[k])
         return number
 
@@ -144,17 +169,25 @@ def whiten_on_cpu(C: Array, scale: Array, floor: float) -> tuple[Array, Array, A
     return W, half_log_det, mended, floored
 
 
-def factors_above(C: Array, floor: float) -> tuple[Array, Array] | None:
-    """The Cholesky factor and its inverse, if every eigenvalue is at least the floor; else None."""
+def factors_above(C: Array, reference: Array, floor: float) -> tuple[Array, Array] | None:
+    """The Cholesky factor of C and its inverse, if C - floor reference is positive definite; else None."""
     # LAPACK counts along columns: what it calls the upper factor is our lower one.
     factor, failed = dpotrf(C.T, lower=0, clean=1)
     if failed:
         return None
     inverse = dtrtri(factor, lower=0)[0]
-    # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue: where it is small, that proves it.
-    if np.vdot(inverse, inverse) * floor > 1 and dpotrf(C.T - floor * np.eye(len(C)), lower=0)[1]:
+    # As in `is_above`.
+    proved = np.vdot(inverse, inverse) * len(C) * floor <= 1
+    if not proved and dpotrf((C - floor * reference).T, lower=0)[1]:
         return None
     return factor.T, inverse.T
+
+
+def factors_of(C: Array) -> tuple[Array, Array]:
+    """The Cholesky factor of a positive definite matrix, whatever rounding does to it, and its inverse."""
+    factor, failed = dpotrf(C.T, lower=0, clean=1)
+    L = factors_by_eigenvectors(C[None])[0] if failed else factor.T
+    return L, dtrtri(L.T, lower=0)[0].T
 
 
 def lifted_one(C: Array, floor: float) -> tuple[Array, int]:
@@ -165,6 +198,52 @@ def lifted_one(C: Array, floor: float) -> tuple[Array, int]:
     else:
         low, V = eigh(C, subset_by_value=(-np.inf, floor), driver="evr", check_finite=False)
     return C + (V * (floor - low)) @ V.T, len(low)
+
+
+def completed(
+    C: Array, noise: Array, pooled: Array | None, pooled_noise: Array | None, scale: Array
+) -> tuple[Array | None, Array]:
+    """What to add to covariances that the rows do not determine (None: nothing), and in how many directions.
+
+    `noise` are the variances that rounding makes of each column, `scale` the standard deviations of all rows.
+    What the rows of a class leave open is that of the pooled covariance; what this one leaves open, where no
+    class varies, is a small share of the columns' own variances.
+    """
+    xp, units = namespace(C), outer(scale)
+    B, N = C / units, noise / (scale * scale)[None, :] + LEAST**2
+    if xp is not np and cholesky_or_none(B - N[:, :, None] * eye_like(B)[None, ...]) is not None:
+        return None, xp.zeros(C.shape[0], **{**like(C), "dtype": xp.int64})
+    reference = SEPARATING * np.eye(C.shape[-1])
+    if pooled is not None:
+        P, N0 = to_numpy(pooled / units), to_numpy(pooled_noise / (scale * scale)) + LEAST**2
+        reference = P + completion(P[None], N0[None], reference)[0][0]
+    found, missing = completion(to_numpy(B), to_numpy(N), reference)
+    return sent_to(found, C) * units if missing.any() else None, sent_to(missing, C)
+
+
+def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
+    """What a stack of covariances lacks in the directions that the rows do not determine, and their number.
+
+    A direction v is not determined where its variance v^T C v is below that of the rounding, v^T N v, with
+    N = diag(noise). There the pooled covariance P is added: P V (V^T P V)^-1 V^T P, which is the same
+    whatever the units and axes of the columns.
+    """
+    found, missing = np.zeros_like(C), np.zeros(len(C), dtype=np.int64)
+    for k in range(len(C)):
+        root = np.sqrt(noise[k])
+        B = C[k] / outer(root)
+        if not dpotrf((B - np.eye(len(B))).T, lower=0)[1]:
+            continue
+        eigenvalues, U = np.linalg.eigh(B)
+        U = U[:, eigenvalues <= 1.0]
+        missing[k] = U.shape[1]
+        if missing[k]:
+            V = U / root[:, None]
+            PV = pooled @ V
+            own = root[:, None] * U  # N V, with V^T N V = 1: more than rounding, where P is less
+            found[k] = PV @ np.linalg.solve(V.T @ PV, PV.T) + 4 * own @ own.T
+            found[k] = (found[k] + found[k].T) / 2
+    return found, missing
 
 
 def triangular_inverse(L: Array) -> Array:

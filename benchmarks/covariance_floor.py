@@ -1,9 +1,9 @@
 """How small may calibration make a covariance, and what stands in where the rows do not determine it?
 
-Mean held-out error in percent and log loss over the paper's 15 tabular sets, splits 0 to 2, sets above 8000 rows
-cut to 8000. `floor`: the least share of its closed form that calibration leaves each class in every direction
-(`covariance_floor`). `share`: what of the pooled covariance stands in for directions that the rows of a class do
-not determine; the library takes all of it.
+Mean held-out error in percent and log loss over the paper's 15 tabular sets, splits 0 to 2, sets above 8000
+rows cut to 8000. `floor`: the least share of its closed form that calibration leaves each class in every
+direction (`covariance_floor`). `share`: what of the pooled covariance stands in for directions that the rows
+of a class do not determine; the library takes all of it.
 
     RISKBAYES_DATA=<folder> python benchmarks/covariance_floor.py > benchmarks/results/covariance_floor.txt
 """
@@ -37,6 +37,7 @@ class SharedQDAModel(QDAModel):
     share: float = 1.0
 
     def completion(self, *args):
+        """A share of what the model adds."""
         found, missing = super().completion(*args)
         return None if found is None else self.share * found, missing
 
@@ -75,7 +76,9 @@ def fit_all(name: str, split: int) -> dict[tuple, tuple[float, float]]:
 if __name__ == "__main__":
     units = [(name, split) for split in range(3) for name in PAPER_TABULAR]
     parts = Parallel(os.cpu_count())(delayed(fit_all)(*unit) for unit in units)
-    table = Table("model", "learner", "floor", "share", "error %", "log loss", title="Held out, splits 0 to 2")
+    table = Table(
+        "model", "learner", "floor", "share", "error %", "log loss", title="Held out, splits 0 to 2"
+    )
     for key in parts[0]:
         error, loss = np.mean([part[key] for part in parts], axis=0)
         model, learner, floor, share = key

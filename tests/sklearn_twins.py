@@ -54,7 +54,7 @@ def names_in(code):
 
 
 def uses_ours(item):
-    """True if one of our classes is a parameter of the test, or is named in one that has no such parameter."""
+    """True if one of our classes is a parameter of the test, or named in a test without such a parameter."""
     params = item.callspec.params.values() if hasattr(item, "callspec") else ()
     estimators = {value.__name__ for value in params if hasattr(value, "fit")}
     return bool((estimators or names_in(item.function.__code__)) & set(HOMES))

@@ -176,8 +176,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         self._check_two_classes()
         self.class_weight_ = self._class_weights(codes, sample_weight, encoded)
         w = self._weights(sample_weight, encoded, codes)
-        if self._needs_all_classes():
-            check_masses(self.classes_, codes, w)
+        check_masses(self.classes_, codes, w, every=self._needs_all_classes())
         engine, S = self._begin(encoded, codes, w)
         validation = self._validation_engine(S, X_val, y_val, sample_weight_val)
         start = None if old is None else self._start_from(old, S)

@@ -87,12 +87,12 @@ def classes_and_codes(labels: Array, X: Array) -> tuple[Array, Array]:
     return tuple(xp.unique_inverse(labels))
 
 
-def check_masses(classes: Array, y: Array, w: Array | None) -> None:
-    """Refuse a class with no weight."""
+def check_masses(classes: Array, y: Array, w: Array | None, every: bool = True) -> None:
+    """Refuse a class with no weight; where not every class needs one, refuse only if none has."""
     if w is None:
         return
     masses = [float(namespace(w).sum(w[y == k])) for k in range(classes.shape[0])]
-    if min(masses) <= 0:
+    if (min(masses) if every else max(masses)) <= 0:
         label = listed(classes)[masses.index(min(masses))]
         raise ValueError(
             f"The class {label!r} has no weight: its rows have sample_weight or class_weight zero. "

@@ -139,7 +139,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         most = min(r - 1, n)
         if self.n_components is not None and self.n_components > most:
             raise ValueError(
-                f"n_components cannot be larger than min(n_features, n_classes - 1) = {most}, for {n} features "
+                f"n_components cannot be larger than min(n_features, n_classes - 1) = {most} of {n} features "
                 f"and {r} class{'es' * (r > 1)}; got {self.n_components}."
             )
         parameters = self._gaussian_parameters(n)

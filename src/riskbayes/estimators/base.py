@@ -90,7 +90,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             self._row_dtype = "float32" if X.dtype == namespace(X).float32 else "float64"
         return check_finite(self, X)
 
-    def _as_rows(self, value: Array) -> Array:
+    def _in_row_dtype(self, value: Array) -> Array:
         """Cast a fitted attribute to the dtype of the training rows, as in scikit-learn."""
         return as_kind(value, getattr(namespace(value), self._row_dtype))
 

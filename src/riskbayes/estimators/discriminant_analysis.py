@@ -94,9 +94,9 @@ class DiscriminantAnalysis(StreamingClassifier):
     @property
     def means_(self) -> Array:
         """Calibrated means of the classes."""
-        return self._as_rows(self.parameters_.means + self.parameters_.frame.origin[None, :])
+        return self._in_row_dtype(self.parameters_.means + self.parameters_.frame.origin[None, :])
 
     @property
     def priors_(self) -> Array:
         """Calibrated p(y)."""
-        return self._as_rows(namespace(self.parameters_.log_prior).exp(self.parameters_.log_prior))
+        return self._in_row_dtype(namespace(self.parameters_.log_prior).exp(self.parameters_.log_prior))

@@ -156,12 +156,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def covariance_(self) -> Array:
         """Calibrated within-class covariance."""
-        return self._as_rows(self.parameters_.covariance)
+        return self._in_row_dtype(self.parameters_.covariance)
 
     @property
     def xbar_(self) -> Array:
         """Overall mean, priors @ means."""
-        return self._as_rows(self._overall_mean())
+        return self._in_row_dtype(self._overall_mean())
 
     def _overall_mean(self) -> Array:
         """`xbar_` in the dtype of the parameters."""
@@ -180,14 +180,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def coef_(self) -> Array:
         """Weights of the linear scores."""
         coef = self._scores()[0]
-        return self._as_rows(coef[1:, :] - coef[:1, :] if coef.shape[0] == 2 else coef)
+        return self._in_row_dtype(coef[1:, :] - coef[:1, :] if coef.shape[0] == 2 else coef)
 
     @property
     def intercept_(self) -> Array:
         """Intercepts of the linear scores."""
         coef, intercept = self._scores()
         intercept = intercept - coef @ self._overall_mean()
-        return self._as_rows(intercept[1:] - intercept[:1] if intercept.shape[0] == 2 else intercept)
+        return self._in_row_dtype(intercept[1:] - intercept[:1] if intercept.shape[0] == 2 else intercept)
 
     def _directions(self) -> tuple[Array, Array]:
         """Discriminant directions: the singular vectors of the whitened class means."""
@@ -201,14 +201,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def scalings_(self) -> Array:
         """What `transform` projects on."""
-        return self._as_rows(self._directions()[0])
+        return self._in_row_dtype(self._directions()[0])
 
     @property
     def explained_variance_ratio_(self) -> Array:
         """Share of the separation that each component explains."""
         singular = self._directions()[1]
         squared = singular * singular
-        return self._as_rows(squared[: self._n_features_out] / namespace(squared).sum(squared))
+        return self._in_row_dtype(squared[: self._n_features_out] / namespace(squared).sum(squared))
 
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes most.

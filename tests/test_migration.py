@@ -21,6 +21,7 @@ from sklearn.datasets import load_wine
 from sklearn.ensemble import BaggingClassifier
 from sklearn.preprocessing import StandardScaler
 
+import riskbayes
 from riskbayes import (
     CategoricalNB,
     FlooredWarning,
@@ -78,8 +79,9 @@ DELIBERATE = {
 def test_scikit_learns_own_tests_differ_in_what_is_listed(tmp_path):
     if not all(importlib.util.find_spec(name) for name in ("sklearn.tests", *THEIR_FILES)):
         pytest.skip("scikit-learn was installed without its tests")
+    source = Path(riskbayes.__file__).parents[1]
     settings = {
-        "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "PYTHONPATH": os.pathsep.join([str(TESTS), str(source), os.environ.get("PYTHONPATH", "")]),
         "SCIPY_ARRAY_API": "1",  # else the tests of the array API skip
         "SKLEARN_RUN_FLOAT32_TESTS": "1",
         "SKLEARN_SEED": "0",

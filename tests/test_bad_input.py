@@ -274,7 +274,7 @@ PRIORS = [("priors", kind) for kind in GAUSSIAN] + [("class_prior", CategoricalN
 @pytest.mark.parametrize(
     ("value", "needle"),
     [
-        ([0.5, 0.3, 0.3], "sum.*1"),
+        ([0.0, 0.0, 0.0], "zero"),
         ([0.5, 0.5], "3 classes"),
         ([0.2, 0.2, 0.2, 0.4], "3 classes"),
         ([[0.2, 0.2, 0.6]], "3 classes"),
@@ -282,12 +282,25 @@ PRIORS = [("priors", kind) for kind in GAUSSIAN] + [("class_prior", CategoricalN
         ([np.nan, 0.5, 0.5], "non-negative|finite"),
         (["a", "b", "c"], "number|probabilit"),
     ],
-    ids=["sum", "short", "long", "shape", "negative", "nan", "words"],
+    ids=["zero", "short", "long", "shape", "negative", "nan", "words"],
 )
 def test_class_priors(name, kind, value, needle):
     X, y = data_for(kind)
     fit_refused(kind(**{name: value}), X, y, rf"\b{name}\b", needle)
     refused(lambda: kind(**{name: value}).partial_fit(X, y, classes=[0, 1, 2]), rf"\b{name}\b", needle)
+
+
+@pytest.mark.parametrize(("name", "kind"), PRIORS)
+def test_class_priors_that_do_not_sum_to_one(name, kind):
+    """GaussianNB refuses them, as its twin does; the others divide them by their sum, and say so."""
+    X, y = data_for(kind)
+    wrong, right = (kind(**{name: value}, learner="closed_form") for value in ([2, 1, 1], [0.5, 0.25, 0.25]))
+    if kind is GaussianNB:
+        fit_refused(wrong, X, y, rf"\b{name}\b", "sum.*1")
+        return
+    with pytest.warns(UserWarning, match=f"do not sum to 1.*{name}.*4"):
+        wrong.fit(X, y)
+    np.testing.assert_allclose(wrong.predict_proba(X), right.fit(X, y).predict_proba(X), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])

@@ -17,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, _check_y, validate_da
 
 from riskbayes.arrays import (
     Array,
+    as_kind,
     converted,
     device_of,
     namespace,
@@ -70,6 +71,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
 
     model_: GenerativeModel
     class_weight_: Array | None
+    _row_dtype: str
+    """Name of the floating dtype of the training rows."""
     learner: Any
     class_weight: Any
     warm_start: Any
@@ -83,7 +86,13 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         check_library(self, X)
         xp, _ = get_namespace(X)
         X = validate_data(self, X, reset=reset, dtype=[xp.float64, xp.float32], ensure_all_finite=False)
+        if reset:
+            self._row_dtype = "float32" if X.dtype == namespace(X).float32 else "float64"
         return check_finite(self, X)
+
+    def _in_row_dtype(self, value: Array) -> Array:
+        """Cast a fitted attribute to the dtype of the training rows, as in scikit-learn."""
+        return as_kind(value, getattr(namespace(value), self._row_dtype))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -164,14 +173,10 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         old = copy(self) if self.warm_start and hasattr(self, "statistics_") else None
         encoded, labels = self._check_X_y(X, y, reset=True)
         self.classes_, codes = classes_and_codes(labels, encoded)
-        if self.classes_.shape[0] < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes in y; got one class, "
-                f"{listed(self.classes_)[0]!r}."
-            )
+        self._check_two_classes()
         self.class_weight_ = self._class_weights(codes, sample_weight, encoded)
         w = self._weights(sample_weight, encoded, codes)
-        check_masses(self.classes_, codes, w)
+        check_masses(self.classes_, codes, w, every=self._needs_all_classes())
         engine, S = self._begin(encoded, codes, w)
         validation = self._validation_engine(S, X_val, y_val, sample_weight_val)
         start = None if old is None else self._start_from(old, S)
@@ -197,6 +202,17 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
 
     def _resolved_learner(self) -> Learner:
         return resolve_learner(self.learner)
+
+    def _needs_all_classes(self) -> bool:
+        """True if a fit needs two classes or more, each with a weight."""
+        return True
+
+    def _check_two_classes(self) -> None:
+        if self.classes_.shape[0] < 2 and self._needs_all_classes():
+            raise ValueError(
+                f"{type(self).__name__} with learner={self.learner!r} needs at least two classes in y; got "
+                f"one class, {listed(self.classes_)[0]!r}."
+            )
 
     def _start_from(self, old: Self, S: Statistics) -> Statistics:
         """The statistics that an earlier fit ended at, brought to the mass of these rows."""
@@ -268,9 +284,10 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             found = xp.clip(xp.searchsorted(classes, labels), max=classes.shape[0] - 1)
         known = take_rows(classes, found) == labels
         if not bool(xp.all(known)):
+            unknown = list(dict.fromkeys(listed(labels[~known])))[:5]
             raise ValueError(
-                f"{name} has the label {listed(labels[~known])[0]!r}, which is not among the classes "
-                f"{listed(classes)}."
+                f"The target label(s) {unknown} in {name} do not exist in the initial classes "
+                f"{listed(classes)}. Drop these rows, or fit with all classes."
             )
         return labels, found if xp is namespace(X) else sent_to(found, X)
 

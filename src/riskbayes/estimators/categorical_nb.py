@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -19,6 +20,9 @@ from riskbayes.models.codes import categories_of
 from riskbayes.preprocessing import CategoryEncoder, as_array
 from riskbayes.statistics import Statistics
 
+ALPHA_MIN = 1e-10
+"""Least `alpha` where `force_alpha` is False, as in scikit-learn."""
+
 
 class CategoricalNB(CategoricalInput, StreamingClassifier):
     """Naive Bayes for categorical features, trained by risk-based calibration.
@@ -34,7 +38,7 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         Dirichlet pseudo-counts a cell. 0 is maximum likelihood, with cells floored at 1e-9 of the
         total weight.
     force_alpha : bool, default=True
-        If False, `alpha` is at least 1e-10.
+        If False, `alpha` is at least 1e-10: a smaller one is raised to it with a warning.
     fit_prior : bool, default=True
         Learn p(y); otherwise it is uniform.
     class_prior : array-like of shape (n_classes,), default=None
@@ -119,10 +123,17 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> CategoricalModel:
         r, least = self.classes_.shape[0], self._least_categories(X.shape[1])
-        prior = check_class_prior(self.class_prior, r, "class_prior")
+        prior = check_class_prior(self.class_prior, r, "class_prior", renormalise=True)
         if prior is None and not self.fit_prior:
             prior = np.full(r, 1.0 / r)
-        alpha = self.alpha if self.force_alpha else max(self.alpha, 1e-10)
+        alpha = self.alpha if self.force_alpha else max(self.alpha, ALPHA_MIN)
+        if alpha != self.alpha:
+            warnings.warn(
+                f"alpha too small will result in numeric errors, setting alpha = {alpha:.1e}. Use "
+                "`force_alpha=True` to keep alpha unchanged.",
+                UserWarning,
+                stacklevel=6,
+            )
         return CategoricalModel(float(alpha), float(self.class_alpha), prior, least)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:

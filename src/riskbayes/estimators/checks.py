@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -86,12 +87,12 @@ def classes_and_codes(labels: Array, X: Array) -> tuple[Array, Array]:
     return tuple(xp.unique_inverse(labels))
 
 
-def check_masses(classes: Array, y: Array, w: Array | None) -> None:
-    """Refuse a class with no weight."""
+def check_masses(classes: Array, y: Array, w: Array | None, every: bool = True) -> None:
+    """Refuse a class with no weight; where not every class needs one, refuse only if none has."""
     if w is None:
         return
     masses = [float(namespace(w).sum(w[y == k])) for k in range(classes.shape[0])]
-    if min(masses) <= 0:
+    if (min(masses) if every else max(masses)) <= 0:
         label = listed(classes)[masses.index(min(masses))]
         raise ValueError(
             f"The class {label!r} has no weight: its rows have sample_weight or class_weight zero. "
@@ -107,21 +108,27 @@ def as_floats(value: Any, name: str) -> Array:
         raise ValueError(f"{name} must be numbers; got {value!r}.") from None
 
 
-def check_class_prior(prior: Any, n_classes: int, name: str) -> Array | None:
-    """A fixed p(y) that is one."""
+def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool = False) -> Array | None:
+    """Return a fixed p(y); refuse what is none, or divide it by its sum with a warning."""
     if prior is None:
         return None
     p = as_floats(prior, name)
     if p.shape != (n_classes,):
         raise ValueError(
-            f"{name} needs one probability for each class. Number of priors must match number of classes: "
-            f"got shape {p.shape} for {n_classes} classes."
+            f"Number of priors must match number of classes: {name} has shape {p.shape} for {n_classes} "
+            "classes. Pass one probability for each class."
         )
-    if (p < 0).any() or not np.isfinite(p).all():
-        raise ValueError(f"{name} must be non-negative probabilities; got {p.tolist()}.")
-    if abs(p.sum() - 1.0) > 1e-8:
-        raise ValueError(f"The sum of {name} should be 1, got {p.sum():g}: divide it by its sum.")
-    return p
+    if (p < 0).any() or not (np.isfinite(p).all() and p.any()):
+        who = name if renormalise else "Priors"  # scikit-learn's sentences, letter by letter
+        raise ValueError(f"{who} must be non-negative, and not all zero; got {name}={p.tolist()}.")
+    if abs(p.sum() - 1.0) <= 1e-8:
+        return p
+    if not renormalise:
+        raise ValueError(f"The sum of the priors should be 1, got {p.sum():g}: divide {name} by its sum.")
+    if abs(p.sum() - 1.0) > 1e-5:
+        message = f"The priors do not sum to 1. Renormalizing: {name} was divided by its sum, {p.sum():g}."
+        warnings.warn(message, UserWarning, stacklevel=7)
+    return p / p.sum()
 
 
 def check_prior_mean(mean: Any, n: int) -> Array | None:

@@ -42,7 +42,7 @@ class DiscriminantAnalysis(StreamingClassifier):
         return {name: getattr(self, name) for name in own} | {
             "prior_mean": check_prior_mean(self.prior_mean, n),
             "prior_covariance": check_prior_covariance(self.prior_covariance, n),
-            "class_prior": check_class_prior(self.priors, self.classes_.shape[0], "priors"),
+            "class_prior": check_class_prior(self.priors, self.classes_.shape[0], "priors", renormalise=True),
             "shrinkage": 0.0 if self.shrinkage is None or self.shrinkage == "auto" else float(self.shrinkage),
         }
 
@@ -57,8 +57,10 @@ class DiscriminantAnalysis(StreamingClassifier):
         if estimator is None:
             return None
         name = "shrinkage='auto'" if self.shrinkage == "auto" else "covariance_estimator"
-        if self.shrinkage is not None and self.covariance_estimator is not None:
-            raise ValueError("Set either shrinkage or covariance_estimator, not both of them.")
+        if self.shrinkage not in (None, 0) and self.covariance_estimator is not None:
+            raise ValueError(
+                "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
+            )
         if self._resolved_learner().max_iter > 0:
             raise ValueError(
                 f"{name} is no function of the statistics that {self.learner!r} calibrates: use it with "
@@ -74,7 +76,10 @@ class DiscriminantAnalysis(StreamingClassifier):
             # Ledoit-Wolf on standardised columns, as scikit-learn does.
             scale = rows.std(axis=0) if self.shrinkage == "auto" else np.ones(X.shape[1])
             scale = np.where(scale > 0, scale, 1.0)
-            fitted = clone(estimator).fit((rows - rows.mean(axis=0) * (self.shrinkage == "auto")) / scale)
+            fitted = clone(estimator, safe=False)  # any object with fit and covariance_ will do
+            fitted.fit((rows - rows.mean(axis=0) * (self.shrinkage == "auto")) / scale)
+            if not hasattr(fitted, "covariance_"):
+                raise ValueError(f"{type(fitted).__name__} does not have a covariance_ attribute.")
             covariances.append(fitted.covariance_ * np.outer(scale, scale))
         return np.stack(covariances)
 
@@ -89,9 +94,9 @@ class DiscriminantAnalysis(StreamingClassifier):
     @property
     def means_(self) -> Array:
         """Calibrated means of the classes."""
-        return self.parameters_.means + self.parameters_.frame.origin[None, :]
+        return self._in_row_dtype(self.parameters_.means + self.parameters_.frame.origin[None, :])
 
     @property
     def priors_(self) -> Array:
         """Calibrated p(y)."""
-        return namespace(self.parameters_.log_prior).exp(self.parameters_.log_prior)
+        return self._in_row_dtype(namespace(self.parameters_.log_prior).exp(self.parameters_.log_prior))

@@ -124,12 +124,12 @@ class GaussianNB(StreamingClassifier):
     @property
     def theta_(self) -> Array:
         """Calibrated means."""
-        return self.parameters_.means + self.parameters_.frame.origin[None, :]
+        return self._in_row_dtype(self.parameters_.means + self.parameters_.frame.origin[None, :])
 
     @property
     def var_(self) -> Array:
         """Calibrated variances."""
-        return self.parameters_.variances
+        return self._in_row_dtype(self.parameters_.variances)
 
     @property
     def epsilon_(self) -> float:
@@ -139,9 +139,9 @@ class GaussianNB(StreamingClassifier):
     @property
     def class_prior_(self) -> Array:
         """Calibrated p(y)."""
-        return namespace(self.parameters_.log_prior).exp(self.parameters_.log_prior)
+        return self._in_row_dtype(namespace(self.parameters_.log_prior).exp(self.parameters_.log_prior))
 
     @property
     def class_count_(self) -> Array:
         """The data's weight of each class."""
-        return self.data_statistics_["s0"]
+        return self._in_row_dtype(self.data_statistics_["s0"])

@@ -139,8 +139,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         most = min(r - 1, n)
         if self.n_components is not None and self.n_components > most:
             raise ValueError(
-                f"n_components cannot be larger than min(n_features, n_classes - 1) = {most}; "
-                f"got {self.n_components}."
+                f"n_components cannot be larger than min(n_features, n_classes - 1) = {most} of {n} features "
+                f"and {r} class{'es' * (r > 1)}; got {self.n_components}."
             )
         parameters = self._gaussian_parameters(n)
         given = self._given_covariances(X, y, sample_weight)
@@ -156,17 +156,23 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def covariance_(self) -> Array:
         """Calibrated within-class covariance."""
-        return self.parameters_.covariance
+        return self._in_row_dtype(self.parameters_.covariance)
 
     @property
     def xbar_(self) -> Array:
         """Overall mean, priors @ means."""
-        return self.priors_ @ self.means_
+        return self._in_row_dtype(self._overall_mean())
+
+    def _overall_mean(self) -> Array:
+        """`xbar_` in the dtype of the parameters."""
+        theta = self.parameters_
+        return namespace(theta.means).exp(theta.log_prior) @ theta.means + theta.frame.origin
 
     def _scores(self) -> tuple[Array, Array]:
         """Sigma^-1 (mu - xbar) of every class, and the intercept for rows seen from xbar."""
         theta = self.parameters_
-        offsets = theta.means - (self.priors_ @ theta.means)[None, :]
+        p = namespace(theta.means).exp(theta.log_prior)
+        offsets = theta.means - (p @ theta.means)[None, :]
         B, intercept = replace(theta, means=offsets).form
         return B.T, intercept
 
@@ -174,19 +180,20 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def coef_(self) -> Array:
         """Weights of the linear scores."""
         coef = self._scores()[0]
-        return coef[1:, :] - coef[:1, :] if coef.shape[0] == 2 else coef
+        return self._in_row_dtype(coef[1:, :] - coef[:1, :] if coef.shape[0] == 2 else coef)
 
     @property
     def intercept_(self) -> Array:
         """Intercepts of the linear scores."""
         coef, intercept = self._scores()
-        intercept = intercept - coef @ self.xbar_
-        return intercept[1:] - intercept[:1] if intercept.shape[0] == 2 else intercept
+        intercept = intercept - coef @ self._overall_mean()
+        return self._in_row_dtype(intercept[1:] - intercept[:1] if intercept.shape[0] == 2 else intercept)
 
     def _directions(self) -> tuple[Array, Array]:
         """Discriminant directions: the singular vectors of the whitened class means."""
-        W, p, xp = self.parameters_.whitener, self.priors_, namespace(self.priors_)
-        offsets = self.parameters_.means - (p @ self.parameters_.means)[None, :]
+        theta, W, xp = self.parameters_, self.parameters_.whitener, namespace(self.parameters_.means)
+        p = xp.exp(theta.log_prior)
+        offsets = theta.means - (p @ theta.means)[None, :]
         _, singular, Vt = xp.linalg.svd((xp.sqrt(p)[:, None] * offsets) @ W, full_matrices=False)
         rank = int(xp.sum(xp.astype(singular > self.tol * singular[0], xp.int64)))
         return W @ Vt[:rank, :].T, singular
@@ -194,14 +201,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def scalings_(self) -> Array:
         """What `transform` projects on."""
-        return self._directions()[0]
+        return self._in_row_dtype(self._directions()[0])
 
     @property
     def explained_variance_ratio_(self) -> Array:
         """Share of the separation that each component explains."""
         singular = self._directions()[1]
         squared = singular * singular
-        return (squared / namespace(squared).sum(squared))[: self._n_features_out]
+        return self._in_row_dtype(squared[: self._n_features_out] / namespace(squared).sum(squared))
 
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes most.
@@ -217,8 +224,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             Coordinates, about `xbar_`.
         """
         X = self._encode_again(X, "transform")
-        offsets = X - as_kind(self.xbar_, X.dtype)[None, :]
-        return offsets @ as_kind(self.scalings_[:, : self._n_features_out], X.dtype)
+        offsets = X - as_kind(self._overall_mean(), X.dtype)[None, :]
+        return offsets @ as_kind(self._directions()[0][:, : self._n_features_out], X.dtype)
 
     def decision_function(self, X: Any) -> Array:
         """Linear scores `X @ coef_.T + intercept_`; for two classes the log odds of the second.
@@ -237,6 +244,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if self.classes_.shape[0] == 2:
             return super().decision_function(X)
         X = self._encode_again(X, "decision_function")
-        coef, intercept, xbar = (as_kind(value, X.dtype) for value in (*self._scores(), self.xbar_))
+        coef, intercept, xbar = (as_kind(value, X.dtype) for value in (*self._scores(), self._overall_mean()))
         # From xbar, not from zero: data may lie far away.
         return (X - xbar[None, :]) @ coef.T + intercept[None, :]

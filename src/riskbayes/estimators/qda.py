@@ -155,7 +155,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         """Calibrated covariances."""
         if not self.store_covariance:
             raise AttributeError("covariance_ is kept with store_covariance=True only.")
-        return each_class(self.parameters_.covariances)
+        return each_class(self._in_row_dtype(self.parameters_.covariances))
 
     def _axes(self) -> tuple[Array, Array]:
         covariances = self.parameters_.covariances
@@ -165,12 +165,12 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     @property
     def rotations_(self) -> list[Array]:
         """Principal axes of each class."""
-        return each_class(self._axes()[1])
+        return each_class(self._in_row_dtype(self._axes()[1]))
 
     @property
     def scalings_(self) -> list[Array]:
         """Variances along the principal axes, largest first."""
-        return each_class(self._axes()[0])
+        return each_class(self._in_row_dtype(self._axes()[0]))
 
     def decision_function(self, X: Any) -> Array:
         """Log joint of each class but for the constant -n/2 log 2pi, as scikit-learn's.

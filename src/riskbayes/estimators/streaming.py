@@ -51,6 +51,10 @@ class StreamingClassifier(BaseGenerativeClassifier):
             self._add_batch(X, y, classes, sample_weight)
         return self._unless_interrupted()
 
+    def _needs_all_classes(self) -> bool:
+        """False for the closed form: a class without weight is never predicted, a single one always."""
+        return self._resolved_learner().max_iter > 0
+
     def _check_stream(self) -> None:
         """Refuse what only all rows together tell."""
         if isinstance(self.class_weight, str):
@@ -74,10 +78,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         encoded, labels = self._check_X_y(X, y, reset=first)
         if first:
             self.classes_ = self._check_labels(self.classes_, encoded)
-        if self.classes_.shape[0] < 2:
-            raise ValueError(
-                f"partial_fit needs at least two classes; got one class, {listed(self.classes_)[0]!r}."
-            )
+        self._check_two_classes()
         labels, codes = self._known_labels(labels, encoded, "y")
         self.class_weight_ = self._class_weights(codes, sample_weight, encoded)
         w = self._weights(sample_weight, encoded, codes)

@@ -13,7 +13,7 @@ from riskbayes.arrays import Array
 from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
-from riskbayes.models.codes import Codes, categories_of, check_codes
+from riskbayes.models.codes import Codes, categories_of, check_codes, clipped_codes
 from riskbayes.statistics import Statistics
 
 Parents = tuple[tuple[int, ...], ...]
@@ -143,7 +143,7 @@ class TreeModel(GenerativeModel):
 
     def _joint(self, X: Array, sizes: Array) -> Codes:
         check_codes(X)
-        codes = np.minimum(X.astype(np.int64), sizes)  # one code stands for all that are unknown
+        codes = clipped_codes(X, sizes)  # one code stands for all that are unknown
         joint, number = codes.copy(), sizes + 1
         for i, above in enumerate(self._parents(X.shape[1])):
             check_table(math.prod(int(sizes[j]) + 1 for j in (i, *above)), i, above)

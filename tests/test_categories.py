@@ -1,0 +1,177 @@
+"""Laws of categorical columns: batches, sizes, the order of columns, and what trees expect."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import config_context
+from sklearn.pipeline import make_pipeline
+
+from riskbayes import (
+    CategoricalNB,
+    GenerativeClassifier,
+    KDependenceNB,
+    SmoothNB,
+    TreeAugmentedNB,
+)
+from riskbayes.models import CategoricalModel, TreeModel
+from riskbayes.preprocessing import KMeansBins
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+# One row's answer does not depend on the batch that it is predicted in
+
+
+def as_strings(X):
+    return np.char.add("v", X.astype(str))
+
+
+def as_categoricals(X):
+    return pd.DataFrame({f"x{j}": pd.Categorical(as_strings(X[:, j])) for j in range(X.shape[1])})
+
+
+NUMBERS = ["uint8", "int8", "int16", "uint16", "int32", "int64", "uint64", "float32", "float64"]
+VALUES = {
+    "bool": lambda X: X.astype(bool),
+    "strings": as_strings,
+    "objects": lambda X: as_strings(X).astype(object),
+    "categoricals": as_categoricals,
+}
+
+
+def cast(X, kind):
+    """Codes as a table of this kind; codes that a dtype cannot hold become its largest."""
+    if kind in VALUES:
+        return VALUES[kind](X)
+    if np.dtype(kind).kind in "iu":
+        X = np.clip(X, max(np.iinfo(kind).min, -1), min(np.iinfo(kind).max, np.iinfo(np.int64).max))
+    return X.astype(kind)
+
+
+def some_codes(rng, m, sizes, y):
+    """Codes below `sizes` that tell something of the class."""
+    return np.minimum(rng.integers(0, sizes, (m, len(sizes))) + y[:, None] * (sizes // 3), sizes - 1)
+
+
+def with_unseen(rng, X, far):
+    """Some codes beyond the known ones: by a little, and by as much as a dtype allows."""
+    beyond = np.where(rng.random(X.shape) < 0.5, X + rng.integers(1, 2000, X.shape), far)
+    return np.where(rng.random(X.shape) < rng.choice([0.02, 0.3]), beyond, X)
+
+
+def table_and_new_rows(rng, largest):
+    """Codes of up to `largest` categories, labels, rows to predict; every column has its largest code."""
+    n, r = int(rng.integers(1, 5)), int(rng.integers(2, 4))
+    sizes, y = rng.integers(1, largest + 1, size=n), np.arange(60) % r
+    X = some_codes(rng, 60, sizes, y)
+    X[0] = sizes - 1
+    far = int(rng.choice([-1, 2**20, 2**31 - 1, 2**40, 2**53]))
+    return X, y, with_unseen(rng, some_codes(rng, 12, sizes, rng.integers(r, size=12)), far)
+
+
+def alone_and_together(clf, X):
+    """Log joints of the rows, each predicted by itself and all at once."""
+    rows = [X.iloc[[i]] if hasattr(X, "iloc") else X[i : i + 1, ...] for i in range(X.shape[0])]
+    return [clf.predict_joint_log_proba(row) for row in rows], clf.predict_joint_log_proba(X)
+
+
+CATEGORICAL = {
+    "nb": (CategoricalNB(learner="closed_form"), 1000),
+    "nb_ml": (CategoricalNB(alpha=0, learner="closed_form"), 1000),
+    "tan": (TreeAugmentedNB(learner="closed_form"), 60),
+    "kdb": (KDependenceNB(2, learner="closed_form"), 20),
+}
+
+
+@pytest.mark.parametrize("name", CATEGORICAL)
+@settings(max_examples=60)
+@given(seed=seeds, kind=st.sampled_from([*NUMBERS, *VALUES]))
+def test_an_unseen_category_leaves_the_other_rows_alone(name, seed, kind):
+    """The number of categories was cast to the rows' dtype: 300 of them as uint8 are 44."""
+    rng, (clf, largest) = np.random.default_rng(seed), CATEGORICAL[name]
+    X, y, new = table_and_new_rows(rng, int(rng.choice([4, 40, 300, largest])) if largest > 300 else largest)
+    clf.fit(cast(X, kind) if kind in VALUES else X, y)
+    alone, together = alone_and_together(clf, cast(new, kind))
+    np.testing.assert_allclose(together, np.concatenate(alone), rtol=1e-12, atol=1e-12)
+    if kind not in VALUES:
+        same = clf.predict_joint_log_proba(cast(new, kind).astype(np.int64))
+        np.testing.assert_allclose(together, same, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", [CategoricalModel(alpha=1.0), TreeModel(((), (0,)), 1.0, 5.0)])
+@settings(max_examples=15)
+@given(seed=seeds, kind=st.sampled_from(["float32", "float64"]))
+def test_a_model_of_codes_in_the_generic_classifier(model, seed, kind):
+    """Codes are floats there, and a code beyond int64 is as unseen as another."""
+    rng = np.random.default_rng(seed)
+    sizes, y = rng.integers(1, 301, size=2), np.arange(60) % 2
+    X = some_codes(rng, 60, sizes, y)
+    X[0] = sizes - 1
+    new = with_unseen(rng, some_codes(rng, 12, sizes, y[:12]).astype(float), rng.choice([2.0**31, 1e30]))
+    clf = GenerativeClassifier(model, learner="closed_form").fit(X, y)
+    alone, together = alone_and_together(clf, new.astype(kind))
+    np.testing.assert_allclose(together, np.concatenate(alone), rtol=1e-12, atol=1e-12)
+    by_value = CategoricalNB(learner="closed_form").fit(X, y)
+    if isinstance(model, CategoricalModel):
+        np.testing.assert_allclose(together, by_value.predict_joint_log_proba(new), rtol=1e-12)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_large_numbers_coded_by_value_stay_apart(sign):
+    """Floats beyond 2**31 were all one category, where the column is coded by value."""
+    X = np.array([[-3.0], [3e9], [4e9], [-3e9], [-4e9]] * 4) * sign
+    y = np.arange(20) % 5
+    assert (CategoricalNB(learner="closed_form").fit(X, y).predict(X) == y).all()
+
+
+@pytest.mark.parametrize(
+    "clf",
+    [
+        SmoothNB(),
+        SmoothNB(max_categories=1),
+        make_pipeline(KMeansBins(), CategoricalNB(learner="closed_form")),
+    ],
+    ids=["smooth", "density", "bins"],
+)
+@settings(max_examples=20)
+@given(seed=seeds, fitted=st.sampled_from(["float32", "float64"]), kind=st.sampled_from(NUMBERS))
+def test_rows_of_numbers_do_not_depend_on_their_batch(clf, seed, fitted, kind):
+    rng = np.random.default_rng(seed)
+    y = np.arange(60) % 3
+    X = (rng.standard_normal((60, 3)) * [1, 30, 3000] + y[:, None]).astype(fitted)
+    clf.fit(X, y)
+    new = np.abs(X[:12] * rng.uniform(0, 3, (12, 3)))
+    new = cast(np.floor(new) if np.dtype(kind).kind in "iu" else new, kind)
+    alone = np.concatenate([clf.predict_proba(new[i : i + 1]) for i in range(12)])
+    np.testing.assert_allclose(clf.predict_proba(new), alone, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["array_api_strict", "torch"])
+@settings(max_examples=25)
+@given(seed=seeds, kind=st.sampled_from(["uint8", "int16", "int64", "float32", "float64"]))
+def test_unseen_categories_on_a_device(name, seed, kind):
+    xp = pytest.importorskip(name)
+    rng = np.random.default_rng(seed)
+    X, y, new = table_and_new_rows(rng, int(rng.choice([4, 40, 300, 1000])))
+    new = cast(new, kind)
+    expected = CategoricalNB(learner="closed_form").fit(X, y).predict_joint_log_proba(new)
+    with config_context(array_api_dispatch=True):
+        clf = CategoricalNB(learner="closed_form").fit(xp.asarray(X), xp.asarray(y))
+        alone, together = alone_and_together(clf, xp.asarray(new))
+    exact = 1e-5 if kind == "float32" else 1e-12
+    for joint in (np.asarray(together), np.concatenate([np.asarray(row) for row in alone])):
+        np.testing.assert_allclose(joint, expected, rtol=exact, atol=exact)
+
+
+def test_bins_of_single_precision_on_a_device():
+    """Edges keep their digits: rounded to float32 they would move values into the next bin."""
+    xp = pytest.importorskip("array_api_strict")
+    rng = np.random.default_rng(0)
+    X = rng.integers(2**24 - 40, 2**24, size=(200, 2)).astype(np.float64)
+    bins = KMeansBins().fit(X)
+    new = X.astype(np.float32)
+    with config_context(array_api_dispatch=True):
+        there = KMeansBins().fit(xp.asarray(X)).transform(xp.asarray(new))
+    assert (np.asarray(there) == bins.transform(new)).all()

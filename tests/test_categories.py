@@ -175,3 +175,66 @@ def test_bins_of_single_precision_on_a_device():
     with config_context(array_api_dispatch=True):
         there = KMeansBins().fit(xp.asarray(X)).transform(xp.asarray(new))
     assert (np.asarray(there) == bins.transform(new)).all()
+
+
+# Integer codes are counted from 0 to the largest: an identifier is not a category
+
+
+def with_an_id(largest, m=40):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (m, 3)), np.arange(m) % 2
+    X[3, 1] = largest
+    return X, y
+
+
+@pytest.mark.parametrize(
+    "clf", [CategoricalNB(), TreeAugmentedNB(), KDependenceNB(2)], ids=["nb", "tan", "kdb"]
+)
+@pytest.mark.parametrize("largest", [10**6, 10**7, 3 * 10**8, 2**31 - 2])
+def test_codes_far_beyond_the_number_of_rows_are_refused(clf, largest):
+    """A code of 1e7 took a minute, one of 3e8 ended in MemoryError."""
+    X, y = with_an_id(largest)
+    with pytest.raises(ValueError, match=rf"column 1 holds the code {largest}: .*strings.*OrdinalEncoder"):
+        clf.fit(X, y)
+    with pytest.raises(ValueError, match="column 'id' holds the code"):
+        clf.fit(pd.DataFrame(X, columns=["a", "id", "b"]), y)
+    with pytest.raises(ValueError, match="column 1 holds the code"):
+        clf.fit(X.astype(float), y)
+    clf.fit(X.astype(str), y)
+    assert clf.predict(X.astype(str)).shape == (40,)
+
+
+def test_codes_far_beyond_the_number_of_rows_are_refused_on_a_device():
+    xp = pytest.importorskip("array_api_strict")
+    X, y = with_an_id(10**12)
+    with (
+        config_context(array_api_dispatch=True),
+        pytest.raises(ValueError, match="column 1 holds the code 1000000000000"),
+    ):
+        CategoricalNB().fit(xp.asarray(X), xp.asarray(y))
+
+
+def test_large_codes_that_are_counted_or_declared_are_accepted():
+    """scikit-learn's K = max + 1 holds below the bound, and beyond it for who declares the categories."""
+    X, y = with_an_id(99_999)
+    clf = CategoricalNB(learner="closed_form").fit(X, y)
+    assert clf.n_categories_.tolist() == [4, 100_000, 4]
+    far, y = with_an_id(300_000)
+    with pytest.raises(ValueError, match="min_categories"):
+        clf.fit(far, y)
+    with pytest.raises(ValueError, match="min_categories"):
+        clf.partial_fit(far, y)
+    assert clf.n_categories_.tolist() == [4, 100_000, 4]
+    declared = CategoricalNB(min_categories=[1, 300_001, 1], learner="closed_form").fit(far, y)
+    with pytest.raises(ValueError, match="column 2 holds the code 270000"):
+        declared.fit(np.where(np.arange(3) == 2, 270_000, far), y)
+    many, labels = with_an_id(300_000, m=40_000)  # as many rows as ask for it
+    clf = CategoricalNB(learner="closed_form").fit(many, labels)
+    clf.partial_fit(far, y)  # a batch of a stream that counts such codes already
+    assert clf.n_categories_[1] == 300_001
+
+
+def test_more_categories_than_can_be_counted_are_refused():
+    X, y = with_an_id(5)
+    with pytest.raises(ValueError, match="column 1 has 40000000 categories"):
+        CategoricalNB(min_categories=[1, 40_000_000, 1]).fit(X, y)

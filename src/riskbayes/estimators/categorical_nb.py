@@ -24,7 +24,8 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
     """Naive Bayes for categorical features, trained by risk-based calibration.
 
     Takes integer codes as scikit-learn's twin does (categories 0 to the largest code), and negative
-    numbers, strings, booleans and categorical columns of pandas or polars by value. At predict time
+    numbers, strings, booleans and categorical columns of pandas or polars by value. Codes far beyond
+    the number of rows, as of identifiers, are refused unless `min_categories` declares them. At predict time
     a category that was not there in training has the probability alpha / (n_y + alpha K); with
     `alpha=0` it says nothing about the class, and that feature is ignored for that row.
 

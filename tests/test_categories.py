@@ -1,11 +1,14 @@
 """Laws of categorical columns: batches, sizes, the order of columns, and what trees expect."""
 
+from itertools import product as cartesian
+
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from riskbayes import (
@@ -15,7 +18,8 @@ from riskbayes import (
     SmoothNB,
     TreeAugmentedNB,
 )
-from riskbayes.models import CategoricalModel, TreeModel
+from riskbayes.learners import RC, RCCV
+from riskbayes.models import CategoricalModel, TreeModel, elimination
 from riskbayes.preprocessing import KMeansBins
 
 seeds = st.integers(0, 2**32 - 1)
@@ -180,6 +184,11 @@ def test_bins_of_single_precision_on_a_device():
 # Integer codes are counted from 0 to the largest: an identifier is not a category
 
 
+EACH = pytest.mark.parametrize(
+    "clf", [CategoricalNB(), TreeAugmentedNB(), KDependenceNB(2)], ids=["nb", "tan", "kdb"]
+)
+
+
 def with_an_id(largest, m=40):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 4, (m, 3)), np.arange(m) % 2
@@ -187,9 +196,7 @@ def with_an_id(largest, m=40):
     return X, y
 
 
-@pytest.mark.parametrize(
-    "clf", [CategoricalNB(), TreeAugmentedNB(), KDependenceNB(2)], ids=["nb", "tan", "kdb"]
-)
+@EACH
 @pytest.mark.parametrize("largest", [10**6, 10**7, 3 * 10**8, 2**31 - 2])
 def test_codes_far_beyond_the_number_of_rows_are_refused(clf, largest):
     """A code of 1e7 took a minute, one of 3e8 ended in MemoryError."""
@@ -238,3 +245,136 @@ def test_more_categories_than_can_be_counted_are_refused():
     X, y = with_an_id(5)
     with pytest.raises(ValueError, match="column 1 has 40000000 categories"):
         CategoricalNB(min_categories=[1, 40_000_000, 1]).fit(X, y)
+
+
+# Trees: draws, expected statistics, and the anchor
+
+
+@pytest.mark.parametrize(
+    "clf", [CategoricalNB(), TreeAugmentedNB(), KDependenceNB(2)], ids=["nb", "tan", "kdb"]
+)
+def test_categories_without_a_name_are_not_drawn(clf):
+    """`min_categories` adds categories that have a probability and no value: trees drew them."""
+    rng = np.random.default_rng(0)
+    X = rng.choice(["a", "b", "c"], (60, 3))
+    clf = clone(clf).set_params(min_categories=5).fit(X, rng.integers(2, size=60))
+    drawn, _ = clf.sample(2000, random_state=0)
+    assert set(drawn.ravel()) == {"a", "b", "c"}
+
+
+def random_network(rng, n, most):
+    """Parents of each feature, at most so many, in no order of the columns."""
+    order = rng.permutation(n)
+    parents = [()] * n
+    for place, i in enumerate(order):
+        number = min(place, int(rng.integers(0, most + 1)))
+        parents[i] = tuple(int(p) for p in rng.choice(order[:place], number, replace=False))
+    return tuple(parents)
+
+
+def network_and_data(seed, most, alpha=0.0, backoff=0.0, m=200):
+    """A model with random parents, and the statistics of random rows in which every code occurs."""
+    rng = np.random.default_rng(seed)
+    n, r = int(rng.integers(1, 6)), int(rng.integers(2, 4))
+    sizes, y = rng.integers(1, 4, n), np.arange(m) % r
+    X = np.minimum(rng.integers(0, sizes, (m, n)) + (rng.random((m, n)) < 0.3) * y[:, None], sizes - 1)
+    X[:3] = np.minimum(np.arange(3)[:, None], sizes - 1)
+    model = TreeModel(random_network(rng, n, most), alpha, backoff)
+    return rng, model, X, model.label_statistics(model.prepare(X), y, rng.uniform(0.2, 3, m), r)
+
+
+@given(seed=seeds, most=st.integers(0, 3), backoff=st.sampled_from([0.0, 5.0]))
+def test_expected_statistics_of_a_network_are_sums_over_its_joint(seed, most, backoff):
+    """Also of statistics that are no counts of rows, as calibration leaves them."""
+    rng, model, X, S = network_and_data(seed, most, 1.0 if backoff else 0.0, backoff)
+    S = S.plus(0.3, model.statistics(model.prepare(X), rng.standard_normal((len(X), len(S["s0"])))))
+    theta = model.parameters(S)
+    everything = np.array(list(cartesian(*(range(k) for k in theta.frame.sizes))))
+    Z = model.rows(everything, theta)
+    expected = 7.0 * model.statistics(Z, np.exp(model.log_joint(Z, theta)))
+    assert model.expected_statistics(theta, 7.0).allclose(expected, rtol=1e-10)
+
+
+@given(seed=seeds, most=st.integers(0, 3))
+def test_parameters_of_expected_statistics_are_those_of_the_network(seed, most):
+    _, model, _, S = network_and_data(seed, most)
+    theta = model.parameters(S)
+    assume(not theta.floored.any())
+    expected = model.expected_statistics(theta, 100.0)
+    np.testing.assert_allclose(model.parameters(expected).log_prob, theta.log_prob, atol=1e-9)
+    if most < 2:  # a forest gives the counts of the data back
+        assert expected.allclose((100.0 / S.total) * S, rtol=1e-9)
+
+
+@given(seed=seeds, most=st.integers(0, 3), backoff=st.sampled_from([0.0, 5.0]))
+def test_the_anchor_of_a_network_holds_it_to_its_closed_form(seed, most, backoff):
+    rng, model, X, S = network_and_data(seed, most, 1.0 if backoff else 0.0, backoff)
+    held, closed = model.anchor_statistics(S), model.parameters(S)
+    assert held.total == pytest.approx(1.0)
+    if backoff == 0:
+        assert held.allclose((1.0 / S.total) * S, rtol=1e-7)
+    best = model.log_likelihood(held, closed)
+    for step in (1e-3, 0.1, 1.0):
+        moved = S.plus(step, model.statistics(model.prepare(X), rng.standard_normal((len(X), len(S["s0"])))))
+        if model.is_legal(moved):
+            assert model.log_likelihood(held, model.parameters(moved)) <= best + 1e-9
+
+
+def dependent_rows(m=240, n=10):
+    """Each column depends on the class and on three columns before it."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=m)
+    X = rng.integers(0, 2, (m, n))
+    for j in range(3, n):
+        X[:, j] = (X[:, j - 3 : j].sum(axis=1) + y + (rng.random(m) < 0.2)) % 2
+    return X, y
+
+
+@pytest.mark.parametrize("clf", [TreeAugmentedNB(), KDependenceNB(3)], ids=["tan", "kdb"])
+@pytest.mark.parametrize(
+    "learner",
+    [RCCV(max_iter=6, cv=3, random_state=0), RC(step="adaptive", generative_weight="auto", max_iter=20)],
+    ids=["rc_cv", "auto"],
+)
+def test_trees_are_anchored(clf, learner):
+    X, y = dependent_rows()
+    closed = clone(clf).set_params(learner="closed_form").fit(X, y)
+    found = clone(clf).set_params(learner=learner).fit(X, y)
+    assert found.score(X, y) >= closed.score(X, y) - 0.02
+    free = clone(clf).set_params(learner=RC(step="adaptive", max_iter=20)).fit(X, y)
+    tight = clone(clf).set_params(learner=RC(step="adaptive", generative_weight=100.0, max_iter=20)).fit(X, y)
+    far, near = (abs(a.predict_proba(X) - closed.predict_proba(X)).max() for a in (free, tight))
+    assert near < 0.3 * far
+
+
+def test_the_default_learner_of_trees_has_no_anchor():
+    X, y = dependent_rows()
+    named = TreeAugmentedNB().fit(X, y)
+    free = TreeAugmentedNB(learner=RC(step="adaptive", max_iter=8)).fit(X, y)
+    assert (named.predict_proba(X) == free.predict_proba(X)).all()
+
+
+def test_dense_networks_have_an_anchor_but_no_expected_counts(monkeypatch):
+    monkeypatch.setattr(elimination, "MOST_CELLS", 10)
+    X, y = dependent_rows()
+    model = TreeModel((*((),) * 6, (0, 1), (2, 3), (4, 5), (6, 7, 8)), 1.0, 5.0)
+    clf = GenerativeClassifier(model, RC(step="adaptive", generative_weight=0.1, max_iter=5)).fit(X, y)
+    assert clf.n_iter_ > 0
+    with pytest.raises(ValueError, match="Give the features fewer parents"):
+        model.expected_statistics(clf.parameters_, 1.0)
+
+
+@pytest.mark.parametrize(("alpha", "backoff"), [(0.0, 0.0), (1.0, 5.0)])
+def test_degrees_of_freedom_of_a_tree_count_what_the_rows_determine(alpha, backoff):
+    X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10), np.repeat([0, 1], 20)
+    model = TreeModel(((), (0,)), alpha, backoff)
+    S = model.label_statistics(model.prepare(X), y, None, 2)
+    # A mass, the first column, and the second for each value of the first.
+    by_class = 1 + 20 / (20 + 2 * alpha) + 2 * 10 / (10 + backoff)
+    assert model.degrees_of_freedom(S) == pytest.approx(2 * by_class)
+
+
+def test_a_refused_learner_is_not_proposed():
+    X, y = dependent_rows(m=60, n=4)
+    with pytest.raises(TypeError, match="choose another learner: 'closed_form', 'dfe', 'rc', 'rc_cv', 'tm'"):
+        TreeAugmentedNB(learner="gd").fit(X, y)

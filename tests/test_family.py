@@ -190,8 +190,6 @@ def test_a_product_of_one_mixture_is_that_mixture(iris, covariance):
 def test_a_product_with_what_an_expert_lacks(iris):
     X, y = iris
     codes = KMeansBins().fit_transform(X)
-    clf = ProductOfExperts([TreeModel(alpha=1.0)]).fit(codes, y)  # no anchor: it cannot be one
-    assert not clf.model_.writes("expected_statistics")
     with pytest.raises(TypeError, match="TreeAugmentedNB reads categories"):
         ProductOfExperts([TreeAugmentedNB()]).fit(codes, y)
     with pytest.raises(ValueError, match="weights must be numbers"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,35 @@ class CategoricalInput(BaseGenerativeClassifier):
 
     def _decode(self, X: Array) -> Array:
         return self._encoder.decode(X)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Rows and labels drawn from the calibrated joint.
+
+        Of columns coded by value only named categories are drawn: those that `min_categories` adds
+        have a probability, but no value.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+        random_state : int, RandomState instance, Generator or None, default=None
+            Makes the draw repeatable.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        y : ndarray of shape (n_samples,)
+            Labels.
+        """
+        return super().sample(n_samples, random_state)
+
+    def _drawn(self, theta: Any) -> Any:
+        columns = self._encoder.columns
+        if all(c.categories is None for c in columns):  # every code is a value
+            return theta
+        named = np.array([np.iinfo(np.int64).max if c.categories is None else c.least for c in columns])
+        return replace(theta, log_prob=theta.frame.limited_to(theta.log_prob, named))
 
     def _least_categories(self, n: int) -> Array:
         """At least so many categories a column: those that it declares, and `min_categories`."""

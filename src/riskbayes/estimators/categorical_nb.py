@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,7 +13,7 @@ from riskbayes.estimators.categorical_input import CategoricalInput
 from riskbayes.estimators.checks import check_class_prior, column_name
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.frames import Categories
-from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
+from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import categories_of
 from riskbayes.preprocessing import CategoryEncoder, as_array
 from riskbayes.statistics import Statistics
@@ -126,28 +125,6 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         alpha = self.alpha if self.force_alpha else max(self.alpha, 1e-10)
         return CategoricalModel(float(alpha), float(self.class_alpha), prior, least)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Rows and labels drawn from the calibrated joint.
-
-        Of columns coded by value only named categories are drawn: those that `min_categories` adds
-        have a probability, but no value.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            How many.
-        random_state : int, RandomState instance, Generator or None, default=None
-            Makes the draw repeatable.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Rows.
-        y : ndarray of shape (n_samples,)
-            Labels.
-        """
-        return super().sample(n_samples, random_state)
-
     def _check_counted(self, X: Array) -> None:
         for j, k in enumerate(categories_of(X).n_categories > self.n_categories_):
             if k:
@@ -197,21 +174,6 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
             )
 
         return moved(other.data_statistics_), moved(other.statistics_)
-
-    def _drawn(self, theta: CategoricalParameters) -> CategoricalParameters:
-        frame = theta.frame
-        named = np.array(
-            [
-                k if c.categories is None else len(c.categories)
-                for k, c in zip(frame.n_categories, self._encoder.columns, strict=True)
-            ]
-        )
-        if (named == frame.n_categories).all():
-            return theta
-        _, code = frame.columns(theta.log_prob)
-        p = np.where(code < np.repeat(named, frame.n_categories), np.exp(theta.log_prob), 0.0)
-        with np.errstate(divide="ignore"):
-            return replace(theta, log_prob=np.log(p / frame.spread(frame.sums(p))))
 
     @property
     def categories_(self) -> list[Array]:

@@ -14,6 +14,7 @@ from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
 from riskbayes.models.codes import Codes, categories_of, check_codes, clipped_codes
+from riskbayes.models.elimination import family_marginals
 from riskbayes.statistics import Statistics
 
 Parents = tuple[tuple[int, ...], ...]
@@ -84,6 +85,18 @@ class Tables(Categories):
     def __setstate__(self, state: dict) -> None:
         object.__setattr__(self, "sizes", state["sizes"])
         super().__setstate__(state)
+
+    def limited_to(self, log_prob: Array, sizes: Array) -> Array:
+        """Return the log probabilities given that each feature takes one of its first sizes[i] values."""
+        feature = np.repeat(np.arange(len(self.sizes)), self.n_categories)
+        value = self.own - self.own_starts[feature]
+        p = np.where(value < np.minimum(sizes, self.sizes)[feature], np.exp(log_prob), 0.0)
+        with np.errstate(divide="ignore"):
+            return np.log(p / self.over_values(np.add.reduceat(p, self.starts, axis=1)))
+
+    def over_values(self, table: Array) -> Array:
+        """Return the numbers of distributions, repeated for each of their values."""
+        return np.repeat(table, np.diff(self.starts, append=len(self.own)), axis=1)
 
     def of_feature(self, table: Array, i: int) -> Array:
         """The table of one feature, of shape (classes, values of the parents, values)."""
@@ -171,8 +184,7 @@ class TreeModel(GenerativeModel):
         p = np.where(frame.free, counts + self.alpha, counts + self.backoff * given_class[:, frame.own])
         floored = (p < floor) & ~frame.unseen
         p = np.where(frame.unseen, 0.0, np.maximum(p, floor))
-        lengths = np.diff(frame.starts, append=p.shape[1])
-        totals = np.repeat(np.add.reduceat(p, frame.starts, axis=1), lengths, axis=1)
+        totals = frame.over_values(np.add.reduceat(p, frame.starts, axis=1))
         # Without pseudo-counts nothing is known of an unseen category: it says nothing of the class.
         unknown = np.repeat(
             self.alpha / sums if self.alpha > 0 else 1.0 + 0 * sums, frame.n_categories, axis=1
@@ -200,6 +212,54 @@ class TreeModel(GenerativeModel):
             p_own = np.exp(theta.frame.of_feature(theta.log_prob, i)[y, above, : sizes[i]])
             X[:, i] = (rng.random(n)[:, None] > np.cumsum(p_own, axis=1)[:, :-1]).sum(axis=1)
         return X, y
+
+    def expected_statistics(self, theta: TreeParameters, total: float) -> Statistics:
+        """Counts of `total` rows: total p(y) p(parents, x_i | y), exactly.
+
+        Under ML `parameters` gives theta back. The converse, the data's own counts from their theta, holds
+        where the parents of a feature have a family in common, as in a tree; other parents the model takes
+        for less dependent than the data may have them. Dense networks are refused (see `family_marginals`).
+        """
+        sizes, s0 = theta.frame.sizes, total * np.exp(theta.log_prior)
+        parents = self._parents(len(sizes))
+        factors = []
+        for i, above in enumerate(parents):
+            # The last parent is the slowest; what was not there in training never occurs.
+            axes = [len(s0), *(sizes[j] + 1 for j in (*above[::-1], i))]
+            table = np.exp(theta.frame.of_feature(theta.log_prob, i).reshape(axes))
+            factors.append(((*above[::-1], i), table[:, *(slice(k - 1) for k in axes[1:])]))
+        marginals = family_marginals(factors, topological_order(parents))
+        counts = [
+            np.pad(s0.reshape(-1, *(1,) * (p.ndim - 1)) * p, [(0, 0)] + [(0, 1)] * (p.ndim - 1))
+            for p in marginals
+        ]
+        return Statistics(
+            {"s0": s0, "counts": np.concatenate([c.reshape(len(s0), -1) for c in counts], axis=1)},
+            theta.frame,
+        )
+
+    def anchor_statistics(self, S: Statistics) -> Statistics:
+        """The data's shares of the values of parents, and the closed form's values of features given them.
+
+        The closed form has the largest likelihood of them, distribution by distribution; under ML they are
+        the data's own statistics, of total one. They need no joint distribution of the parents, whose cost
+        is exponential where a network is dense.
+        """
+        theta, frame = self.parameters(S), S.frame
+        s0, mass = np.exp(theta.log_prior), np.maximum(S["s0"], TINY)
+        seen = np.add.reduceat(np.where(frame.unseen, 0.0, S["counts"]), frame.starts, axis=1)
+        shares = frame.over_values((s0 / mass)[:, None] * seen)
+        counts = np.where(frame.unseen, 0.0, shares * np.exp(theta.log_prob))
+        return Statistics({"s0": s0, "counts": counts}, frame)
+
+    def degrees_of_freedom(self, S: Statistics) -> float:
+        """By class, 1 and all values but one of each distribution, by the data's share in its estimate."""
+        frame: Tables = S.frame
+        seen = np.add.reduceat(np.where(frame.unseen, 0.0, S["counts"]), frame.starts, axis=1)
+        values = np.diff(frame.starts, append=len(frame.own)) - 1
+        prior = np.where(frame.free[frame.starts], self.alpha * values, self.backoff)
+        share = np.where(seen > 0, seen / np.maximum(seen + prior, TINY), 0.0)
+        return float(len(S["s0"]) + (share * (values - 1)).sum())
 
     def log_likelihood(self, S: Statistics, theta: TreeParameters) -> float:
         """sum_y s0 log p(y) + sum_iy s_iy log p(x_i | parents, y)."""

@@ -1,5 +1,6 @@
 """Laws of categorical columns: batches, sizes, the order of columns, and what trees expect."""
 
+from itertools import permutations
 from itertools import product as cartesian
 
 import numpy as np
@@ -20,6 +21,7 @@ from riskbayes import (
 )
 from riskbayes.learners import RC, RCCV
 from riskbayes.models import CategoricalModel, TreeModel, elimination
+from riskbayes.models.column_order import column_order
 from riskbayes.preprocessing import KMeansBins
 
 seeds = st.integers(0, 2**32 - 1)
@@ -378,3 +380,109 @@ def test_a_refused_learner_is_not_proposed():
     X, y = dependent_rows(m=60, n=4)
     with pytest.raises(TypeError, match="choose another learner: 'closed_form', 'dfe', 'rc', 'rc_cv', 'tm'"):
         TreeAugmentedNB(learner="gd").fit(X, y)
+
+
+# The order of columns, where trees have ties to break
+
+
+def tied_table(rng):
+    """Few rows of few values, columns repeated, recoded or constant: mutual informations tie."""
+    m, n, r = int(rng.integers(6, 40)), int(rng.integers(2, 7)), int(rng.integers(2, 4))
+    X, y = rng.integers(0, rng.choice([2, 2, 3]), (m, n)), np.arange(m) % r
+    for _ in range(rng.integers(0, 3)):
+        a, b = rng.integers(n, size=2)
+        X[:, a] = rng.choice([X[:, b], X[:, b].max() - X[:, b], np.ones(m, dtype=int)])
+    weights = [None, rng.integers(1, 4, m).astype(float), rng.uniform(0.2, 3, m)]
+    return X, y, weights[rng.choice(3, p=[0.5, 0.3, 0.2])]
+
+
+def is_symmetric(X, y, w):
+    """Whether another order of columns, with other names of the classes, makes the same set of rows."""
+    w = np.ones(len(y)) if w is None else w
+
+    def rows(columns, names):
+        found = {}
+        for row, label, weight in zip(X[:, columns].tolist(), np.array(names)[y].tolist(), w, strict=True):
+            found[label, *row] = found.get((label, *row), 0.0) + weight
+        return {row: round(weight, 9) for row, weight in found.items()}
+
+    n, names = X.shape[1], list(permutations(range(y.max() + 1)))
+    same = rows(list(range(n)), names[0])
+    return any(
+        rows(list(columns), labels) == same
+        for columns in permutations(range(n))
+        if (X[:, columns] != X).any()
+        for labels in names
+    )
+
+
+TREES = pytest.mark.parametrize(
+    "clf", [TreeAugmentedNB(), KDependenceNB(1), KDependenceNB(2)], ids=["tan", "1-db", "2-db"]
+)
+
+
+@TREES
+@settings(max_examples=80)
+@given(seed=seeds, learner=st.sampled_from(["closed_form", "closed_form", "rc"]))
+def test_trees_do_not_depend_on_the_order_of_columns(clf, seed, learner):
+    """Where mutual informations tied, the first column won."""
+    rng, clf = np.random.default_rng(seed), clone(clf).set_params(learner=learner)
+    X, y, w = tied_table(rng)
+    columns, names = rng.permutation(X.shape[1]), rng.permutation(y.max() + 1)
+    expected = clf.fit(X, y, w).predict_proba(X)
+    found = clone(clf).fit(X[:, columns], y, w).predict_proba(X[:, columns])
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    relabelled = clone(clf).fit(X, names[y], w).predict_proba(X)[:, names]
+    np.testing.assert_allclose(relabelled, expected, atol=1e-9)
+
+
+@TREES
+@settings(max_examples=80)
+@given(seed=seeds)
+def test_trees_do_not_depend_on_the_order_of_rows(clf, seed):
+    """But where the rows are the same in another order of the columns: no rule could choose one of these."""
+    rng, clf = np.random.default_rng(seed), clone(clf).set_params(learner="closed_form")
+    X, y, w = tied_table(rng)
+    order, expected = rng.permutation(len(y)), clf.fit(X, y, w).predict_proba(X)
+    shuffled = clone(clf).fit(X[order], y[order], None if w is None else w[order])
+    if not np.allclose(shuffled.predict_proba(X), expected, atol=1e-9):
+        assert is_symmetric(X, y, w)
+    if w is None:
+        times = rng.integers(1, 3, len(y))
+        repeated = clone(clf).fit(np.repeat(X, times, axis=0), np.repeat(y, times))
+        weighted = clone(clf).fit(X, y, times.astype(float))
+        np.testing.assert_allclose(repeated.predict_proba(X), weighted.predict_proba(X), atol=1e-9)
+
+
+def test_columns_that_declare_other_categories_are_told_apart():
+    """They hold the same, but not the same probability of what is unseen."""
+    rng = np.random.default_rng(0)
+    x, other, y = rng.integers(0, 2, (3, 60))
+    frame = pd.DataFrame(
+        {
+            "two": pd.Categorical(x.astype(str), categories=["0", "1"]),
+            "four": pd.Categorical(x.astype(str), categories=["0", "1", "2", "3"]),
+            "other": pd.Categorical(other.astype(str)),
+        }
+    )
+    expected = TreeAugmentedNB().fit(frame, y).predict_proba(frame)
+    for columns in permutations(frame.columns):
+        part = frame[list(columns)]
+        np.testing.assert_allclose(TreeAugmentedNB().fit(part, y).predict_proba(part), expected, atol=1e-9)
+
+
+@given(seed=seeds)
+def test_an_order_of_columns_moves_with_them(seed):
+    rng = np.random.default_rng(seed)
+    X, y, w = tied_table(rng)
+    columns, keys = rng.permutation(X.shape[1]), rng.integers(0, 2, X.shape[1])
+    order = column_order(X, y, w, keys)
+    moved = column_order(X[:, columns], y, w, keys[columns])
+    assert (np.diff(keys[order]) >= 0).all()
+
+    def content(table):
+        _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        return first[inverse]
+
+    for a, b in zip(order, columns[moved], strict=True):
+        assert (content(X[:, [a]]) == content(X[:, [b]])).all()  # itself, or one that holds the same

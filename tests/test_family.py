@@ -377,10 +377,10 @@ def test_the_tree_finds_the_dependence_that_is_there():
     a, c = rng.integers(3, size=(2, 2000))
     b = np.where(rng.random(2000) < 0.8, (a + y) % 3, rng.integers(3, size=2000))
     X = np.stack([a, b, c], axis=1)
-    with_class, between = dependences(X, y, None, 2)
+    order, between = dependences(X, y, None, 2)
     np.testing.assert_allclose(between, between.T, atol=1e-12)
     assert between[0, 1] > 10 * max(between[0, 2], between[1, 2])
-    for parents in (tree_parents(with_class, between), k_parents(with_class, between, 1)):
+    for parents in (tree_parents(order, between), k_parents(order, between, 1)):
         assert (1 in parents[0]) or (0 in parents[1])
         topological_order(parents)
     with pytest.raises(ValueError, match="circle"):

@@ -14,6 +14,7 @@ from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
 from riskbayes.models.codes import Codes, categories_of, check_codes, clipped_codes
+from riskbayes.models.column_order import column_order
 from riskbayes.models.elimination import family_marginals
 from riskbayes.statistics import Statistics
 
@@ -21,6 +22,9 @@ Parents = tuple[tuple[int, ...], ...]
 
 MOST_CELLS = 2**28
 """Cells of a table of counts: more would not fit in memory, and have hardly a row each."""
+
+DIGITS = 9
+"""Decimals of a mutual information that count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +96,11 @@ class Tables(Categories):
         value = self.own - self.own_starts[feature]
         p = np.where(value < np.minimum(sizes, self.sizes)[feature], np.exp(log_prob), 0.0)
         with np.errstate(divide="ignore"):
-            return np.log(p / self.over_values(np.add.reduceat(p, self.starts, axis=1)))
+            return np.log(p / self.over_values(self.totals(p)))
+
+    def totals(self, table: Array) -> Array:
+        """Return the sums over the values of each distribution, without what was not there in training."""
+        return np.add.reduceat(np.where(self.unseen, 0.0, table), self.starts, axis=1)
 
     def over_values(self, table: Array) -> Array:
         """Return the numbers of distributions, repeated for each of their values."""
@@ -184,7 +192,7 @@ class TreeModel(GenerativeModel):
         p = np.where(frame.free, counts + self.alpha, counts + self.backoff * given_class[:, frame.own])
         floored = (p < floor) & ~frame.unseen
         p = np.where(frame.unseen, 0.0, np.maximum(p, floor))
-        totals = frame.over_values(np.add.reduceat(p, frame.starts, axis=1))
+        totals = frame.over_values(frame.totals(p))
         # Without pseudo-counts nothing is known of an unseen category: it says nothing of the class.
         unknown = np.repeat(
             self.alpha / sums if self.alpha > 0 else 1.0 + 0 * sums, frame.n_categories, axis=1
@@ -247,7 +255,7 @@ class TreeModel(GenerativeModel):
         """
         theta, frame = self.parameters(S), S.frame
         s0, mass = np.exp(theta.log_prior), np.maximum(S["s0"], TINY)
-        seen = np.add.reduceat(np.where(frame.unseen, 0.0, S["counts"]), frame.starts, axis=1)
+        seen = frame.totals(S["counts"])
         shares = frame.over_values((s0 / mass)[:, None] * seen)
         counts = np.where(frame.unseen, 0.0, shares * np.exp(theta.log_prob))
         return Statistics({"s0": s0, "counts": counts}, frame)
@@ -255,7 +263,7 @@ class TreeModel(GenerativeModel):
     def degrees_of_freedom(self, S: Statistics) -> float:
         """By class, 1 and all values but one of each distribution, by the data's share in its estimate."""
         frame: Tables = S.frame
-        seen = np.add.reduceat(np.where(frame.unseen, 0.0, S["counts"]), frame.starts, axis=1)
+        seen = frame.totals(S["counts"])
         values = np.diff(frame.starts, append=len(frame.own)) - 1
         prior = np.where(frame.free[frame.starts], self.alpha * values, self.backoff)
         share = np.where(seen > 0, seen / np.maximum(seen + prior, TINY), 0.0)
@@ -287,8 +295,14 @@ def topological_order(parents: Parents) -> list[int]:
     return order
 
 
-def dependences(X: Array, y: Array, w: Array | None, n_classes: int) -> tuple[Array, Array]:
-    """I(x_i; y) of every feature and I(x_i; x_j | y) of every pair, from the counts of pairs by class."""
+def dependences(
+    X: Array, y: Array, w: Array | None, n_classes: int, least: Array | None = None
+) -> tuple[Array, Array]:
+    """Return the features in the order of I(x_i; y), and I(x_i; x_j | y) of every pair.
+
+    Both come from the counts of pairs by class. Where features tell as much of the class, `column_order`
+    decides; those of other numbers of categories, at least `least`, are never interchangeable.
+    """
     frame = categories_of(X)
     largest = int(np.argmax(frame.n_categories))
     check_table(n_classes * int(frame.n_categories.sum()) ** 2, largest)
@@ -309,25 +323,32 @@ def dependences(X: Array, y: Array, w: Array | None, n_classes: int) -> tuple[Ar
         pair = np.where(joint > 0, joint * ratio, 0.0).sum(axis=0)
         single = np.where(cells > 0, cells * np.log(given / cells.sum(axis=0)), 0.0).sum(axis=0)
     starts = frame.offsets
-    between = np.add.reduceat(np.add.reduceat(pair, starts, axis=0), starts, axis=1)
-    return np.add.reduceat(single, starts), between
+    # Their last digits depend on the order of rows and columns: they decide nothing.
+    between = np.add.reduceat(np.add.reduceat(pair, starts, axis=0), starts, axis=1).round(DIGITS)
+    with_class = np.add.reduceat(single, starts).round(DIGITS)
+    sizes = categories_of(X, least).n_categories
+    return column_order(X, y, w, -with_class, sizes, np.diagonal(between)), between
 
 
-def tree_parents(with_class: Array, between: Array) -> Parents:
-    """Chow and Liu's tree, of largest mutual information given the class."""
-    n = len(with_class)
-    lengths = between.max() + 1.0 - between  # positive: an entry of zero would be no edge
+def tree_parents(order: Array, between: Array) -> Parents:
+    """Chow and Liu's tree, of largest mutual information given the class; the first column is its root."""
     from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree  # here: slow to import
 
-    tree = minimum_spanning_tree(csr_array(np.triu(lengths, 1)))
-    root = int(np.argmax(with_class))
+    n = len(order)
+    place = np.argsort(order)
+    a, b = np.triu_indices(n, 1)
+    first, last = np.minimum(place[a], place[b]), np.maximum(place[a], place[b])
+    # Lengths are places in a strict order of edges, for there is one shortest tree then; zero is no edge.
+    lengths = np.zeros((n, n))
+    lengths[a, b] = 1.0 + np.argsort(np.lexsort((last, first, -between[a, b])))
+    tree = minimum_spanning_tree(csr_array(lengths))
+    root = int(order[0])
     _, above = breadth_first_order(tree, root, directed=False)
     return tuple(() if i == root or above[i] < 0 else (int(above[i]),) for i in range(n))
 
 
-def k_parents(with_class: Array, between: Array, k: int) -> Parents:
+def k_parents(order: Array, between: Array, k: int) -> Parents:
     """Sahami's k-dependence: features that tell most of the class first, each with up to k before it."""
-    order = np.argsort(-with_class, kind="stable")
     parents: list[tuple[int, ...]] = [()] * len(order)
     for place, i in enumerate(order):
         before = order[:place]

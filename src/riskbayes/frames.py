@@ -222,6 +222,13 @@ class Categories(Frame):
             return np.repeat(values, self.n_categories, axis=1)
         return take(values, self._indices(values)[0], 1)
 
+    def limited_to(self, log_prob: Array, sizes: Array) -> Array:
+        """Return the log probabilities given that each feature takes one of its first sizes[i] values."""
+        feature, category = self.columns(log_prob)
+        p = np.where(category < sizes[feature], np.exp(log_prob), 0.0)
+        with np.errstate(divide="ignore"):
+            return np.log(p / self.spread(self.sums(p)))
+
     def converted(self, converter: Any) -> Categories:
         """The same: categories stay on the host."""
         return self

@@ -19,10 +19,13 @@ from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from riskbayes.arrays import Array, as_kind, namespace, sent_to, to_numpy, widest_float
+from riskbayes.arrays import Array, as_kind, namespace, sent_to, to_numpy, widened, widest_float
 
 UNSEEN = 2**31 - 1
 """The code of a value that was not there in training: beyond every category."""
+
+LARGEST = 2**62
+"""Whole numbers beyond it, which floats can be, are one value."""
 
 
 @dataclass(frozen=True)
@@ -205,9 +208,10 @@ def whole_numbers(X: Array, names: list[str]) -> Array:
         if broken.any():
             warn_of_fraction(name, X[broken, j][0])
             break
-    low, high = max(int(X.min(initial=0)), -UNSEEN), min(int(X.max(initial=0)), UNSEEN)
+    low, high = max(int(X.min(initial=0)), -LARGEST), min(int(X.max(initial=0)), LARGEST)
     smallest = np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high))
-    return np.clip(X, low, high).astype(smallest) if high == UNSEEN or low == -UNSEEN else X.astype(smallest)
+    beyond = high == LARGEST or low == -LARGEST
+    return np.clip(X, low, high).astype(np.int64) if beyond else X.astype(smallest)
 
 
 def codes_on_device(X: Array, names: list[str], *, learn: bool) -> Array:
@@ -231,7 +235,8 @@ def codes_on_device(X: Array, names: list[str], *, learn: bool) -> Array:
             f"{names[j]} holds {float(xp.min(X[:, j])):g}: on a device categories are codes from 0. Code the "
             "column, for instance by sklearn.preprocessing.OrdinalEncoder."
         )
-    return xp.where(X < 0, UNSEEN, xp.astype(X, xp.int64))
+    X = X if xp.isdtype(X.dtype, "real floating") else as_kind(X, xp.int64)  # int8 does not hold the code
+    return xp.where(X < 0, UNSEEN, X)
 
 
 def table_columns(X: Any) -> Iterator[tuple[Array, list | None]]:
@@ -342,9 +347,10 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = validate_data(self, X, dtype=[xp.float64, xp.float32], reset=False)
         if not isinstance(X, np.ndarray):
             xp = namespace(X)
-            edges = [as_kind(sent_to(edges, X), X.dtype) for edges in self.bin_edges_]
+            # In the precision of the edges, as NumPy compares: rounded, they would cut elsewhere.
             columns = [
-                xp.searchsorted(e, xp.asarray(X[:, j], copy=True), side="right") for j, e in enumerate(edges)
+                xp.searchsorted(sent_to(edges, X), xp.asarray(widened(X[:, j]), copy=True), side="right")
+                for j, edges in enumerate(self.bin_edges_)
             ]
             return xp.astype(xp.stack(columns, axis=1), xp.uint8)
         codes = np.empty(X.shape, dtype=np.uint8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,17 @@ from sklearn.utils.validation import check_array, validate_data
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import check_library, column_name
+from riskbayes.models.codes import categories_of
 from riskbayes.preprocessing import CategoryEncoder, ColumnCodes, codes_on_device
+
+ALWAYS_COUNTED = 2**18
+"""Integer codes below it are counted, however few the rows: 2 MiB a class."""
+
+CODES_PER_ROW = 10
+"""Beyond it, so many codes a row: more would be a table of zeros."""
+
+MOST_CATEGORIES = 2**25
+"""Categories of all columns together: 256 MiB a class."""
 
 
 class CategoricalInput(BaseGenerativeClassifier):
@@ -32,12 +43,15 @@ class CategoricalInput(BaseGenerativeClassifier):
         else:
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__"):
-            return self._encode_on_device(X, reset=reset, learn=learn)
-        known = CategoryEncoder() if reset else self._encoder
-        names = [column_name(self, j) for j in range(self.n_features_in_)]
-        codes, encoder = known.encode(X, names, learn=learn)
+            codes = self._encode_on_device(X, reset=reset, learn=learn)
+        else:
+            known = CategoryEncoder() if reset else self._encoder
+            names = [column_name(self, j) for j in range(self.n_features_in_)]
+            codes, encoder = known.encode(X, names, learn=learn)
+            if learn:
+                self._encoder = encoder
         if learn:
-            self._encoder = encoder
+            self._check_sizes(codes, reset=reset)
         return codes
 
     def _encode_on_device(self, X: Array, *, reset: bool, learn: bool) -> Array:
@@ -47,8 +61,59 @@ class CategoricalInput(BaseGenerativeClassifier):
             self._encoder = CategoryEncoder(tuple(ColumnCodes(name, None) for name in names))
         return codes_on_device(X, names, learn=learn)
 
+    def _check_sizes(self, X: Array, *, reset: bool) -> None:
+        """Refuse codes far beyond the number of rows, as identifiers are, and more than can be counted."""
+        rows, known = X.shape[0], self._least_categories(X.shape[1])
+        if not reset:
+            rows += round(self.data_statistics_.total)
+            known = np.maximum(known, self.data_statistics_.frame.n_categories)
+        sizes = categories_of(X, known).n_categories
+        far = sizes > np.maximum(known, max(ALWAYS_COUNTED, CODES_PER_ROW * rows))
+        j = int(np.argmax(np.where(far, sizes, 0) if far.any() else sizes))
+        if far.any():
+            raise ValueError(
+                f"{column_name(self, j)} holds the code {sizes[j] - 1}: integer codes are categories counted "
+                f"from 0, {sizes[j]} of them for {rows} rows. Drop a column of identifiers; pass "
+                "other values as strings, or code them by sklearn.preprocessing.OrdinalEncoder; set "
+                "min_categories if there are so many."
+            )
+        if sizes.sum() > MOST_CATEGORIES:
+            raise ValueError(
+                f"{column_name(self, j)} has {sizes[j]} categories, and all columns together {sizes.sum()}: "
+                f"more than {MOST_CATEGORIES} cannot be counted. Drop it, or merge its rare categories."
+            )
+
     def _decode(self, X: Array) -> Array:
         return self._encoder.decode(X)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Rows and labels drawn from the calibrated joint.
+
+        Of columns coded by value only named categories are drawn: those that `min_categories` adds
+        have a probability, but no value.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+        random_state : int, RandomState instance, Generator or None, default=None
+            Makes the draw repeatable.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        y : ndarray of shape (n_samples,)
+            Labels.
+        """
+        return super().sample(n_samples, random_state)
+
+    def _drawn(self, theta: Any) -> Any:
+        columns = self._encoder.columns
+        if all(c.categories is None for c in columns):  # every code is a value
+            return theta
+        named = np.array([np.iinfo(np.int64).max if c.categories is None else c.least for c in columns])
+        return replace(theta, log_prob=theta.frame.limited_to(theta.log_prob, named))
 
     def _least_categories(self, n: int) -> Array:
         """At least so many categories a column: those that it declares, and `min_categories`."""

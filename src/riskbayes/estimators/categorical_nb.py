@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from riskbayes.estimators.categorical_input import CategoricalInput
 from riskbayes.estimators.checks import check_class_prior, column_name
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.frames import Categories
-from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
+from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import categories_of
 from riskbayes.preprocessing import CategoryEncoder, as_array
 from riskbayes.statistics import Statistics
@@ -28,7 +27,8 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
     """Naive Bayes for categorical features, trained by risk-based calibration.
 
     Takes integer codes as scikit-learn's twin does (categories 0 to the largest code), and negative
-    numbers, strings, booleans and categorical columns of pandas or polars by value. At predict time
+    numbers, strings, booleans and categorical columns of pandas or polars by value. Codes far beyond
+    the number of rows, as of identifiers, are refused unless `min_categories` declares them. At predict time
     a category that was not there in training has the probability alpha / (n_y + alpha K); with
     `alpha=0` it says nothing about the class, and that feature is ignored for that row.
 
@@ -136,28 +136,6 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
             )
         return CategoricalModel(float(alpha), float(self.class_alpha), prior, least)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Rows and labels drawn from the calibrated joint.
-
-        Of columns coded by value only named categories are drawn: those that `min_categories` adds
-        have a probability, but no value.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            How many.
-        random_state : int, RandomState instance, Generator or None, default=None
-            Makes the draw repeatable.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Rows.
-        y : ndarray of shape (n_samples,)
-            Labels.
-        """
-        return super().sample(n_samples, random_state)
-
     def _check_counted(self, X: Array) -> None:
         for j, k in enumerate(categories_of(X).n_categories > self.n_categories_):
             if k:
@@ -207,21 +185,6 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
             )
 
         return moved(other.data_statistics_), moved(other.statistics_)
-
-    def _drawn(self, theta: CategoricalParameters) -> CategoricalParameters:
-        frame = theta.frame
-        named = np.array(
-            [
-                k if c.categories is None else len(c.categories)
-                for k, c in zip(frame.n_categories, self._encoder.columns, strict=True)
-            ]
-        )
-        if (named == frame.n_categories).all():
-            return theta
-        _, code = frame.columns(theta.log_prob)
-        p = np.where(code < np.repeat(named, frame.n_categories), np.exp(theta.log_prob), 0.0)
-        with np.errstate(divide="ignore"):
-            return replace(theta, log_prob=np.log(p / frame.spread(frame.sums(p))))
 
     @property
     def categories_(self) -> list[Array]:

@@ -95,13 +95,14 @@ class Learner(BaseEstimator):
             raise TypeError(
                 f"The learner {type(self).__name__} needs {', '.join(missing)} of the model, "
                 f"and {type(model).__name__} has no such method. Write it, or choose another learner: "
-                f"{known_learners()}."
+                f"{known_learners(model)}."
             )
 
 
-def known_learners() -> str:
-    """The names of all learners, for messages."""
-    return ", ".join(repr(name) for name in sorted(_by_name()))
+def known_learners(model: GenerativeModel | None = None) -> str:
+    """The names of all learners, or of those that a model has what they need, for messages."""
+    fit = {name for name, kind in _by_name().items() if model is None or all(map(model.writes, kind.needs))}
+    return ", ".join(repr(name) for name in sorted(fit))
 
 
 def _by_name() -> dict[str, type[Learner]]:

@@ -38,7 +38,7 @@ class Anchor:
         if self.weight == 0:
             return 0.0
         if self._expected is None:
-            self._expected = self.model.expected_statistics(self.model.parameters(self.S), 1.0)
+            self._expected = self.model.anchor_statistics(self.S)
         return -self.weight * self.model.log_likelihood(self._expected, theta)
 
 

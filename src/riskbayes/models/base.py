@@ -99,6 +99,14 @@ class GenerativeModel(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} has no `expected_statistics`.")
 
+    def anchor_statistics(self, S: Statistics) -> Statistics:
+        """Statistics of total one whose likelihood is largest at `parameters(S)`: what an anchor holds to.
+
+        By default the expected ones of the closed form: under ML those of the data, under MAP the prior
+        counts as rows.
+        """
+        return self.expected_statistics(self.parameters(S), 1.0)
+
     def degrees_of_freedom(self, S: Statistics) -> float:
         """How many numbers the rows determine: here, the statistics that differ by class.
 

@@ -17,7 +17,14 @@ from riskbayes.models.base import (
     invert_class_prior,
     log_class_prior,
 )
-from riskbayes.models.codes import Codes, DeviceCodes, categories_of, check_codes, make_codes
+from riskbayes.models.codes import (
+    Codes,
+    DeviceCodes,
+    categories_of,
+    check_codes,
+    clipped_codes,
+    make_codes,
+)
 from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 
@@ -74,9 +81,8 @@ class CategoricalModel(GenerativeModel):
         own, known = categories_of(X).n_categories, theta.frame.n_categories
         if (own <= known).all():
             return make_codes(X, theta.frame)
-        limit = as_kind(sent_to(known, X), X.dtype)[None, :]  # one code stands for all that are unknown
-        X = namespace(X).where(limit > X, X, limit)
-        return make_codes(X, Categories(np.minimum(own, known + 1)))
+        # One code stands for all that are unknown.
+        return make_codes(clipped_codes(X, known), Categories(np.minimum(own, known + 1)))
 
     def for_scan(self, theta: CategoricalParameters, Z: Codes | DeviceCodes) -> CategoricalParameters:
         """In the precision of the rows; for compiled scans, with the table of their joint categories."""

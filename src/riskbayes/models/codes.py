@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, get_index_dtype
 
 from riskbayes.arrays import (
     Array,
@@ -19,6 +19,7 @@ from riskbayes.arrays import (
     take,
     take_rows,
     to_numpy,
+    widest_float,
 )
 from riskbayes.frames import Categories
 from riskbayes.models.kernels.categorical import Groups, is_worth_it
@@ -64,10 +65,11 @@ class Codes:
     def one_hot(self) -> csr_array:
         """One row of ones and zeros a row of codes; made for a chunk at a time."""
         m, n = self.shape
-        columns = self.codes.astype(np.int32)
-        columns += self.frame.offsets.astype(np.int32)
         width = int(self.frame.n_categories.sum())
-        pointers = np.arange(0, m * n + 1, n, dtype=np.int32)
+        index = get_index_dtype(maxval=max(m * n, width))
+        columns = self.codes.astype(index)
+        columns += self.frame.offsets.astype(index)
+        pointers = np.arange(0, m * n + 1, n, dtype=index)
         return csr_array((np.ones(m * n), columns.ravel(), pointers), shape=(m, width))
 
     def counts(self, W: Array) -> Array:
@@ -123,6 +125,7 @@ class DeviceCodes:
         xp, blocks = namespace(self.codes), []
         for k, features in frame.by_size(self.codes):
             codes = self.codes if features is None else take(self.codes, features, 1)
+            codes = codes if k <= 256 else as_kind(codes, xp.int64)  # a byte does not hold the values
             values = xp.arange(k, **like(codes))
             hot = codes[:, :, None] == values[None, None, :]
             blocks.append(xp.reshape(xp.astype(hot, self.dtype), (codes.shape[0], -1)))
@@ -143,14 +146,32 @@ class DeviceCodes:
         product = hot @ frame.to_sizes(table).T
         if known:
             return product, None
-        limits = as_kind(sent_to(frame.n_categories, self.codes), self.codes.dtype)
+        limits = sent_to(frame.n_categories, self.codes)  # int64: a byte does not hold them
         return product, namespace(self.codes).astype(self.codes >= limits[None, :], self.dtype)
 
 
 def categories_of(X: Array, least: Array | int | None = None) -> Categories:
     """As many categories a feature as its largest code asks for, and at least so many."""
-    top = to_numpy(namespace(X).max(X, axis=0)).astype(np.int64) + 1 if X.shape[0] else np.ones(X.shape[1])
+    if X.shape[0]:
+        top = to_numpy(namespace(X).max(X, axis=0)).astype(np.float64)
+        top = np.minimum(top, 2.0**62).astype(np.int64) + 1  # a float may be beyond every integer
+    else:
+        top = np.ones(X.shape[1])
     return Categories(top if least is None else np.maximum(top, least))
+
+
+def clipped_codes(X: Array, n_categories: Array) -> Array:
+    """Return the codes as int64, with n_categories[j] for every code of column j that is not below it.
+
+    Both are compared in a dtype that holds both: uint8 has no 300, and int64 no 1e30.
+    """
+    xp = namespace(X)
+    if xp is np:
+        return np.minimum(X, n_categories).astype(np.int64, copy=False)
+    kind = xp.int64 if xp.isdtype(X.dtype, "signed integer") else widest_float(X)
+    limits = as_kind(sent_to(n_categories, X), kind)[None, :]
+    wide = as_kind(X, kind)
+    return as_kind(xp.where(wide < limits, wide, limits), xp.int64)
 
 
 def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:

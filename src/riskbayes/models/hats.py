@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, get_index_dtype
 
 from riskbayes.arrays import Array, is_all
 from riskbayes.frames import Arrays, Categories, Frame
@@ -97,7 +97,7 @@ class Hats:
     def matrix(self) -> csr_array:
         """One row of hat weights a row; they sum to one for each feature."""
         m, n = self.columns.shape
-        pointers = np.arange(0, m * n + 1, n, dtype=np.int32)
+        pointers = np.arange(0, m * n + 1, n, dtype=get_index_dtype(maxval=m * n))
         return csr_array(
             (self.weights.ravel(), self.columns.ravel(), pointers), shape=(m, len(self.frame.positions))
         )

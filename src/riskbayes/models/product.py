@@ -136,9 +136,13 @@ class ProductModel(GenerativeModel):
         return self._weighted(Z, theta, "scores")
 
     def expected_statistics(self, theta: ProductParameters, total: float) -> Statistics:
-        """What `total` rows of each expert would have on average: where the anchor holds each of them."""
+        """What `total` rows of each expert would have on average."""
         pairs = zip(self.experts, theta.experts, strict=True)
         return side_by_side([e.expected_statistics(own, total) for e, own in pairs])
+
+    def anchor_statistics(self, S: Statistics) -> Statistics:
+        """Those of the experts: the anchor holds each of them to its own closed form."""
+        return side_by_side([e.anchor_statistics(own) for e, own in zip(self.experts, parts(S), strict=True)])
 
     def log_likelihood(self, S: Statistics, theta: ProductParameters) -> float:
         """sum_ik W[i, k] log p(x_i, k), of the product as it is, not normalised."""

@@ -13,13 +13,18 @@ from riskbayes.arrays import Array
 from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
-from riskbayes.models.codes import Codes, categories_of, check_codes
+from riskbayes.models.codes import Codes, categories_of, check_codes, clipped_codes
+from riskbayes.models.column_order import column_order
+from riskbayes.models.elimination import family_marginals
 from riskbayes.statistics import Statistics
 
 Parents = tuple[tuple[int, ...], ...]
 
 MOST_CELLS = 2**28
 """Cells of a table of counts: more would not fit in memory, and have hardly a row each."""
+
+DIGITS = 9
+"""Decimals of a mutual information that count."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +90,22 @@ class Tables(Categories):
         object.__setattr__(self, "sizes", state["sizes"])
         super().__setstate__(state)
 
+    def limited_to(self, log_prob: Array, sizes: Array) -> Array:
+        """Return the log probabilities given that each feature takes one of its first sizes[i] values."""
+        feature = np.repeat(np.arange(len(self.sizes)), self.n_categories)
+        value = self.own - self.own_starts[feature]
+        p = np.where(value < np.minimum(sizes, self.sizes)[feature], np.exp(log_prob), 0.0)
+        with np.errstate(divide="ignore"):
+            return np.log(p / self.over_values(self.totals(p)))
+
+    def totals(self, table: Array) -> Array:
+        """Return the sums over the values of each distribution, without what was not there in training."""
+        return np.add.reduceat(np.where(self.unseen, 0.0, table), self.starts, axis=1)
+
+    def over_values(self, table: Array) -> Array:
+        """Return the numbers of distributions, repeated for each of their values."""
+        return np.repeat(table, np.diff(self.starts, append=len(self.own)), axis=1)
+
     def of_feature(self, table: Array, i: int) -> Array:
         """The table of one feature, of shape (classes, values of the parents, values)."""
         start, stop = self.offsets[i], self.offsets[i] + self.n_categories[i]
@@ -143,7 +164,7 @@ class TreeModel(GenerativeModel):
 
     def _joint(self, X: Array, sizes: Array) -> Codes:
         check_codes(X)
-        codes = np.minimum(X.astype(np.int64), sizes)  # one code stands for all that are unknown
+        codes = clipped_codes(X, sizes)  # one code stands for all that are unknown
         joint, number = codes.copy(), sizes + 1
         for i, above in enumerate(self._parents(X.shape[1])):
             check_table(math.prod(int(sizes[j]) + 1 for j in (i, *above)), i, above)
@@ -171,8 +192,7 @@ class TreeModel(GenerativeModel):
         p = np.where(frame.free, counts + self.alpha, counts + self.backoff * given_class[:, frame.own])
         floored = (p < floor) & ~frame.unseen
         p = np.where(frame.unseen, 0.0, np.maximum(p, floor))
-        lengths = np.diff(frame.starts, append=p.shape[1])
-        totals = np.repeat(np.add.reduceat(p, frame.starts, axis=1), lengths, axis=1)
+        totals = frame.over_values(frame.totals(p))
         # Without pseudo-counts nothing is known of an unseen category: it says nothing of the class.
         unknown = np.repeat(
             self.alpha / sums if self.alpha > 0 else 1.0 + 0 * sums, frame.n_categories, axis=1
@@ -201,6 +221,54 @@ class TreeModel(GenerativeModel):
             X[:, i] = (rng.random(n)[:, None] > np.cumsum(p_own, axis=1)[:, :-1]).sum(axis=1)
         return X, y
 
+    def expected_statistics(self, theta: TreeParameters, total: float) -> Statistics:
+        """Counts of `total` rows: total p(y) p(parents, x_i | y), exactly.
+
+        Under ML `parameters` gives theta back. The converse, the data's own counts from their theta, holds
+        where the parents of a feature have a family in common, as in a tree; other parents the model takes
+        for less dependent than the data may have them. Dense networks are refused (see `family_marginals`).
+        """
+        sizes, s0 = theta.frame.sizes, total * np.exp(theta.log_prior)
+        parents = self._parents(len(sizes))
+        factors = []
+        for i, above in enumerate(parents):
+            # The last parent is the slowest; what was not there in training never occurs.
+            axes = [len(s0), *(sizes[j] + 1 for j in (*above[::-1], i))]
+            table = np.exp(theta.frame.of_feature(theta.log_prob, i).reshape(axes))
+            factors.append(((*above[::-1], i), table[:, *(slice(k - 1) for k in axes[1:])]))
+        marginals = family_marginals(factors, topological_order(parents))
+        counts = [
+            np.pad(s0.reshape(-1, *(1,) * (p.ndim - 1)) * p, [(0, 0)] + [(0, 1)] * (p.ndim - 1))
+            for p in marginals
+        ]
+        return Statistics(
+            {"s0": s0, "counts": np.concatenate([c.reshape(len(s0), -1) for c in counts], axis=1)},
+            theta.frame,
+        )
+
+    def anchor_statistics(self, S: Statistics) -> Statistics:
+        """The data's shares of the values of parents, and the closed form's values of features given them.
+
+        The closed form has the largest likelihood of them, distribution by distribution; under ML they are
+        the data's own statistics, of total one. They need no joint distribution of the parents, whose cost
+        is exponential where a network is dense.
+        """
+        theta, frame = self.parameters(S), S.frame
+        s0, mass = np.exp(theta.log_prior), np.maximum(S["s0"], TINY)
+        seen = frame.totals(S["counts"])
+        shares = frame.over_values((s0 / mass)[:, None] * seen)
+        counts = np.where(frame.unseen, 0.0, shares * np.exp(theta.log_prob))
+        return Statistics({"s0": s0, "counts": counts}, frame)
+
+    def degrees_of_freedom(self, S: Statistics) -> float:
+        """By class, 1 and all values but one of each distribution, by the data's share in its estimate."""
+        frame: Tables = S.frame
+        seen = frame.totals(S["counts"])
+        values = np.diff(frame.starts, append=len(frame.own)) - 1
+        prior = np.where(frame.free[frame.starts], self.alpha * values, self.backoff)
+        share = np.where(seen > 0, seen / np.maximum(seen + prior, TINY), 0.0)
+        return float(len(S["s0"]) + (share * (values - 1)).sum())
+
     def log_likelihood(self, S: Statistics, theta: TreeParameters) -> float:
         """sum_y s0 log p(y) + sum_iy s_iy log p(x_i | parents, y)."""
         return float(S["s0"] @ theta.log_prior + (S.to_frame(theta.frame)["counts"] * theta.log_prob).sum())
@@ -227,8 +295,14 @@ def topological_order(parents: Parents) -> list[int]:
     return order
 
 
-def dependences(X: Array, y: Array, w: Array | None, n_classes: int) -> tuple[Array, Array]:
-    """I(x_i; y) of every feature and I(x_i; x_j | y) of every pair, from the counts of pairs by class."""
+def dependences(
+    X: Array, y: Array, w: Array | None, n_classes: int, least: Array | None = None
+) -> tuple[Array, Array]:
+    """Return the features in the order of I(x_i; y), and I(x_i; x_j | y) of every pair.
+
+    Both come from the counts of pairs by class. Where features tell as much of the class, `column_order`
+    decides; those of other numbers of categories, at least `least`, are never interchangeable.
+    """
     frame = categories_of(X)
     largest = int(np.argmax(frame.n_categories))
     check_table(n_classes * int(frame.n_categories.sum()) ** 2, largest)
@@ -249,25 +323,32 @@ def dependences(X: Array, y: Array, w: Array | None, n_classes: int) -> tuple[Ar
         pair = np.where(joint > 0, joint * ratio, 0.0).sum(axis=0)
         single = np.where(cells > 0, cells * np.log(given / cells.sum(axis=0)), 0.0).sum(axis=0)
     starts = frame.offsets
-    between = np.add.reduceat(np.add.reduceat(pair, starts, axis=0), starts, axis=1)
-    return np.add.reduceat(single, starts), between
+    # Their last digits depend on the order of rows and columns: they decide nothing.
+    between = np.add.reduceat(np.add.reduceat(pair, starts, axis=0), starts, axis=1).round(DIGITS)
+    with_class = np.add.reduceat(single, starts).round(DIGITS)
+    sizes = categories_of(X, least).n_categories
+    return column_order(X, y, w, -with_class, sizes, np.diagonal(between)), between
 
 
-def tree_parents(with_class: Array, between: Array) -> Parents:
-    """Chow and Liu's tree, of largest mutual information given the class."""
-    n = len(with_class)
-    lengths = between.max() + 1.0 - between  # positive: an entry of zero would be no edge
+def tree_parents(order: Array, between: Array) -> Parents:
+    """Chow and Liu's tree, of largest mutual information given the class; the first column is its root."""
     from scipy.sparse.csgraph import breadth_first_order, minimum_spanning_tree  # here: slow to import
 
-    tree = minimum_spanning_tree(csr_array(np.triu(lengths, 1)))
-    root = int(np.argmax(with_class))
+    n = len(order)
+    place = np.argsort(order)
+    a, b = np.triu_indices(n, 1)
+    first, last = np.minimum(place[a], place[b]), np.maximum(place[a], place[b])
+    # Lengths are places in a strict order of edges, for there is one shortest tree then; zero is no edge.
+    lengths = np.zeros((n, n))
+    lengths[a, b] = 1.0 + np.argsort(np.lexsort((last, first, -between[a, b])))
+    tree = minimum_spanning_tree(csr_array(lengths))
+    root = int(order[0])
     _, above = breadth_first_order(tree, root, directed=False)
     return tuple(() if i == root or above[i] < 0 else (int(above[i]),) for i in range(n))
 
 
-def k_parents(with_class: Array, between: Array, k: int) -> Parents:
+def k_parents(order: Array, between: Array, k: int) -> Parents:
     """Sahami's k-dependence: features that tell most of the class first, each with up to k before it."""
-    order = np.argsort(-with_class, kind="stable")
     parents: list[tuple[int, ...]] = [()] * len(order)
     for place, i in enumerate(order):
         before = order[:place]

@@ -68,7 +68,7 @@ class Groups:
             for joint, group in zip(out[:, rows], self.members, strict=True):
                 joint[:] = columns[group[0]]
                 for j in group[1:]:
-                    joint *= kind.type(frame.n_categories[j])
+                    joint *= kind.type(frame.n_categories[j])  # 256 wraps to 0, after codes that are 0
                     joint += columns[j]
         return out
 

@@ -76,7 +76,7 @@ def test_page_is_whole_and_needs_no_network(report):
 
 def test_report_without_results(tmp_path):
     result = CliRunner().invoke(main, ["reproduce", "report", str(tmp_path)])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "run riskbayes reproduce first" in result.stderr
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ import click
 
 from riskbayes import __version__
 from riskbayes.experiments import ExperimentError
+from riskbayes.experiments.files import refuse_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from riskbayes.experiments.report import Table
 
 FORMATS = (".svg", ".png", ".pdf")
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
+
 STYLES = {"better": "green", "worse": "red", "equal": "dim"}
 
 
@@ -42,11 +46,8 @@ def demo(out: Path) -> None:
     """Compare closed form and RC on four data sets, on held-out rows."""
     from rich.console import Console
 
-    from riskbayes.plotting import require_matplotlib
-
     with one_line_errors():  # before the work, not after it
-        require_matplotlib()
-        check_folder(out)
+        check_folder(out, "index.html")
 
     from riskbayes.experiments import demo as experiment
 
@@ -144,8 +145,12 @@ def reproduce(
     """
     if context.invoked_subcommand is not None:
         return
-    with one_line_errors():
-        check_folder(out)
+
+    from riskbayes.plotting import require_matplotlib
+
+    with one_line_errors():  # before the work, not after it
+        require_matplotlib()
+        check_folder(out, "index.html", "results.csv")
         if engine != "memory":
             check_torch()
 
@@ -156,11 +161,13 @@ def reproduce(
 
     console = Console(stderr=True)
     with one_line_errors():
+        say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+        check_data(sets, data_dir, say)
         here, missing = runner.available(sets, data_dir)
         for sentence in missing:
-            console.print(f"Missing: {sentence}", highlight=False, soft_wrap=True)
+            say(f"Missing: {sentence}")
         if not here:
-            raise click.ClickException("None of the data sets can be had.")
+            raise ExperimentError("None of the data sets can be had.")
         units = plan(here, splits, models, estimates, learners, protocols)
         if not units:
             raise click.UsageError("These choices leave nothing to run: family has map and held-out only.")
@@ -169,7 +176,8 @@ def reproduce(
         try:
             runner.run(units, out, data_dir, jobs or runner.default_jobs(), engine, console)
         except KeyboardInterrupt:
-            raise click.ClickException("Stopped. The same command goes on from here.") from None
+            click.echo("Stopped. The same command goes on from here.", err=True)
+            context.exit(INTERRUPTED)
         click.echo(f"The table: {out / 'results.csv'}")
         write_and_show(out, out)
 
@@ -187,7 +195,7 @@ def reproduce(
 def report(results: Path, out: Path | None, doc: Path | None) -> None:
     """Tables, figures and the page from the tables (*.csv) in the folder RESULTS."""
     with one_line_errors():
-        check_folder(out or results)
+        check_folder(out or results, "index.html")
         write_and_show(results, out or results, doc)
 
 
@@ -314,16 +322,44 @@ def bench(
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """What the user can mend comes as a line, not as a traceback."""
+    """Show what the user can mend as a line, without a traceback; bad input ends with status 2."""
     try:
         yield
+    except ExperimentError as error:
+        raise bad_input(str(error)) from error
     except OSError as error:
         if error.strerror is None:  # one of our own, in words
-            raise click.ClickException(str(error)) from error
+            raise bad_input(str(error)) from error
         where = error.filename or "the file"  # a full disk names none
         raise click.ClickException(f"Cannot write to {where}: {error.strerror}.") from error
-    except (ImportError, ExperimentError) as error:
+    except ImportError as error:
         raise click.ClickException(str(error)) from error
+
+
+def bad_input(message: str) -> click.ClickException:
+    """An error that click shows as a line and ends with the status of a wrong usage."""
+    error = click.ClickException(message)
+    error.exit_code = 2
+    return error
+
+
+def check_data(sets: list[str], data_dir: Path | None, say: Callable[[str], object]) -> None:
+    """Refuse a folder that has none of the data sets, and say which ones another source must give."""
+    from riskbayes.experiments import registry
+
+    folder = registry.named_folder(data_dir)
+    lacking = [name for name in sets if registry.find_file(name, data_dir) is None]
+    if folder is None or not lacking:
+        return
+    if len(lacking) == len(sets):
+        files = ", ".join(registry.file_name(registry.PAPER_SETS[name]) for name in sets[:3])
+        raise ExperimentError(
+            f"There is no data set to run in {str(folder)!r}. Put files there ({files}"
+            f"{', ...' if len(sets) > 3 else ''}), or name no folder to have them from OpenML."
+        )
+    asked = [name for name in lacking if registry.PAPER_SETS[name].openml is not None]
+    if asked:
+        say(f"From OpenML, since {str(folder)!r} lacks {'them' if asked[1:] else 'it'}: {', '.join(asked)}")
 
 
 def check_torch() -> None:
@@ -336,9 +372,11 @@ def check_torch() -> None:
         )
 
 
-def check_folder(folder: Path) -> None:
-    """Make the folder, and make sure that files can be written there."""
+def check_folder(folder: Path, *names: str) -> None:
+    """Make the folder, and make sure that files can be written there, these among them."""
     folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        refuse_folder(folder / name)
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass

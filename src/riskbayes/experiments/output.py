@@ -6,6 +6,7 @@ from pathlib import Path
 
 from riskbayes.experiments import ExperimentError, render
 from riskbayes.experiments.figures import all_figures
+from riskbayes.experiments.files import reading
 from riskbayes.experiments.longtable import read_folder
 from riskbayes.experiments.page import results_page
 from riskbayes.experiments.report import Section, page, svg_source
@@ -36,7 +37,13 @@ def write_report(folder: Path, out: Path, doc: Path | None = None) -> list[str]:
     lines : list of str
         The headline, in sentences.
     """
+    if doc is not None:
+        check_marks(doc)
     results = Results(read_folder(folder))
+    if not results.rows:
+        raise ExperimentError(
+            f"The tables in {str(folder)!r} have no results. Run riskbayes reproduce --out {folder} first."
+        )
     found, pictures = all_tables(results), all_figures(results)
     for name in ("tables", "figures"):
         (out / name).mkdir(parents=True, exist_ok=True)
@@ -66,10 +73,17 @@ def doc_part(lines: list[str], found: list[ResultTable]) -> str:
     return "\n".join([*(f"- {line}" for line in lines), "", *shown, render.LEGEND])
 
 
+def check_marks(doc: Path) -> str:
+    """Return the text of a page that has the marks; refuse another one."""
+    with reading(doc):
+        text = doc.read_text(encoding="utf-8")
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise ExperimentError(f"{doc} must have one line {BEGIN!r}, and one {END!r} below it.")
+    return text
+
+
 def write_part(doc: Path, part: str) -> None:
     """Put a text between the marks of a page."""
-    page = doc.read_text(encoding="utf-8")
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        raise ExperimentError(f"{doc} must have one line {BEGIN!r}, and one {END!r} below it.")
+    page = check_marks(doc)
     before, after = page[: page.index(BEGIN)], page[page.index(END) :]
     doc.write_text(f"{before}{BEGIN}\n\n{part}\n\n{after}", encoding="utf-8")

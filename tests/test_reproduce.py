@@ -120,7 +120,9 @@ def test_loading_without_a_folder(folder, monkeypatch):
     assert found.y.tolist() == [1, 1, 0]
     monkeypatch.setattr(registry, "fetch_openml", offline)
     assert registry.load("iris").source == "scikit-learn"
-    with pytest.raises(registry.Missing, match=r"sonar: OpenML cannot be reached \(no route\); put sonar_207"):
+    with pytest.raises(
+        registry.Missing, match=r"sonar: OpenML cannot be reached \(no route\); put sonar_207"
+    ):
         registry.load("sonar")
     with pytest.raises(registry.Missing, match="reproduce features IMAGES --out yearbook"):
         registry.load("yearbook")

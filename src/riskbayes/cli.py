@@ -8,7 +8,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,20 +19,36 @@ import click
 from riskbayes import __version__
 from riskbayes.experiments import ExperimentError
 from riskbayes.experiments.files import refuse_folder
+from riskbayes_command import INTERRUPTED
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table as RichTable
 
     from riskbayes.experiments.report import Table
 
 FORMATS = (".svg", ".png", ".pdf")
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
-
 STYLES = {"better": "green", "worse": "red", "equal": "dim"}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Command(click.Group):
+    """A group of commands that Ctrl-C ends without a word."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, Exception) as error:
+            # One that meets the import of a compiled module comes as an ImportError of its making.
+            cause: BaseException | None = error
+            while cause is not None:
+                if isinstance(cause, KeyboardInterrupt):
+                    ctx.exit(INTERRUPTED)
+                cause = cause.__cause__ or cause.__context__
+            raise
+
+
+@click.group(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="riskbayes")
 def main() -> None:
     """Generative classifiers trained by risk-based calibration."""
@@ -50,6 +66,7 @@ def demo(out: Path) -> None:
         check_folder(out, "index.html")
 
     from riskbayes.experiments import demo as experiment
+    from riskbayes.plotting import no_pictures
 
     fits = experiment.run_demo()
     comparisons = experiment.compare(fits)
@@ -64,6 +81,8 @@ def demo(out: Path) -> None:
         target.write_text(
             experiment.demo_page(fits, f"riskbayes demo --out {shlex.quote(str(out))}"), encoding="utf-8"
         )
+    if why := no_pictures():
+        click.echo(f"No figures on the page: {why}", err=True)
     click.echo(f"The page: {target}")
 
 
@@ -238,12 +257,17 @@ def write_and_show(results: Path, out: Path, doc: Path | None = None) -> None:
 )
 def toy(as_json: bool, out: Path | None) -> None:
     """The toy example: three rows, two means, 64 iterations."""
-    from riskbayes.plotting import require_matplotlib
+    from riskbayes.plotting import no_pictures, require_matplotlib
 
     target = None if as_json and out is None else figure_path(out or Path("toy.svg"), "toy.svg")
+    why = no_pictures()
     with one_line_errors():
-        if target is not None:
+        if out is not None:
             require_matplotlib()
+        elif target is not None and why:
+            click.echo(f"No figure: {why}", err=True)
+            target = None
+        if target is not None:
             check_folder(target.parent)
 
     from riskbayes.experiments.toy import run_toy, toy_figure, toy_table
@@ -395,8 +419,30 @@ def figure_path(out: Path, name: str) -> Path:
 
 
 def print_table(console: Console, table: Table, title: str) -> None:
-    """A table for the terminal; a first cell that repeats is shown once."""
+    """Print a table, in parts where the terminal is too narrow for all its columns: no number is cut."""
+    columns = range(table.text_columns, len(table.headers))
+    parts: list[list[int]] = []
+    for j in columns:
+        if parts and least_width(console, rich_table(table, [*parts[-1], j])) <= console.width:
+            parts[-1].append(j)
+        else:
+            parts.append([j])
+    for i, part in enumerate(parts):
+        console.print(rich_table(table, part, title if i == 0 else None))
+        console.print()
+
+
+def least_width(console: Console, shown: RichTable) -> int:
+    """The least width of a terminal that shows a table whole."""
+    from rich.measure import Measurement
+
+    return Measurement.get(console, console.options.update(max_width=10_000), shown).minimum
+
+
+def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -> RichTable:
+    """The columns of words and some of the others; a first cell that repeats is shown once."""
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -404,13 +450,16 @@ def print_table(console: Console, table: Table, title: str) -> None:
     shown = RichTable(
         title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, collapse_padding=True
     )
-    for j, header in enumerate(table.headers):
-        shown.add_column(header, justify="left" if j < table.text_columns else "right")
+    words = range(table.text_columns)
+    for j in words:
+        shown.add_column(table.headers[j], overflow="fold")
+    for j in columns:
+        texts = [table.headers[j], *(c if isinstance(c := row[j], str) else c.text for row in table.rows)]
+        shown.add_column(table.headers[j], justify="right", no_wrap=True, min_width=max(map(cell_len, texts)))
     for i, row in enumerate(table.rows):
         cells = [Text(c, "") if isinstance(c, str) else Text(c.text, STYLES[c.kind]) for c in row]
         if not table.starts_group(i):
             cells[0] = Text("")
         ends = i + 1 < len(table.rows) and table.text_columns > 1 and table.starts_group(i + 1)
-        shown.add_row(*cells, end_section=ends)
-    console.print(shown)
-    console.print()
+        shown.add_row(*(cells[j] for j in (*words, *columns)), end_section=ends)
+    return shown

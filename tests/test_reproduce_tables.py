@@ -206,6 +206,20 @@ def test_text(results):
     assert "more than two points apart" in text
 
 
+def test_a_figure_that_the_paper_lacks_has_its_place(results):
+    """The measured reach does not move into the published column where the paper prints none."""
+    both = Results(made_up(("sonar", "vehicle")))
+    reach = [line[-1] for line in named(both, "nb_ml_held-out").rows[:2]]
+    assert [value.mean for value in reach] == [33.5, 33.5]
+    assert [value.published for value in reach] == [6.8, None]
+    assert [render.plain(value) for value in reach] == ["33.5 [6.8]", "33.5 [-]"]
+    for table in summaries.all_tables(both):
+        cells = [re.findall(r"<t[dh].*?</t[dh]>", line) for line in render.as_html(table).split("<tr")[2:]]
+        for j in range(len(table.headers)):
+            has_place = {'class="printed"' in line[j] for line in cells if 'data-sort="' in line[j]}
+            assert len(has_place) < 2, (table.name, table.headers[j])
+
+
 def test_csv(results):
     lines = list(csv.DictReader(io.StringIO(render.as_csv(named(results, "qda_ml_held-out")))))
     assert lines[0]["data set"] == "sonar"

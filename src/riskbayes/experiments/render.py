@@ -37,9 +37,9 @@ def spread(cell: Value) -> str:
 
 
 def printed(cell: Value) -> str:
-    """The paper's figure, where it stands beside the measured one, with the mark."""
-    figure = f"{cell.published:g}" if cell.beside and cell.published is not None else ""
-    return figure + (FAR_MARK if cell.far else "")
+    """The paper's figure in its place beside the measured one, with the mark."""
+    figure = NONE if cell.published is None else f"{cell.published:g}"
+    return (figure if cell.beside else "") + (FAR_MARK if cell.far else "")
 
 
 def plain(cell: Cell, best: str = f"{{}}{BEST_MARK}") -> str:

@@ -29,7 +29,7 @@ def report(tmp_path_factory):
     longtable.replace_file(folder / "more.csv", rows[len(rows) // 2 :])
     result = CliRunner().invoke(main, ["reproduce", "report", str(folder), "--out", str(out)])
     assert result.exit_code == 0, result.output
-    assert "RC (default) is better than GD on 3 of 3 sets" in result.stdout
+    assert "held-out  Naive Bayes by ML     0 / 0 / 3  3 / 0 / 0  3 / 0 / 0" in result.stdout
     assert result.stdout.splitlines()[-1] == f"The page: {out / 'index.html'}"
     return out
 
@@ -199,28 +199,35 @@ def test_narrow_and_print(page, report):
     assert page.pdf().startswith(b"%PDF")
 
 
-def test_summary_in_a_documentation_page(tmp_path):
-    from riskbayes.experiments.output import BEGIN, END, write_report
+def test_summary_in_documentation_pages(tmp_path):
+    from riskbayes.experiments.output import BEGIN, BEGIN_HEADLINE, END, END_HEADLINE, write_report
+    from riskbayes.experiments.render import markdown_rows
 
     longtable.replace_file(tmp_path / "results.csv", made_up(("sonar",), splits=1))
-    doc = tmp_path / "doc.md"
-    doc.write_text(f"# Before\n\n{BEGIN}\nstale words\n{END}\n\nAfter.\n")
-    lines = write_report(tmp_path, tmp_path / "out", doc)
-    once = doc.read_text(encoding="utf-8")
-    assert once.startswith("# Before\n\n")
-    assert once.endswith("\n\nAfter.\n")
-    assert "stale" not in once
-    assert all(f"- {line}" in once for line in lines)
-    assert "| sonar | 28 |" in once
-    write_report(tmp_path, tmp_path / "out", doc)
-    assert doc.read_text(encoding="utf-8") == once
-    doc.write_text("no marks")
-    with pytest.raises(ValueError, match="must have one line"):
-        write_report(tmp_path, tmp_path / "out", doc)
+    docs = tmp_path / "doc.md", tmp_path / "readme.md"
+    docs[0].write_text(f"# Before\n\n{BEGIN}\nstale words\n{END}\n\nAfter.\n")
+    docs[1].write_text(f"# Before\n\n{BEGIN_HEADLINE}\nstale words\n{END_HEADLINE}\n\nAfter.\n")
+    first, lines = write_report(tmp_path, tmp_path / "out", docs)
+    once = [doc.read_text(encoding="utf-8") for doc in docs]
+    for text in once:
+        assert text.startswith("# Before\n\n")
+        assert text.endswith("\n\nAfter.\n")
+        assert "stale" not in text
+        assert f"\n\n{markdown_rows(first)}\n" in text
+    assert all(f"- {line}" in once[0] for line in lines)
+    assert "| sonar | 28 |" in once[0]
+    assert "sonar" not in once[1]
+    write_report(tmp_path, tmp_path / "out", docs)
+    assert [doc.read_text(encoding="utf-8") for doc in docs] == once
+    for wrong in ("no marks", f"{BEGIN}\n{BEGIN}\n{END}", f"{BEGIN}\n{END}\n{BEGIN_HEADLINE}"):
+        docs[0].write_text(wrong)
+        with pytest.raises(ValueError, match="must have one line"):
+            write_report(tmp_path, tmp_path / "out", docs)
 
 
 def test_committed_documentation_says_what_the_committed_table_says():
     from riskbayes.experiments.output import doc_part
+    from riskbayes.experiments.render import markdown_rows
     from riskbayes.experiments.summaries import all_tables, headline, only_in_train
 
     root = Path(__file__).parents[1]
@@ -228,5 +235,6 @@ def test_committed_documentation_says_what_the_committed_table_says():
     if not folder.is_dir():
         pytest.skip("the results of a full run are not committed yet")
     results = Results(longtable.read_folder(folder))
-    part = doc_part(headline(results) + only_in_train(results), all_tables(results))
+    part = doc_part(headline(results), only_in_train(results), all_tables(results))
     assert part in (root / "doc" / "reproduction.md").read_text(encoding="utf-8")
+    assert markdown_rows(headline(results)) in (root / "README.md").read_text(encoding="utf-8")

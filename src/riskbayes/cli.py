@@ -208,14 +208,16 @@ def reproduce(
 )
 @click.option(
     "--doc",
+    "docs",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A Markdown page to write the summary into, between its marks.",
+    multiple=True,
+    help="A Markdown page to write the summary into, between its marks; can be repeated.",
 )
-def report(results: Path, out: Path | None, doc: Path | None) -> None:
+def report(results: Path, out: Path | None, docs: tuple[Path, ...]) -> None:
     """Tables, figures and the page from the tables (*.csv) in the folder RESULTS."""
     with one_line_errors():
         check_folder(out or results, "index.html")
-        write_and_show(results, out or results, doc)
+        write_and_show(results, out or results, docs)
 
 
 @reproduce.command()
@@ -235,15 +237,23 @@ def features(images: Path, out: Path, device: str) -> None:
     click.echo(f"{m} images, {n} features: {out}")
 
 
-def write_and_show(results: Path, out: Path, doc: Path | None = None) -> None:
+def write_and_show(results: Path, out: Path, docs: Sequence[Path] = ()) -> None:
     """Write what the long tables give, and print the headline."""
     from riskbayes.plotting import require_matplotlib
 
     require_matplotlib()
 
-    from riskbayes.experiments.output import write_report
+    from rich.console import Console
 
-    for line in write_report(results, out, doc):
+    from riskbayes.experiments.output import write_report
+    from riskbayes.experiments.render import plain
+    from riskbayes.experiments.report import Table
+
+    first, lines = write_report(results, out, docs)
+    if first.rows:
+        rows = [[plain(cell) for cell in row] for row in first.rows]
+        print_table(Console(), Table(first.headers, rows, text_columns=2), first.title)
+    for line in lines:
         click.echo(line)
     click.echo(f"The page: {out / 'index.html'}")
 

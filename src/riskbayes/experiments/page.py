@@ -52,10 +52,10 @@ def results_page(results: Results, found: list[ResultTable], pictures: Iterable[
 
     overview = "\n".join(html for picture, html in drawn if not picture.data_set)
     sections = [
-        Section("Held out: is RC better?", headline(results) + chosen("summary_default"), "headline"),
+        Section("Is RC better?", chosen("headline"), "headline"),
         Section("Published, held-out, in-train", intro(results) + chosen("agreement", "three"), "columns"),
         Section("The paper's tables", chosen("summary_paper") + paper_blocks(found, blocks), "tables"),
-        Section("Every learner", chosen("_learners_", "_differences_"), "learners"),
+        Section("Every learner", chosen("summary_default", "_learners_", "_differences_"), "learners"),
         *([Section("A family of models", blocks["family"], "family")] if "family" in blocks else []),
         Section("Figures", f'<div class="pictures">\n{overview}\n</div>', "figures"),
         Section("Data sets", data_sets(results, links), "sets"),
@@ -114,11 +114,6 @@ def tools(results: Results) -> str:
         f'<label>Protocol <select id="protocol"><option value="">both</option>{kinds}</select></label>\n'
         f'<label>Data set <select id="chooser"><option value="">all</option>{names}</select></label></div>'
     )
-
-
-def headline(results: Results) -> str:
-    """What comes out on held-out rows, in sentences."""
-    return listed(summaries.headline(results))
 
 
 def listed(lines: list[str]) -> str:

@@ -80,23 +80,30 @@ def test_report_without_results(tmp_path):
     assert "run riskbayes reproduce first" in result.stderr
 
 
-def test_paths_show_median_and_range():
+def test_paths_show_every_median_and_one_range():
+    """Bands of several learners would hide each other."""
     results = Results(made_up(("iris",), splits=3))
     setting = Setting("qda", "ml", "held-out")
-    figure = figures.paths(results, "iris", setting)
-    left, right = figure.axes
-    assert len(left.lines) == len(right.lines) == len(results.learners(setting))
-    assert len(left.collections) == len(left.lines)
-    line = next(line for line in right.lines if line.get_label() == "RC (paper)")
-    assert line.get_ydata().tolist() == pytest.approx([24, 24])  # of 23, 24, 25; flat, so its ends
-    assert line.get_xdata().tolist() == [0, 64]
-    soft = next(line for line in left.lines if line.get_label() == "RC (paper)")
+    upper, lower = figures.paths(results, "iris", setting).axes
+    assert len(upper.lines) == len(lower.lines) == len(results.learners(setting)) > 5
+    assert len(upper.collections) == len(lower.collections) == 1
+    line = next(line for line in upper.lines if line.get_label() == "RC (paper)")
+    assert line.get_ydata() == pytest.approx(np.full(65, 24))  # of 23, 24, 25
+    band = upper.collections[0].get_paths()[0].vertices
+    assert (band[:, 1].min(), band[:, 1].max()) == pytest.approx((26, 28))  # of RC (default)
+    soft = next(line for line in lower.lines if line.get_label() == "RC (paper)")
     ends = [row.soft_error[-1] for row in results.of("iris", setting, "rc_paper")]
     assert soft.get_ydata()[-1] == pytest.approx(100 * np.median(ends))
-    for ax in (left, right):
+    for ax in (upper, lower):
         low, high = ax.get_ylim()
         assert low <= ax.dataLim.y0
         assert high >= ax.dataLim.y1
+
+
+def test_a_page_of_nineteen_sets_is_light(report):
+    """A picture of paths takes a few thousand bytes: there are dozens on the page."""
+    sizes = [path.stat().st_size for path in (report / "figures").glob("paths_*.svg")]
+    assert max(sizes) < 8000
 
 
 def test_critical_difference():
@@ -197,6 +204,57 @@ def test_narrow_and_print(page, report):
     page.open((report / "index.html").as_uri())
     assert page.run("document.documentElement.scrollWidth") == 390  # tables scroll in themselves
     assert page.pdf().startswith(b"%PDF")
+
+
+DRAWN = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
+CUT = "[...document.querySelectorAll('.scroll, figure.wide')].filter(b => b.scrollWidth > b.clientWidth)"
+HINT = "getComputedStyle(b, '::before').content.includes('scroll sideways')"
+
+
+@pytest.mark.parametrize("width", [390, 360])
+def test_a_phone_shows_the_answer_and_says_where_there_is_more(page, report, width):
+    page.resize(width, 800)
+    page.open((report / "index.html").as_uri())
+    page.run(DRAWN)
+    box = "document.getElementById('table-headline').parentElement"
+    assert page.run(f"{box}.scrollWidth <= {box}.clientWidth")
+    hints = page.run(f"{CUT}.map(b => {HINT})")
+    assert len(hints) > 10
+    assert all(hints)
+    page.open((report / "index.html").as_uri() + "#set-sonar")
+    page.run(DRAWN)
+    assert page.run(f"{CUT}.map(b => {HINT})") == [True]
+    widths = "[...document.querySelectorAll('#set-sonar svg')].map(svg => svg.getBoundingClientRect().right)"
+    assert max(page.run(widths)) <= width
+
+
+def test_a_wide_screen_has_no_hint(page):
+    page.run(DRAWN)
+    assert page.run(f"{CUT}.length") == 0
+    assert page.run("document.querySelectorAll('.more').length") == 0
+
+
+@pytest.mark.parametrize("width", [390, 360])
+def test_a_phone_shows_the_answer_of_the_demo(browser, tmp_path, width):
+    from riskbayes.experiments.demo import Fit, demo_page
+
+    fits = [
+        Fit(name, model, learner, split, 143, error + split / 50, (0.3, 0.2, 0.1), True)
+        for name in ("breast cancer", "digits")
+        for model in ("CategoricalNB", "QDA")
+        for learner, error in (("closed_form", 0.17), ("rc", 0.09))
+        for split in range(3)
+    ]
+    (tmp_path / "index.html").write_text(demo_page(fits, "riskbayes demo"), encoding="utf-8")
+    browser.errors.clear()
+    browser.resize(width, 800)
+    browser.open((tmp_path / "index.html").as_uri())
+    answers = "[...document.querySelectorAll('td.better')].map(cell => cell.getBoundingClientRect())"
+    found = browser.run(f"{answers}.map(box => [box.left, box.right])")
+    assert len(found) == 4
+    assert all(0 < left < right < width for left, right in found)
+    assert browser.run("document.documentElement.scrollWidth") == width
+    assert browser.errors == []
 
 
 def test_summary_in_documentation_pages(tmp_path):

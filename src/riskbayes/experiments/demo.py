@@ -18,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 import riskbayes
-from riskbayes.experiments.report import Cell, Section, Table, html_table, inline_svg, page, path_figure
+from riskbayes.experiments.report import Cell, Section, Table, html_table, page, path_figure
+from riskbayes.experiments.svg import inline_svg
 from riskbayes.learners import RC
 from riskbayes.plotting import no_pictures
 from riskbayes.preprocessing import KMeansBins

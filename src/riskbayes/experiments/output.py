@@ -10,9 +10,10 @@ from riskbayes.experiments.figures import all_figures
 from riskbayes.experiments.files import reading
 from riskbayes.experiments.longtable import read_folder
 from riskbayes.experiments.page import results_page
-from riskbayes.experiments.report import Section, page, svg_source
+from riskbayes.experiments.report import Section, page
 from riskbayes.experiments.results import Results
 from riskbayes.experiments.summaries import all_tables, headline, only_in_train
+from riskbayes.experiments.svg import svg_source
 from riskbayes.experiments.tables import ResultTable
 
 IN_DOC = ("agreement", "summary_default", "family", "qda_ml_three_columns", "nb_ml_three_columns")

@@ -59,8 +59,8 @@ def headline(results: Results) -> ResultTable:
     return ResultTable(
         "headline",
         f"RC (default) against {', '.join(rivals[:-1])} and {rivals[-1]}: better / equal / worse",
-        f"Sets on which RC's mean test error is lower (better) or higher (worse) by more than {POINT} point, or "
-        f"neither (equal). {results.coverage}.",
+        f"Sets on which RC's mean test error is lower (better) or higher (worse) by more than {POINT} point, "
+        f"or neither (equal). {results.coverage}.",
         ["protocol", "model", *rivals],
         rows,
     )

@@ -226,7 +226,7 @@ def test_a_line_stays_where_it_was():
 
 
 def test_small_svg_keeps_what_is_seen():
-    """A tenth of matplotlib's bytes: every text, every colour, no part of a line."""
+    """A fraction of matplotlib's bytes: every text, every colour, no part of a line."""
     pytest.importorskip("matplotlib")
     import io
 

@@ -354,27 +354,26 @@ def bench(
         click.echo(f"The figures: {target}")
 
 
+class BadInput(click.ClickException):
+    """An error that click shows as a line and ends with the status of a wrong usage."""
+
+    exit_code = 2
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Show what the user can mend as a line, without a traceback; bad input ends with status 2."""
     try:
         yield
     except ExperimentError as error:
-        raise bad_input(str(error)) from error
+        raise BadInput(str(error)) from error
     except OSError as error:
         if error.strerror is None:  # one of our own, in words
-            raise bad_input(str(error)) from error
+            raise BadInput(str(error)) from error
         where = error.filename or "the file"  # a full disk names none
         raise click.ClickException(f"Cannot write to {where}: {error.strerror}.") from error
     except ImportError as error:
         raise click.ClickException(str(error)) from error
-
-
-def bad_input(message: str) -> click.ClickException:
-    """An error that click shows as a line and ends with the status of a wrong usage."""
-    error = click.ClickException(message)
-    error.exit_code = 2
-    return error
 
 
 def check_data(sets: list[str], data_dir: Path | None, say: Callable[[str], object]) -> None:

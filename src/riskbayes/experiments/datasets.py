@@ -124,9 +124,9 @@ def refuse_bad_features(path: Path, X: Array, y: Array) -> None:
 def load_csv(name: str, folder: str | os.PathLike | None = None) -> DataSet:
     """The set `<folder>/<name>.csv.gz`: a header, numeric features, then `target`."""
     path = data_file(f"{name}.csv.gz", folder)
-    with reading(path), gzip.open(path, "rt", newline="", encoding="utf-8") as lines:
-        table = csv.reader(lines)
-        rows = [(table.line_num, cells) for cells in table if cells]
+    with reading(path), gzip.open(path, "rt", newline="", encoding="utf-8") as text:
+        lines = csv.reader(text)
+        rows = [(lines.line_num, cells) for cells in lines if cells]
     if not rows:
         raise ExperimentError(
             f"{path} is empty. It needs a header, numeric features, and a last column 'target'."
@@ -147,19 +147,19 @@ def load_csv(name: str, folder: str | os.PathLike | None = None) -> DataSet:
                 f"{path}, line {line} has {len(cells)} cells, and the header has {len(header)}. Correct that "
                 "line or take it out."
             )
-    cells = np.array([cells for _, cells in rows])
+    table = np.array([cells for _, cells in rows])
     try:
-        X = cells[:, :-1].astype(np.float64)
+        X = table[:, :-1].astype(np.float64)
     except ValueError:
-        X = np.array([[as_number(cell) for cell in row] for row in cells[:, :-1]])
+        X = np.array([[as_number(cell) for cell in row] for row in table[:, :-1]])
     if not np.isfinite(X).all():
         i, j = np.argwhere(~np.isfinite(X))[0]
         raise ExperimentError(
-            f"{path}, line {rows[i][0]}, column {header[j]!r} has {str(cells[i, j])!r}, which is no finite "
+            f"{path}, line {rows[i][0]}, column {header[j]!r} has {str(table[i, j])!r}, which is no finite "
             "number. Correct that cell or take the line out."
         )
-    refuse_bad_features(path, X, cells[:, -1])
-    return DataSet(name, X, cells[:, -1])
+    refuse_bad_features(path, X, table[:, -1])
+    return DataSet(name, X, table[:, -1])
 
 
 def as_number(cell: str) -> float:

@@ -1,4 +1,4 @@
-"""Pictures as SVG: what matplotlib draws, in a tenth of its bytes and in the colours of the page."""
+"""Pictures as SVG: what matplotlib draws, in a fraction of its bytes and in the colours of the page."""
 
 from __future__ import annotations
 

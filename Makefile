@@ -48,7 +48,8 @@ test-all: $(READY)
 
 # To run the experiments themselves: riskbayes reproduce --data-dir FOLDER
 reproduce: $(READY)
-	@$(BIN)/riskbayes reproduce report benchmarks/results/reproduction --out results --doc doc/reproduction.md
+	@$(BIN)/riskbayes reproduce report benchmarks/results/reproduction --out results \
+	  --doc doc/reproduction.md --doc README.md
 
 bench: $(READY)
 	@$(BIN)/riskbayes bench --json results/bench.json

@@ -1,14 +1,21 @@
 """The command: what it prints, what it writes, how it fails."""
 
+import io
 import json
+import os
+import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 from sklearn.datasets import load_iris, load_wine
 
 import riskbayes
-from riskbayes.cli import main
+from riskbayes.cli import main, print_table
+from riskbayes.experiments.report import Cell, Table
 
 
 @pytest.fixture
@@ -118,7 +125,7 @@ def test_toy_failures(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["demo"], ["reproduce", "toy"], ["reproduce", "toy", "--json", "--out", "x"]]
+    "arguments", [["reproduce", "toy", "--out", "x"], ["reproduce", "toy", "--json", "--out", "x"]]
 )
 def test_without_matplotlib(run, monkeypatch, tmp_path, arguments):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -126,6 +133,112 @@ def test_without_matplotlib(run, monkeypatch, tmp_path, arguments):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_toy_json_needs_no_matplotlib(run, monkeypatch):
+def test_tables_need_no_matplotlib(run, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert run("reproduce", "toy", "--json").exit_code == 0
+    result = run("reproduce", "toy")
+    assert result.exit_code == 0
+    assert "5.33" in result.stdout
+    assert result.stderr == 'No figure: Pictures need matplotlib: pip install "riskbayes[plot]"\n'
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_needs_no_matplotlib(run, reduced, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = run("demo", "--out", "here")
+    assert result.exit_code == 0, result.output
+    assert "closed form" in result.stdout
+    assert result.stdout.splitlines()[-1] == "The page: here/index.html"
+    assert 'pip install "riskbayes[plot]"' in result.stderr
+    html = (tmp_path / "here" / "index.html").read_text(encoding="utf-8")
+    assert "<svg" not in html
+    assert html.count("<table") == 1
+    assert "pip install &quot;riskbayes[plot]&quot;" in html
+
+
+def printed(table, width):
+    file = io.StringIO()
+    print_table(Console(file=file, width=width), table, "a title of some words")
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert "\u2026" not in file.getvalue()
+    return file.getvalue().split()
+
+
+NUMBERS = Table(
+    ["data set", "model", "closed form", "RC", "difference", "b/e/w"],
+    [["breast cancer", "CategoricalNB", "6.99", "6.15", Cell("-0.84", "better"), "3/1/1"]] * 2
+    + [["digits", "GaussianNB", "17.38", "9.51", Cell("-7.87", "better"), "5/0/0"]],
+    text_columns=2,
+)
+
+
+def test_no_terminal_cuts_a_number():
+    from riskbayes.experiments.toy import run_toy, toy_table
+
+    for table in (toy_table(run_toy()), NUMBERS):
+        numbers = [row[table.text_columns :] for row in table.rows]
+        expected = sorted(cell.text if isinstance(cell, Cell) else cell for row in numbers for cell in row)
+        for width in (*range(20, 100), 200):
+            words = printed(table, width)
+            assert (
+                sorted(word for word in words if word in expected and word not in table.headers) == expected
+            )
+
+
+def test_toy_in_a_narrow_terminal(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    found = run("reproduce", "toy", "--out", "x.svg").stdout
+    assert "\u2026" not in found
+    assert "..." not in found
+    lines = [line for line in found.splitlines() if line.strip().startswith("s1_2")]
+    assert " ".join(" ".join(line.split()[1:]) for line in lines).count(".") == 8
+
+
+# Ctrl-C where the module of INTERRUPT is imported; a compiled one may make an ImportError of it.
+AT_IMPORT = """
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ["INTERRUPT"]:
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt as error:
+                raise ImportError("initialization failed") from error
+sys.meta_path.insert(0, Interrupt())
+"""
+IMPORTED = ("numpy", "riskbayes.estimators", "click", "rich.table")
+
+
+def test_ctrl_c_while_it_starts(tmp_path):
+    """Whatever is being imported: no traceback, and the status that a shell expects."""
+    root = Path(__file__).parents[1]
+    scripts = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
+    module, function = scripts["riskbayes"].split(":")
+    # What pip writes for a console script.
+    script = f"import sys\nfrom {module} import {function}\nsys.exit({function}())\n"
+    (tmp_path / "sitecustomize.py").write_text(AT_IMPORT)
+    started = {}
+    for name in IMPORTED:
+        path = os.pathsep.join([str(tmp_path), str(root / "src"), os.environ.get("PYTHONPATH", "")])
+        started[name] = subprocess.Popen(
+            [sys.executable, "-c", script, "reproduce", "toy"],
+            env={**os.environ, "PYTHONPATH": path, "INTERRUPT": name},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            text=True,
+        )
+    ended = {name: (*process.communicate(), process.returncode) for name, process in started.items()}
+    assert ended == dict.fromkeys(IMPORTED, ("", "", 130))
+
+
+def test_ctrl_c_while_it_runs(run, monkeypatch):
+    from riskbayes.experiments import demo
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "run_demo", interrupted)
+    result = run("demo")
+    assert (result.exit_code, result.output) == (130, "")

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from riskbayes.experiments.demo import (
     run_demo,
     tally,
 )
-from riskbayes.experiments.report import Cell, Section, Table, html_table, inline_svg, page, path_figure
+from riskbayes.experiments.report import Cell, Section, Table, html_table, page, path_figure
+from riskbayes.experiments.svg import FINE, compact, inline_svg, relative, svg_source
 
 VOID = {"meta", "br"}
 
@@ -127,14 +129,14 @@ def test_page_of_the_demo(fits):
     tags = checked(html).tags
     assert tags.count("svg") == 4
     assert tags.count("table") == 1
-    assert tags.count("tr") == 1 + 4
+    assert tags.count("tr") == 1 + 2 + 4  # a header, two groups, four rows
     assert "riskbayes demo --out &lt;here&gt;" in html
     assert "not probability calibration (Platt, isotonic)" in html
     assert html.index("Platt") < html.index("<table")
     assert "Held out: 2 stratified" in html
     assert "in-train" in html
     for c in compare(fits):
-        assert f"{np.mean(c.rc):.2f} \u00b1" in html
+        assert f"<td>{np.mean(c.rc):.2f}<small> \u00b1" in html
 
 
 def test_page_needs_no_network_and_no_script(fits):
@@ -163,23 +165,88 @@ def test_groups():
     assert [table.starts_group(i) for i in range(3)] == [True, False, True]
 
 
+def test_groups_are_headings_of_their_rows():
+    table = Table(["set", "model", "n"], [["a", "x", "1 \u00b1 2"], ["a", "y", "2"], ["b", "x", "3"]], 2)
+    html = html_table(table)
+    checked(html)
+    assert re.findall(r'<th scope="rowgroup" colspan="2">(\w)</th>', html) == ["a", "b"]
+    assert re.findall(r"<t[hd](?: [^>]*)?>(.*?)</t[hd]>", html) == [
+        *("model", "n", "a", "x", "1<small> \u00b1 2</small>", "y", "2", "b", "x", "3")
+    ]
+
+
 def test_inline_svg():
     pytest.importorskip("matplotlib")
 
     def draw():
-        return inline_svg(path_figure([[3.0, 2.0, 1.0], [4.0]], 2, "y"), 'a "path"', "p1")
+        figure = path_figure([[3.0, 2.0, 1.0], [4.0]], 2, "y")
+        figure.axes[0].set_xlim(0.5, 2)  # so that something is clipped
+        return inline_svg(figure, 'a "path"', "p1")
 
     svg = draw()
     checker = checked(svg)
-    assert svg.startswith("<svg viewBox=")
-    assert 'aria-label="a &quot;path&quot;"' in svg
+    assert svg.startswith('<svg role="img" aria-label="a &quot;path&quot;" viewBox=')
     assert all(name.startswith("p1-") for name in checker.ids)
     used = set(re.findall(r'(?:url\(|href=")#([^")]+)', svg))
-    assert used
-    assert used <= set(checker.ids)
-    assert "var(--accent" in svg
+    assert len(used) == 2  # the dot at the end of a run, and the frame that clips
+    assert used == set(checker.ids)
+    assert "var(--accent)" in svg
     assert "<text" in svg
+    assert "http" not in svg
     assert svg == draw()
+
+
+def distance(point, line):
+    """From a point to a line of several points."""
+    start, step = line[:-1], np.diff(line, axis=0)
+    share = np.clip(((point - start) * step).sum(axis=1) / np.maximum((step**2).sum(axis=1), 1e-300), 0, 1)
+    return np.hypot(*(point - start - share[:, None] * step).T).min()
+
+
+def test_a_line_stays_where_it_was():
+    """Points that are left out, and those that are rounded, move a line by less than the eye sees."""
+    rng = np.random.default_rng(0)
+    for n in (2, 3, 20, 65, 401):
+        for shape in (
+            rng.normal(size=n).cumsum(),
+            np.exp(-np.arange(n) / 8.0),
+            np.zeros(n),
+            rng.random(n) < 0.5,
+        ):
+            points = np.column_stack([np.linspace(20.18, 227.4, n), 50.123 + 20 * np.asarray(shape, float)])
+            d = relative(points, closed=False)
+            steps = np.array(re.findall(r"-?(?:\d*\.)?\d+", d), dtype=float).reshape(-1, 2)
+            drawn = steps.cumsum(axis=0)
+            if len(drawn) == 1:
+                drawn = np.concatenate([drawn, drawn])
+            assert len(drawn) <= n
+            assert max(distance(point, drawn) for point in points) < FINE + 0.08
+    back_and_forth = np.array([[0, 0], [9, 0], [3, 0], [5.0, 0]])
+    assert relative(back_and_forth, closed=True) == "M0 0l9 0-6 0 2 0z"
+
+
+def test_small_svg_keeps_what_is_seen():
+    """A fraction of matplotlib's bytes: every text, every colour, no part of a line."""
+    pytest.importorskip("matplotlib")
+    import io
+
+    from matplotlib import rc_context
+
+    from riskbayes.experiments.toy import run_toy, toy_figure
+
+    rng = np.random.default_rng(0)
+    paths = [(5 + rng.random() + 9 * np.exp(-np.arange(65) / 9)).tolist() for _ in range(5)]
+    for figure, share in ((path_figure(paths, 64, "soft error, %"), 0.2), (toy_figure(run_toy()), 0.35)):
+        whole = io.StringIO()
+        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "x"}):
+            figure.savefig(whole, format="svg", transparent=True, metadata={"Date": None})
+        small = svg_source(figure, "x")
+        assert small == compact(whole.getvalue())
+        assert len(small) < share * len(whole.getvalue())
+        ElementTree.fromstring(small)
+        for pattern in (r"<(?:text|tspan)[^>]*>([^<\s][^<]*)<", r"(#[0-9a-f]{6})\b"):
+            found = [sorted(re.findall(pattern, svg)) for svg in (whole.getvalue(), small)]
+            assert set(found[0]) == set(found[1])
 
 
 def test_median_keeps_the_runs_that_stopped():

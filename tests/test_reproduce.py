@@ -120,7 +120,9 @@ def test_loading_without_a_folder(folder, monkeypatch):
     assert found.y.tolist() == [1, 1, 0]
     monkeypatch.setattr(registry, "fetch_openml", offline)
     assert registry.load("iris").source == "scikit-learn"
-    with pytest.raises(registry.Missing, match=r"sonar: OpenML did not answer \(no route\); put sonar_207"):
+    with pytest.raises(
+        registry.Missing, match=r"sonar: OpenML cannot be reached \(no route\); put sonar_207"
+    ):
         registry.load("sonar")
     with pytest.raises(registry.Missing, match="reproduce features IMAGES --out yearbook"):
         registry.load("yearbook")
@@ -319,9 +321,9 @@ def test_subset_of_ci(paper_folder, command, tmp_path):
 def test_command_names_what_is_missing(command, monkeypatch):
     monkeypatch.setattr(registry, "fetch_openml", offline)
     result = command("--sets", "sonar,yearbook")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == "Error: None of the data sets can be had."
-    assert "Missing: sonar: OpenML did not answer" in result.stderr
+    assert "Missing: sonar: OpenML cannot be reached" in result.stderr
     assert "Missing: yearbook: OpenML has no yearbook" in result.stderr
 
 

@@ -29,7 +29,7 @@ def report(tmp_path_factory):
     longtable.replace_file(folder / "more.csv", rows[len(rows) // 2 :])
     result = CliRunner().invoke(main, ["reproduce", "report", str(folder), "--out", str(out)])
     assert result.exit_code == 0, result.output
-    assert "RC (default) is better than GD on 3 of 3 sets" in result.stdout
+    assert "held-out  Naive Bayes by ML     0 / 0 / 3  3 / 0 / 0  3 / 0 / 0" in result.stdout
     assert result.stdout.splitlines()[-1] == f"The page: {out / 'index.html'}"
     return out
 
@@ -76,27 +76,34 @@ def test_page_is_whole_and_needs_no_network(report):
 
 def test_report_without_results(tmp_path):
     result = CliRunner().invoke(main, ["reproduce", "report", str(tmp_path)])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "run riskbayes reproduce first" in result.stderr
 
 
-def test_paths_show_median_and_range():
+def test_paths_show_every_median_and_one_range():
+    """Bands of several learners would hide each other."""
     results = Results(made_up(("iris",), splits=3))
     setting = Setting("qda", "ml", "held-out")
-    figure = figures.paths(results, "iris", setting)
-    left, right = figure.axes
-    assert len(left.lines) == len(right.lines) == len(results.learners(setting))
-    assert len(left.collections) == len(left.lines)
-    line = next(line for line in right.lines if line.get_label() == "RC (paper)")
-    assert line.get_ydata().tolist() == pytest.approx([24, 24])  # of 23, 24, 25; flat, so its ends
-    assert line.get_xdata().tolist() == [0, 64]
-    soft = next(line for line in left.lines if line.get_label() == "RC (paper)")
+    upper, lower = figures.paths(results, "iris", setting).axes
+    assert len(upper.lines) == len(lower.lines) == len(results.learners(setting)) > 5
+    assert len(upper.collections) == len(lower.collections) == 1
+    line = next(line for line in upper.lines if line.get_label() == "RC (paper)")
+    assert line.get_ydata() == pytest.approx(np.full(65, 24))  # of 23, 24, 25
+    band = upper.collections[0].get_paths()[0].vertices
+    assert (band[:, 1].min(), band[:, 1].max()) == pytest.approx((26, 28))  # of RC (default)
+    soft = next(line for line in lower.lines if line.get_label() == "RC (paper)")
     ends = [row.soft_error[-1] for row in results.of("iris", setting, "rc_paper")]
     assert soft.get_ydata()[-1] == pytest.approx(100 * np.median(ends))
-    for ax in (left, right):
+    for ax in (upper, lower):
         low, high = ax.get_ylim()
         assert low <= ax.dataLim.y0
         assert high >= ax.dataLim.y1
+
+
+def test_a_page_of_nineteen_sets_is_light(report):
+    """A picture of paths takes a few thousand bytes: there are dozens on the page."""
+    sizes = [path.stat().st_size for path in (report / "figures").glob("paths_*.svg")]
+    assert max(sizes) < 8000
 
 
 def test_critical_difference():
@@ -199,28 +206,86 @@ def test_narrow_and_print(page, report):
     assert page.pdf().startswith(b"%PDF")
 
 
-def test_summary_in_a_documentation_page(tmp_path):
-    from riskbayes.experiments.output import BEGIN, END, write_report
+DRAWN = "new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))"
+CUT = "[...document.querySelectorAll('.scroll, figure.wide')].filter(b => b.scrollWidth > b.clientWidth)"
+HINT = "getComputedStyle(b, '::before').content.includes('scroll sideways')"
+
+
+@pytest.mark.parametrize("width", [390, 360])
+def test_a_phone_shows_the_answer_and_says_where_there_is_more(page, report, width):
+    page.resize(width, 800)
+    page.open((report / "index.html").as_uri())
+    page.run(DRAWN)
+    box = "document.getElementById('table-headline').parentElement"
+    assert page.run(f"{box}.scrollWidth <= {box}.clientWidth")
+    hints = page.run(f"{CUT}.map(b => {HINT})")
+    assert len(hints) > 10
+    assert all(hints)
+    page.open((report / "index.html").as_uri() + "#set-sonar")
+    page.run(DRAWN)
+    assert page.run(f"{CUT}.map(b => {HINT})") == [True]
+    widths = "[...document.querySelectorAll('#set-sonar svg')].map(svg => svg.getBoundingClientRect().right)"
+    assert max(page.run(widths)) <= width
+
+
+def test_a_wide_screen_has_no_hint(page):
+    page.run(DRAWN)
+    assert page.run(f"{CUT}.length") == 0
+    assert page.run("document.querySelectorAll('.more').length") == 0
+
+
+@pytest.mark.parametrize("width", [390, 360])
+def test_a_phone_shows_the_answer_of_the_demo(browser, tmp_path, width):
+    from riskbayes.experiments.demo import Fit, demo_page
+
+    fits = [
+        Fit(name, model, learner, split, 143, error + split / 50, (0.3, 0.2, 0.1), True)
+        for name in ("breast cancer", "digits")
+        for model in ("CategoricalNB", "QDA")
+        for learner, error in (("closed_form", 0.17), ("rc", 0.09))
+        for split in range(3)
+    ]
+    (tmp_path / "index.html").write_text(demo_page(fits, "riskbayes demo"), encoding="utf-8")
+    browser.errors.clear()
+    browser.resize(width, 800)
+    browser.open((tmp_path / "index.html").as_uri())
+    answers = "[...document.querySelectorAll('td.better')].map(cell => cell.getBoundingClientRect())"
+    found = browser.run(f"{answers}.map(box => [box.left, box.right])")
+    assert len(found) == 4
+    assert all(0 < left < right < width for left, right in found)
+    assert browser.run("document.documentElement.scrollWidth") == width
+    assert browser.errors == []
+
+
+def test_summary_in_documentation_pages(tmp_path):
+    from riskbayes.experiments.output import BEGIN, BEGIN_HEADLINE, END, END_HEADLINE, write_report
+    from riskbayes.experiments.render import markdown_rows
 
     longtable.replace_file(tmp_path / "results.csv", made_up(("sonar",), splits=1))
-    doc = tmp_path / "doc.md"
-    doc.write_text(f"# Before\n\n{BEGIN}\nstale words\n{END}\n\nAfter.\n")
-    lines = write_report(tmp_path, tmp_path / "out", doc)
-    once = doc.read_text(encoding="utf-8")
-    assert once.startswith("# Before\n\n")
-    assert once.endswith("\n\nAfter.\n")
-    assert "stale" not in once
-    assert all(f"- {line}" in once for line in lines)
-    assert "| sonar | 28 |" in once
-    write_report(tmp_path, tmp_path / "out", doc)
-    assert doc.read_text(encoding="utf-8") == once
-    doc.write_text("no marks")
-    with pytest.raises(ValueError, match="must have one line"):
-        write_report(tmp_path, tmp_path / "out", doc)
+    docs = tmp_path / "doc.md", tmp_path / "readme.md"
+    docs[0].write_text(f"# Before\n\n{BEGIN}\nstale words\n{END}\n\nAfter.\n")
+    docs[1].write_text(f"# Before\n\n{BEGIN_HEADLINE}\nstale words\n{END_HEADLINE}\n\nAfter.\n")
+    first, lines = write_report(tmp_path, tmp_path / "out", docs)
+    once = [doc.read_text(encoding="utf-8") for doc in docs]
+    for text in once:
+        assert text.startswith("# Before\n\n")
+        assert text.endswith("\n\nAfter.\n")
+        assert "stale" not in text
+        assert f"\n\n{markdown_rows(first)}\n" in text
+    assert all(f"- {line}" in once[0] for line in lines)
+    assert "| sonar | 28 |" in once[0]
+    assert "sonar" not in once[1]
+    write_report(tmp_path, tmp_path / "out", docs)
+    assert [doc.read_text(encoding="utf-8") for doc in docs] == once
+    for wrong in ("no marks", f"{BEGIN}\n{BEGIN}\n{END}", f"{BEGIN}\n{END}\n{BEGIN_HEADLINE}"):
+        docs[0].write_text(wrong)
+        with pytest.raises(ValueError, match="must have one line"):
+            write_report(tmp_path, tmp_path / "out", docs)
 
 
 def test_committed_documentation_says_what_the_committed_table_says():
     from riskbayes.experiments.output import doc_part
+    from riskbayes.experiments.render import markdown_rows
     from riskbayes.experiments.summaries import all_tables, headline, only_in_train
 
     root = Path(__file__).parents[1]
@@ -228,5 +293,6 @@ def test_committed_documentation_says_what_the_committed_table_says():
     if not folder.is_dir():
         pytest.skip("the results of a full run are not committed yet")
     results = Results(longtable.read_folder(folder))
-    part = doc_part(headline(results) + only_in_train(results), all_tables(results))
+    part = doc_part(headline(results), only_in_train(results), all_tables(results))
     assert part in (root / "doc" / "reproduction.md").read_text(encoding="utf-8")
+    assert markdown_rows(headline(results)) in (root / "README.md").read_text(encoding="utf-8")

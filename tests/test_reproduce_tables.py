@@ -149,7 +149,7 @@ def test_paper_table(results):
 def test_all_tables(results):
     found = summaries.all_tables(results)
     names = [table.name for table in found]
-    assert len(names) == len(set(names)) == 2 + 1 + 5 + 10 + 2 * 8
+    assert len(names) == len(set(names)) == 1 + 2 + 1 + 5 + 10 + 2 * 8
     for table in found:
         assert all(len(line) == len(table.headers) for line in table.rows), table.name
         assert "2 of 20 data sets" in table.note
@@ -193,6 +193,21 @@ def test_summary(results):
     assert paper["held-out", "Naive Bayes by ML", "DFE", "test"][8] == "13 / 2 / 5"
 
 
+def test_headline_has_tm_beside_the_rivals_that_rc_beats():
+    """Where RC's wins are counted, so is how it stands against TM, under both protocols."""
+    wrong = {"closed_form": (30, 30, 30), "gd": (30, 30, 20), "tm": (10, 20, 30), "rc": (20, 20, 20)}
+    units = plan(["iris", "sonar", "splice"], 1, ["qda"], ["ml"], list(wrong), ["held-out", "in-train"])
+    places = {"iris": 0, "sonar": 1, "splice": 2}
+    rows = [row(u, wrong[u.learner][places[u.set]] - 5 * (u.protocol == "in-train")) for u in units]
+    table = named(Results(rows), "headline")
+    assert table.headers == ["protocol", "model", "closed form", "GD", "TM"]
+    counts = ["3 / 0 / 0", "2 / 1 / 0", "1 / 1 / 1"]
+    assert table.rows == [["held-out", "QDA by ML", *counts], ["in-train", "QDA by ML", *counts]]
+    without = named(Results([r for r in rows if r.learner != "tm"]), "headline")
+    assert without.rows[0][-1] == "-"
+    assert "headline" not in [t.name for t in summaries.all_tables(Results([one("gd", 0, 5)]))]
+
+
 def test_agreement(results):
     lines = {tuple(line[:2]): line[2:] for line in named(results, "agreement").rows}
     near_held_out, _, near_in_train, _ = lines["QDA by ML", "ML"]
@@ -204,6 +219,20 @@ def test_text(results):
     assert "20.5* ± 0.7 [0≠]" in text
     assert "35.0 [64]" in text
     assert "more than two points apart" in text
+
+
+def test_a_figure_that_the_paper_lacks_has_its_place(results):
+    """The measured reach does not move into the published column where the paper prints none."""
+    both = Results(made_up(("sonar", "vehicle")))
+    reach = [line[-1] for line in named(both, "nb_ml_held-out").rows[:2]]
+    assert [value.mean for value in reach] == [33.5, 33.5]
+    assert [value.published for value in reach] == [6.8, None]
+    assert [render.plain(value) for value in reach] == ["33.5 [6.8]", "33.5 [-]"]
+    for table in summaries.all_tables(both):
+        cells = [re.findall(r"<t[dh].*?</t[dh]>", line) for line in render.as_html(table).split("<tr")[2:]]
+        for j in range(len(table.headers)):
+            has_place = {'class="printed"' in line[j] for line in cells if 'data-sort="' in line[j]}
+            assert len(has_place) < 2, (table.name, table.headers[j])
 
 
 def test_csv(results):

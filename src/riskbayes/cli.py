@@ -8,7 +8,7 @@ import json
 import os
 import shlex
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,9 +18,12 @@ import click
 
 from riskbayes import __version__
 from riskbayes.experiments import ExperimentError
+from riskbayes.experiments.files import refuse_folder
+from riskbayes_command import INTERRUPTED
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table as RichTable
 
     from riskbayes.experiments.report import Table
 
@@ -28,7 +31,24 @@ FORMATS = (".svg", ".png", ".pdf")
 STYLES = {"better": "green", "worse": "red", "equal": "dim"}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Command(click.Group):
+    """A group of commands that Ctrl-C ends without a word."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except (KeyboardInterrupt, Exception) as error:
+            # One that meets the import of a compiled module comes as an ImportError of its making.
+            cause: BaseException | None = error
+            while cause is not None:
+                if isinstance(cause, KeyboardInterrupt):
+                    ctx.exit(INTERRUPTED)
+                cause = cause.__cause__ or cause.__context__
+            raise
+
+
+@click.group(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="riskbayes")
 def main() -> None:
     """Generative classifiers trained by risk-based calibration."""
@@ -42,13 +62,11 @@ def demo(out: Path) -> None:
     """Compare closed form and RC on four data sets, on held-out rows."""
     from rich.console import Console
 
-    from riskbayes.plotting import require_matplotlib
-
     with one_line_errors():  # before the work, not after it
-        require_matplotlib()
-        check_folder(out)
+        check_folder(out, "index.html")
 
     from riskbayes.experiments import demo as experiment
+    from riskbayes.plotting import no_pictures
 
     fits = experiment.run_demo()
     comparisons = experiment.compare(fits)
@@ -63,6 +81,8 @@ def demo(out: Path) -> None:
         target.write_text(
             experiment.demo_page(fits, f"riskbayes demo --out {shlex.quote(str(out))}"), encoding="utf-8"
         )
+    if why := no_pictures():
+        click.echo(f"No figures on the page: {why}", err=True)
     click.echo(f"The page: {target}")
 
 
@@ -144,8 +164,12 @@ def reproduce(
     """
     if context.invoked_subcommand is not None:
         return
-    with one_line_errors():
-        check_folder(out)
+
+    from riskbayes.plotting import require_matplotlib
+
+    with one_line_errors():  # before the work, not after it
+        require_matplotlib()
+        check_folder(out, "index.html", "results.csv")
         if engine != "memory":
             check_torch()
 
@@ -156,11 +180,13 @@ def reproduce(
 
     console = Console(stderr=True)
     with one_line_errors():
+        say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+        check_data(sets, data_dir, say)
         here, missing = runner.available(sets, data_dir)
         for sentence in missing:
-            console.print(f"Missing: {sentence}", highlight=False, soft_wrap=True)
+            say(f"Missing: {sentence}")
         if not here:
-            raise click.ClickException("None of the data sets can be had.")
+            raise ExperimentError("None of the data sets can be had.")
         units = plan(here, splits, models, estimates, learners, protocols)
         if not units:
             raise click.UsageError("These choices leave nothing to run: family has map and held-out only.")
@@ -169,7 +195,8 @@ def reproduce(
         try:
             runner.run(units, out, data_dir, jobs or runner.default_jobs(), engine, console)
         except KeyboardInterrupt:
-            raise click.ClickException("Stopped. The same command goes on from here.") from None
+            click.echo("Stopped. The same command goes on from here.", err=True)
+            context.exit(INTERRUPTED)
         click.echo(f"The table: {out / 'results.csv'}")
         write_and_show(out, out)
 
@@ -181,14 +208,16 @@ def reproduce(
 )
 @click.option(
     "--doc",
+    "docs",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A Markdown page to write the summary into, between its marks.",
+    multiple=True,
+    help="A Markdown page to write the summary into, between its marks; can be repeated.",
 )
-def report(results: Path, out: Path | None, doc: Path | None) -> None:
+def report(results: Path, out: Path | None, docs: tuple[Path, ...]) -> None:
     """Tables, figures and the page from the tables (*.csv) in the folder RESULTS."""
     with one_line_errors():
-        check_folder(out or results)
-        write_and_show(results, out or results, doc)
+        check_folder(out or results, "index.html")
+        write_and_show(results, out or results, docs)
 
 
 @reproduce.command()
@@ -208,15 +237,23 @@ def features(images: Path, out: Path, device: str) -> None:
     click.echo(f"{m} images, {n} features: {out}")
 
 
-def write_and_show(results: Path, out: Path, doc: Path | None = None) -> None:
+def write_and_show(results: Path, out: Path, docs: Sequence[Path] = ()) -> None:
     """Write what the long tables give, and print the headline."""
     from riskbayes.plotting import require_matplotlib
 
     require_matplotlib()
 
-    from riskbayes.experiments.output import write_report
+    from rich.console import Console
 
-    for line in write_report(results, out, doc):
+    from riskbayes.experiments.output import write_report
+    from riskbayes.experiments.render import plain
+    from riskbayes.experiments.report import Table
+
+    first, lines = write_report(results, out, docs)
+    if first.rows:
+        rows = [[plain(cell) for cell in row] for row in first.rows]
+        print_table(Console(), Table(first.headers, rows, text_columns=2), first.title)
+    for line in lines:
         click.echo(line)
     click.echo(f"The page: {out / 'index.html'}")
 
@@ -230,12 +267,17 @@ def write_and_show(results: Path, out: Path, doc: Path | None = None) -> None:
 )
 def toy(as_json: bool, out: Path | None) -> None:
     """The toy example: three rows, two means, 64 iterations."""
-    from riskbayes.plotting import require_matplotlib
+    from riskbayes.plotting import no_pictures, require_matplotlib
 
     target = None if as_json and out is None else figure_path(out or Path("toy.svg"), "toy.svg")
+    why = no_pictures()
     with one_line_errors():
-        if target is not None:
+        if out is not None:
             require_matplotlib()
+        elif target is not None and why:
+            click.echo(f"No figure: {why}", err=True)
+            target = None
+        if target is not None:
             check_folder(target.parent)
 
     from riskbayes.experiments.toy import run_toy, toy_figure, toy_table
@@ -312,18 +354,45 @@ def bench(
         click.echo(f"The figures: {target}")
 
 
+class BadInput(click.ClickException):
+    """An error that click shows as a line and ends with the status of a wrong usage."""
+
+    exit_code = 2
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """What the user can mend comes as a line, not as a traceback."""
+    """Show what the user can mend as a line, without a traceback; bad input ends with status 2."""
     try:
         yield
+    except ExperimentError as error:
+        raise BadInput(str(error)) from error
     except OSError as error:
         if error.strerror is None:  # one of our own, in words
-            raise click.ClickException(str(error)) from error
+            raise BadInput(str(error)) from error
         where = error.filename or "the file"  # a full disk names none
         raise click.ClickException(f"Cannot write to {where}: {error.strerror}.") from error
-    except (ImportError, ExperimentError) as error:
+    except ImportError as error:
         raise click.ClickException(str(error)) from error
+
+
+def check_data(sets: list[str], data_dir: Path | None, say: Callable[[str], object]) -> None:
+    """Refuse a folder that has none of the data sets, and say which ones another source must give."""
+    from riskbayes.experiments import registry
+
+    folder = registry.named_folder(data_dir)
+    lacking = [name for name in sets if registry.find_file(name, data_dir) is None]
+    if folder is None or not lacking:
+        return
+    if len(lacking) == len(sets):
+        files = ", ".join(registry.file_name(registry.PAPER_SETS[name]) for name in sets[:3])
+        raise ExperimentError(
+            f"There is no data set to run in {str(folder)!r}. Put files there ({files}"
+            f"{', ...' if len(sets) > 3 else ''}), or name no folder to have them from OpenML."
+        )
+    asked = [name for name in lacking if registry.PAPER_SETS[name].openml is not None]
+    if asked:
+        say(f"From OpenML, since {str(folder)!r} lacks {'them' if asked[1:] else 'it'}: {', '.join(asked)}")
 
 
 def check_torch() -> None:
@@ -336,9 +405,11 @@ def check_torch() -> None:
         )
 
 
-def check_folder(folder: Path) -> None:
-    """Make the folder, and make sure that files can be written there."""
+def check_folder(folder: Path, *names: str) -> None:
+    """Make the folder, and make sure that files can be written there, these among them."""
     folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        refuse_folder(folder / name)
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -357,8 +428,30 @@ def figure_path(out: Path, name: str) -> Path:
 
 
 def print_table(console: Console, table: Table, title: str) -> None:
-    """A table for the terminal; a first cell that repeats is shown once."""
+    """Print a table, in parts where the terminal is too narrow for all its columns: no number is cut."""
+    columns = range(table.text_columns, len(table.headers))
+    parts: list[list[int]] = []
+    for j in columns:
+        if parts and least_width(console, rich_table(table, [*parts[-1], j])) <= console.width:
+            parts[-1].append(j)
+        else:
+            parts.append([j])
+    for i, part in enumerate(parts):
+        console.print(rich_table(table, part, title if i == 0 else None))
+        console.print()
+
+
+def least_width(console: Console, shown: RichTable) -> int:
+    """The least width of a terminal that shows a table whole."""
+    from rich.measure import Measurement
+
+    return Measurement.get(console, console.options.update(max_width=10_000), shown).minimum
+
+
+def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -> RichTable:
+    """The columns of words and some of the others; a first cell that repeats is shown once."""
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table as RichTable
     from rich.text import Text
 
@@ -366,13 +459,16 @@ def print_table(console: Console, table: Table, title: str) -> None:
     shown = RichTable(
         title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, collapse_padding=True
     )
-    for j, header in enumerate(table.headers):
-        shown.add_column(header, justify="left" if j < table.text_columns else "right")
+    words = range(table.text_columns)
+    for j in words:
+        shown.add_column(table.headers[j], overflow="fold")
+    for j in columns:
+        texts = [table.headers[j], *(c if isinstance(c := row[j], str) else c.text for row in table.rows)]
+        shown.add_column(table.headers[j], justify="right", no_wrap=True, min_width=max(map(cell_len, texts)))
     for i, row in enumerate(table.rows):
         cells = [Text(c, "") if isinstance(c, str) else Text(c.text, STYLES[c.kind]) for c in row]
         if not table.starts_group(i):
             cells[0] = Text("")
         ends = i + 1 < len(table.rows) and table.text_columns > 1 and table.starts_group(i + 1)
-        shown.add_row(*cells, end_section=ends)
-    console.print(shown)
-    console.print()
+        shown.add_row(*(cells[j] for j in (*words, *columns)), end_section=ends)
+    return shown

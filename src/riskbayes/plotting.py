@@ -21,6 +21,15 @@ def require_matplotlib() -> None:
         raise ImportError('Pictures need matplotlib: pip install "riskbayes[plot]"') from error
 
 
+def no_pictures() -> str:
+    """Return why no picture can be drawn, and what to install; empty where matplotlib is there."""
+    try:
+        require_matplotlib()
+    except ImportError as error:
+        return str(error)
+    return ""
+
+
 def new_figure(width: float, height: float) -> Any:
     """A figure for a file: one that pyplot does not know and nobody need close."""
     require_matplotlib()

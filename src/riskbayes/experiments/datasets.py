@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn import datasets as bundled
 
+from riskbayes.experiments import ExperimentError
+from riskbayes.experiments.files import reading
 from riskbayes.statistics import Array
 
 BUNDLED = ("iris", "wine", "breast_cancer", "digits")
@@ -68,21 +70,101 @@ def data_file(name: str, folder: str | os.PathLike | None = None) -> Path:
 
 
 def load_npz(name: str, folder: str | os.PathLike | None = None) -> DataSet:
-    """The set `<folder>/<name>.npz`: features as bytes `q` times a `scale` a column, labels `y`."""
-    with np.load(data_file(f"{name}.npz", folder)) as stored:
-        return DataSet(name, stored["q"] * stored["scale"].astype(np.float64), stored["y"])
+    """The set `<folder>/<name>.npz`: features `X`, or bytes `q` times a `scale` a column; labels `y`."""
+    path = data_file(f"{name}.npz", folder)
+    stored = read_arrays(path)
+    X = stored["X"] if "X" in stored else stored["q"] * stored["scale"].astype(np.float64)
+    refuse_bad_features(path, X, stored["y"])
+    return DataSet(name, X, stored["y"])
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Every array of a `.npz` file that has features, as `X` or as `q` and `scale`, and labels `y`."""
+    with reading(path), path.open("rb") as file:  # np.load leaves a damaged one open
+        try:
+            stored = np.load(file)
+            if isinstance(stored, np.ndarray):
+                raise ValueError("one array, without a name")
+            with stored:
+                arrays = {key: stored[key] for key in stored}
+        except OSError:
+            raise
+        except Exception as error:  # there are as many kinds as ways to damage a file
+            raise ExperimentError(
+                f"{path} cannot be read as arrays of NumPy. Copy it again, or write it with numpy.savez."
+            ) from error
+    for name in ("q", "scale", "y") if "q" in arrays else ("X", "y"):
+        if name not in arrays:
+            found = ", ".join(map(repr, arrays)) or "none"
+            raise ExperimentError(
+                f"{path} has no array {name!r} (it has {found}). It needs features 'X', or 'q' and 'scale', "
+                "and labels 'y'."
+            )
+    return arrays
+
+
+def refuse_bad_features(path: Path, X: Array, y: Array) -> None:
+    """Raise an ExperimentError unless these are rows of finite numbers with labels of two classes or more."""
+    if X.ndim != 2 or y.ndim != 1:
+        problem = "The features need two dimensions (rows, columns) and the labels one"
+    elif len(X) != len(y):
+        problem = f"There are {len(X)} rows of features and {len(y)} labels"
+    elif X.dtype.kind not in "biuf":
+        problem = f"The features must be numbers, and are {X.dtype}"
+    elif not np.isfinite(X).all():
+        problem = "The features must be finite numbers, and some are not"
+    elif len(classes := np.unique(y)) < 2:
+        only = f", {classes[0].item()!r}" if len(classes) else ""
+        problem = f"There must be two classes or more, and the labels have one class{only}"
+    else:
+        return
+    raise ExperimentError(f"{path} cannot be used. {problem}. Correct it and write it again.")
 
 
 def load_csv(name: str, folder: str | os.PathLike | None = None) -> DataSet:
     """The set `<folder>/<name>.csv.gz`: a header, numeric features, then `target`."""
     path = data_file(f"{name}.csv.gz", folder)
-    with gzip.open(path, "rt", newline="") as lines:
-        header, *rows = csv.reader(lines)
+    with reading(path), gzip.open(path, "rt", newline="", encoding="utf-8") as text:
+        lines = csv.reader(text)
+        rows = [(lines.line_num, cells) for cells in lines if cells]
+    if not rows:
+        raise ExperimentError(
+            f"{path} is empty. It needs a header, numeric features, and a last column 'target'."
+        )
+    (_, header), *rows = rows
     if header[-1] != "target":
-        raise ValueError(f"The last column of {path.name} must be 'target', not {header[-1]!r}.")
-    table = np.array(rows)
+        raise ExperimentError(
+            f"The last column of {path} is {header[-1]!r}, not 'target'. Move the labels to a last column of "
+            "that name."
+        )
+    if len(header) == 1:
+        raise ExperimentError(f"{path} has no feature columns before 'target'. Add them.")
+    if not rows:
+        raise ExperimentError(f"{path} has a header and no rows. Add them.")
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise ExperimentError(
+                f"{path}, line {line} has {len(cells)} cells, and the header has {len(header)}. Correct that "
+                "line or take it out."
+            )
+    table = np.array([cells for _, cells in rows])
     try:
         X = table[:, :-1].astype(np.float64)
-    except ValueError as error:
-        raise ValueError(f"{path.name} has features that are no numbers: {error}.") from None
+    except ValueError:
+        X = np.array([[as_number(cell) for cell in row] for row in table[:, :-1]])
+    if not np.isfinite(X).all():
+        i, j = np.argwhere(~np.isfinite(X))[0]
+        raise ExperimentError(
+            f"{path}, line {rows[i][0]}, column {header[j]!r} has {str(table[i, j])!r}, which is no finite "
+            "number. Correct that cell or take the line out."
+        )
+    refuse_bad_features(path, X, table[:, -1])
     return DataSet(name, X, table[:, -1])
+
+
+def as_number(cell: str) -> float:
+    """The number that a cell holds; nan where it holds none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return np.nan

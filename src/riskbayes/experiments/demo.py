@@ -18,8 +18,10 @@ from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 import riskbayes
-from riskbayes.experiments.report import Cell, Section, Table, html_table, inline_svg, page, path_figure
+from riskbayes.experiments.report import Cell, Section, Table, html_table, page, path_figure
+from riskbayes.experiments.svg import inline_svg
 from riskbayes.learners import RC
+from riskbayes.plotting import no_pictures
 from riskbayes.preprocessing import KMeansBins
 
 DATA_SETS: dict[str, Callable[..., Any]] = {
@@ -271,13 +273,7 @@ def demo_page(fits: Sequence[Fit], command: str) -> str:
     result = f"<p>{tally(comparisons)}</p>\n{html_table(comparison_table(comparisons))}\n" + "\n".join(
         f'<p class="small">{escape(note)}</p>' for note in footnotes
     )
-    panels = "\n".join(path_panels(fits))
-    shown = (
-        "<p>Soft error of the training rows (in-train, unlike the table) along the iterations of RC; "
-        "iteration 0 is the closed form. A thin line is a split and ends, in a dot, where RC stopped; the "
-        "thick line is the median, in which a split that stopped stays at the model it kept.</p>\n"
-        f'<div class="grid">\n{panels}\n</div>'
-    )
+    shown = f"<p>{escape(why)}</p>" if (why := no_pictures()) else path_section(fits)
     return page(
         "Closed form against risk-based calibration",
         lead,
@@ -286,6 +282,17 @@ def demo_page(fits: Sequence[Fit], command: str) -> str:
             Section("Error on held-out rows, percent", result),
             Section("Soft error of the training rows", shown),
         ],
+    )
+
+
+def path_section(fits: Sequence[Fit]) -> str:
+    """The paths of RC, and how to read them."""
+    panels = "\n".join(path_panels(fits))
+    return (
+        "<p>Soft error of the training rows (in-train, unlike the table) along the iterations of RC; "
+        "iteration 0 is the closed form. A thin line is a split and ends, in a dot, where RC stopped; the "
+        "thick line is the median, in which a split that stopped stays at the model it kept.</p>\n"
+        f'<div class="grid">\n{panels}\n</div>'
     )
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import track
 
 from riskbayes.experiments import ExperimentError
+from riskbayes.experiments.files import reading
 from riskbayes.statistics import Array
 
 SIDE = 224
@@ -68,7 +69,7 @@ def read_image(path: Path) -> Array:
     """An image as a network expects it: three channels, scaled."""
     from PIL import Image
 
-    with Image.open(path) as image:
+    with reading(path), Image.open(path) as image:
         pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE)), dtype=np.float32) / 255
     return ((pixels - MEAN) / SCALE).transpose(2, 0, 1)
 

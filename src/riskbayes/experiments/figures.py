@@ -13,8 +13,8 @@ from riskbayes.experiments.longtable import Row
 from riskbayes.experiments.protocols import LEARNERS, MAX_ITER, PROTOCOLS
 from riskbayes.experiments.published import PAPER_TABLES
 from riskbayes.experiments.registry import STAND_IN
-from riskbayes.experiments.report import COLOURS
 from riskbayes.experiments.results import Results, Setting
+from riskbayes.experiments.svg import COLOURS
 from riskbayes.experiments.tables import FAR, setting_title
 from riskbayes.experiments.toy import run_toy, toy_figure
 from riskbayes.plotting import new_figure
@@ -33,6 +33,9 @@ LEARNER_COLOURS = {
 CONFIDENCE = 0.95
 LEAST_HEIGHT = 0.5
 """Of a panel of paths, in percentage points."""
+
+BANDED = "rc"
+"""The learner whose range over splits is shown beside its median."""
 
 
 class Picture(NamedTuple):
@@ -66,7 +69,7 @@ def all_figures(results: Results) -> Iterator[Picture]:
                 f"{sets}, 1 the lowest error. A bar joins learners that the Nemenyi test does not "
                 f"tell apart at {1 - CONFIDENCE:.0%}.",
                 lambda ranks=ranks, learners=learners, setting=setting, sets=sets: critical_difference(
-                    ranks, learners, f"{setting_title(setting)}, {setting.protocol}, {sets}"
+                    ranks, learners, f"{setting_title(setting)}, {setting.protocol}\n{sets}"
                 ),
             )
     for name in results.sets:
@@ -75,7 +78,8 @@ def all_figures(results: Results) -> Iterator[Picture]:
                 label = results.label(name)
                 yield Picture(
                     f"paths_{name}_{setting.model}_{setting.estimate}",
-                    f"{label}, {setting_title(setting)}: median over splits, and their range",
+                    f"{label}, {setting_title(setting)}: median over splits, and the range of "
+                    f"{LEARNERS[BANDED]}",
                     lambda name=name, setting=setting: paths(results, name, setting),
                     name,
                 )
@@ -91,32 +95,36 @@ def count_sets(results: Results, names: Sequence[str]) -> str:
 
 
 def paths(results: Results, name: str, setting: Setting) -> Any:
-    """Training soft error and held-out error along the iterations, every learner a line."""
-    figure = new_figure(6.4, 2.9)
-    left, right = figure.subplots(1, 2)
+    """Held-out error, and training soft error below it, along the iterations; every learner a line."""
+    figure = new_figure(3.5, 4.3)
+    upper, lower = figure.subplots(2, 1, sharex=True)
     for learner in results.learners(setting):
         rows = results.of(name, setting, learner)
         if rows:
-            line(left, learner, [np.array(row.soft_error) for row in rows])
-            line(right, learner, [held_out_path(row) for row in rows])
-    left.set_title("soft error of the training rows, %", fontsize=9, color=COLOURS["ink"], loc="left")
-    right.set_title("error of the held-out rows, %", fontsize=9, color=COLOURS["ink"], loc="left")
-    for ax in (left, right):
+            line(upper, learner, [held_out_path(row) for row in rows])
+            line(lower, learner, [np.array(row.soft_error) for row in rows])
+    for ax, title in (
+        (upper, "error of the held-out rows, %"),
+        (lower, "soft error of the training rows, %"),
+    ):
         tidy(ax)
         fit_height(ax)
-        ax.set_xlabel("iteration (0: closed form)", fontsize=8, color=COLOURS["ink"])
+        ax.set_title(title, fontsize=8, color=COLOURS["ink"], loc="left")
         ax.set_xlim(0, MAX_ITER)
+        ax.set_xticks(range(0, MAX_ITER + 1, MAX_ITER // 4))
+        ax.locator_params("y", nbins=5)
+    lower.set_xlabel("iteration (0: closed form)", fontsize=8, color=COLOURS["ink"])
     figure.legend(
-        *left.get_legend_handles_labels(),
+        *upper.get_legend_handles_labels(),
         loc="outside lower center",
-        ncols=7,
+        ncols=3,
         frameon=False,
         fontsize=8,
         labelcolor=COLOURS["ink"],
         columnspacing=1.0,
         handlelength=1.4,
     )
-    title = f"{results.label(name)}, {setting_title(setting)}"
+    title = f"{results.label(name)}\n{setting_title(setting)}"
     figure.suptitle(title, fontsize=9, fontweight="bold", color=COLOURS["ink"], x=0.01, ha="left")
     return figure
 
@@ -127,32 +135,28 @@ def held_out_path(row: Row) -> Array:
 
 
 def line(ax: Any, learner: str, values: Sequence[Array]) -> None:
-    """Median and range over splits, in percent; a learner that stopped stays with the model it kept."""
+    """Median over splits, in percent, with their range for one learner: more bands hide each other.
+
+    A learner that stopped stays with the model it kept.
+    """
     steps = np.arange(MAX_ITER + 1)
     held = 100 * np.stack([path[np.minimum(steps, len(path) - 1)] for path in values])
-    low, middle, high = held.min(axis=0), np.median(held, axis=0), held.max(axis=0)
-    # Where nothing changes the ends are enough, and a page holds many paths.
-    flat = np.all(np.diff([low, middle, high]) == 0, axis=0)
-    kept = ~(np.append(flat, False) & np.append(False, flat))
-    steps, low, middle, high = steps[kept], low[kept], middle[kept], high[kept]
     colour = LEARNER_COLOURS[learner]
-    style = "dashed" if learner == "closed_form" else "solid"
-    width = 2.0 if learner == "rc" else 1.3
-    above = 3 if learner == "closed_form" else 2  # where others stay at it, its dashes are seen
-    ax.fill_between(steps, low, high, color=colour, alpha=0.1, linewidth=0)
+    if learner == BANDED:
+        ax.fill_between(steps, held.min(axis=0), held.max(axis=0), color=colour, alpha=0.2, linewidth=0)
     ax.plot(
         steps,
-        middle,
+        np.median(held, axis=0),
         color=colour,
-        linestyle=style,
-        linewidth=width,
-        zorder=above,
+        linestyle="dashed" if learner == "closed_form" else "solid",
+        linewidth=2.0 if learner == BANDED else 1.3,
+        zorder=3 if learner == "closed_form" else 2,  # where others stay at it, its dashes are seen
         label=LEARNERS[learner],
     )
 
 
 def fit_height(ax: Any) -> None:
-    """Show all lines and bands, but do not blow up differences of less than half a point."""
+    """Show all lines and the band, but do not blow up differences of less than half a point."""
     low, high = ax.dataLim.intervaly
     room = max(0.0, LEAST_HEIGHT - (high - low)) / 2 + 0.05 * (high - low)
     ax.set_ylim(max(low - room, -0.02 * (high + room)), high + room)
@@ -171,7 +175,7 @@ def scatter(results: Results, protocol: str) -> Any:
     figure = new_figure(5.2, 5.0)
     ax = figure.add_subplot()
     markers = {"nb": "o", "qda": "s"}
-    far, seen = 0.0, set()
+    seen: dict[tuple[str, str, bool], list[tuple[float, float]]] = {}
     for table, paper in PAPER_TABLES.items():
         setting = Setting(paper.model, paper.estimate, protocol)
         for method, learner in paper.methods.items():
@@ -180,21 +184,20 @@ def scatter(results: Results, protocol: str) -> Any:
             for name in results.sets:
                 errors = results.errors(name, setting, learner)
                 printed = published.figure(table, name, method, "test_error_pct")
-                if not len(errors) or printed is None:
-                    continue
-                stand_in = name in results.stand_ins
-                seen.add((learner, paper.model, stand_in))
-                colour = LEARNER_COLOURS[learner]
-                ax.plot(
-                    printed,
-                    errors.mean(),
-                    markers[paper.model],
-                    color=colour,
-                    markerfacecolor="none" if stand_in else colour,
-                    markersize=5,
-                    alpha=0.8,
-                )
-                far = max(far, printed, float(errors.mean()))
+                if len(errors) and printed is not None:
+                    kind = (learner, paper.model, name in results.stand_ins)
+                    seen.setdefault(kind, []).append((printed, float(errors.mean())))
+    for (learner, model, stand_in), points in seen.items():
+        colour = LEARNER_COLOURS[learner]
+        ax.plot(
+            *zip(*points, strict=True),
+            markers[model],
+            color=colour,
+            markerfacecolor="none" if stand_in else colour,
+            markersize=5,
+            alpha=0.8,
+        )
+    far = max((value for points in seen.values() for point in points for value in point), default=0.0)
     ends = np.array([0.0, 1.05 * far + 1.0])
     ax.plot(ends, ends, color=COLOURS["muted"], linewidth=1)
     ax.fill_between(ends, ends - FAR, ends + FAR, color=COLOURS["muted"], alpha=0.15, linewidth=0)
@@ -238,7 +241,7 @@ def critical_difference(ranks: Array, learners: Sequence[str], title: str) -> An
     bars = cliques(sorted_ranks, distance)
     half = (k + 1) // 2
     floor = -0.55 - 0.35 * len(bars)
-    figure = new_figure(6.4, 1.3 + 0.2 * half + 0.12 * len(bars))
+    figure = new_figure(4.9, 1.4 + 0.2 * half + 0.12 * len(bars))
     ax = figure.add_subplot()
     ax.plot([1, k], [0, 0], color=COLOURS["ink"], linewidth=1)
     for rank in range(1, k + 1):
@@ -267,7 +270,7 @@ def critical_difference(ranks: Array, learners: Sequence[str], title: str) -> An
     ax.plot([1, 1 + distance], [1.35, 1.35], color=COLOURS["ink"], linewidth=2)
     words = f"critical difference {distance:.2f}"
     ax.text(1 + distance + 0.1, 1.35, words, ha="left", va="center", fontsize=8, color=COLOURS["ink"])
-    ax.set(xlim=(1 - 0.33 * k, k + 0.33 * k), ylim=(floor - 0.55 * half, 1.7))
+    ax.set(xlim=(1 - 0.45 * k, k + 0.42 * k), ylim=(floor - 0.55 * half, 1.7))
     ax.set_title(title, fontsize=9, fontweight="bold", color=COLOURS["ink"], loc="left")
     ax.axis("off")
     return figure

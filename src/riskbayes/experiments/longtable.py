@@ -13,6 +13,7 @@ from typing import IO, Any, Self
 from zlib import crc32
 
 from riskbayes.experiments import ExperimentError
+from riskbayes.experiments.files import reading
 from riskbayes.experiments.protocols import Unit
 
 FILE = "results.csv"
@@ -122,7 +123,8 @@ def checksum(body: str) -> str:
 
 def read_file(path: Path) -> tuple[list[Row], int]:
     """The whole rows of one table, and how many broken lines it has."""
-    header, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) or [""]
+    with reading(path):
+        header, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) or [""]
     if header != HEADER:
         if lines or not HEADER.startswith(header):
             raise ExperimentError(f"{path} is no table of this version's results: move it away.")

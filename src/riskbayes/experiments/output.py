@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from riskbayes.experiments import ExperimentError, render
 from riskbayes.experiments.figures import all_figures
+from riskbayes.experiments.files import reading
 from riskbayes.experiments.longtable import read_folder
 from riskbayes.experiments.page import results_page
-from riskbayes.experiments.report import Section, page, svg_source
+from riskbayes.experiments.report import Section, page
 from riskbayes.experiments.results import Results
 from riskbayes.experiments.summaries import all_tables, headline, only_in_train
+from riskbayes.experiments.svg import svg_source
 from riskbayes.experiments.tables import ResultTable
 
 IN_DOC = ("agreement", "summary_default", "family", "qda_ml_three_columns", "nb_ml_three_columns")
-"""Tables of the documentation page."""
+"""Tables of the documentation page, below the headline."""
 
 BEGIN, END = "<!-- begin: made by `make reproduce` -->", "<!-- end: made by `make reproduce` -->"
+BEGIN_HEADLINE = "<!-- begin: the headline, made by `make reproduce` -->"
+END_HEADLINE = "<!-- end: the headline, made by `make reproduce` -->"
+MARKS = ((BEGIN_HEADLINE, END_HEADLINE), (BEGIN, END))
+"""Of a page that takes the headline alone, and of one that takes it with a few tables."""
 
 
-def write_report(folder: Path, out: Path, doc: Path | None = None) -> list[str]:
+def write_report(folder: Path, out: Path, docs: Sequence[Path] = ()) -> tuple[ResultTable, list[str]]:
     """Write tables, figures and the page of the long tables in a folder.
 
     Parameters
@@ -28,15 +35,23 @@ def write_report(folder: Path, out: Path, doc: Path | None = None) -> list[str]:
         Where the long tables are: every CSV file in it.
     out : Path
         Gets `tables/`, `figures/` and `index.html`.
-    doc : Path, default=None
-        A Markdown page whose part between two marks is written anew.
+    docs : list of Path, default=()
+        Markdown pages whose part between two marks is written anew.
 
     Returns
     -------
+    headline : ResultTable
+        The default RC against its first rivals.
     lines : list of str
-        The headline, in sentences.
+        Where published figures agree with one protocol only, in sentences.
     """
+    for doc in docs:
+        check_marks(doc)
     results = Results(read_folder(folder))
+    if not results.rows:
+        raise ExperimentError(
+            f"The tables in {str(folder)!r} have no results. Run riskbayes reproduce --out {folder} first."
+        )
     found, pictures = all_tables(results), all_figures(results)
     for name in ("tables", "figures"):
         (out / name).mkdir(parents=True, exist_ok=True)
@@ -54,22 +69,33 @@ def write_report(folder: Path, out: Path, doc: Path | None = None) -> list[str]:
     for picture, svg in drawn:
         (out / "figures" / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
     (out / "index.html").write_text(results_page(results, found, drawn), encoding="utf-8")
-    lines = headline(results) + only_in_train(results)
-    if doc is not None:
-        write_part(doc, doc_part(lines, found))
-    return lines
+    first, lines = headline(results), only_in_train(results)
+    for doc in docs:
+        write_parts(doc, render.markdown_rows(first), doc_part(first, lines, found))
+    return first, lines
 
 
-def doc_part(lines: list[str], found: list[ResultTable]) -> str:
+def doc_part(first: ResultTable, lines: list[str], found: list[ResultTable]) -> str:
     """The headline and a few tables, in Markdown."""
     shown = [render.as_markdown(table) for name in IN_DOC for table in found if table.name == name]
-    return "\n".join([*(f"- {line}" for line in lines), "", *shown, render.LEGEND])
+    return "\n".join([render.as_markdown(first), *(f"- {line}" for line in lines), "", *shown, render.LEGEND])
 
 
-def write_part(doc: Path, part: str) -> None:
-    """Put a text between the marks of a page."""
-    page = doc.read_text(encoding="utf-8")
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
+def check_marks(doc: Path) -> str:
+    """Return the text of a page that has marks; refuse another one."""
+    with reading(doc):
+        text = doc.read_text(encoding="utf-8")
+    pairs = [(text.count(begin), text.count(end)) for begin, end in MARKS]
+    if (1, 1) not in pairs or not set(pairs) <= {(0, 0), (1, 1)}:
         raise ExperimentError(f"{doc} must have one line {BEGIN!r}, and one {END!r} below it.")
-    before, after = page[: page.index(BEGIN)], page[page.index(END) :]
-    doc.write_text(f"{before}{BEGIN}\n\n{part}\n\n{after}", encoding="utf-8")
+    return text
+
+
+def write_parts(doc: Path, *parts: str) -> None:
+    """Put texts between the marks of a page, each between its own."""
+    text = check_marks(doc)
+    for (begin, end), part in zip(MARKS, parts, strict=True):
+        if begin in text:
+            before, after = text[: text.index(begin)], text[text.index(end) :]
+            text = f"{before}{begin}\n\n{part}\n\n{after}"
+    doc.write_text(text, encoding="utf-8")

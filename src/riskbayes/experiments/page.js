@@ -16,7 +16,8 @@ function sortTable(table, column, header) {
   const moving = rows.filter((row) => !row.classList.contains("last"));
   moving.sort((a, b) => {
     const [x, y] = [sortKey(a, column), sortKey(b, column)];
-    const order = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
+    const order = typeof x === "number" && typeof y === "number"
+      ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
     return (down ? -order : order) || 0; // two infinities give NaN
   });
   table.tBodies[0].append(...moving, ...ending);
@@ -31,6 +32,12 @@ document.querySelectorAll("table.results").forEach((table) => {
     header.append(button);
   });
 });
+
+// A box that is narrower than what it holds says so.
+const boxes = new ResizeObserver((changed) => changed.forEach(({ target }) => {
+  target.classList.toggle("more", target.scrollWidth > target.clientWidth);
+}));
+document.querySelectorAll(".scroll, figure.wide").forEach((box) => boxes.observe(box));
 
 // Filter: rows whose words hold all that was typed; tables, figures and rows of one protocol.
 const filter = document.getElementById("filter");

@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 
 from riskbayes.experiments import render, summaries, tables
-from riskbayes.experiments.figures import Picture
+from riskbayes.experiments.figures import BANDED, Picture
 from riskbayes.experiments.protocols import (
     ESTIMATES,
     LEARNERS,
@@ -19,8 +19,9 @@ from riskbayes.experiments.protocols import (
 )
 from riskbayes.experiments.published import PAPER_TABLES
 from riskbayes.experiments.registry import PAPER_SETS
-from riskbayes.experiments.report import Section, element, embed_svg, page
+from riskbayes.experiments.report import Section, element, page
 from riskbayes.experiments.results import Results
+from riskbayes.experiments.svg import embed_svg
 from riskbayes.experiments.tables import ResultTable, Value
 
 TITLE = "Risk-based calibration: the paper's experiments, measured again"
@@ -52,10 +53,10 @@ def results_page(results: Results, found: list[ResultTable], pictures: Iterable[
 
     overview = "\n".join(html for picture, html in drawn if not picture.data_set)
     sections = [
-        Section("Held out: is RC better?", headline(results) + chosen("summary_default"), "headline"),
+        Section("Is RC better?", chosen("headline"), "headline"),
         Section("Published, held-out, in-train", intro(results) + chosen("agreement", "three"), "columns"),
         Section("The paper's tables", chosen("summary_paper") + paper_blocks(found, blocks), "tables"),
-        Section("Every learner", chosen("_learners_", "_differences_"), "learners"),
+        Section("Every learner", chosen("summary_default", "_learners_", "_differences_"), "learners"),
         *([Section("A family of models", blocks["family"], "family")] if "family" in blocks else []),
         Section("Figures", f'<div class="pictures">\n{overview}\n</div>', "figures"),
         Section("Data sets", data_sets(results, links), "sets"),
@@ -99,7 +100,7 @@ def picture_block(picture: Picture, source: str) -> str:
     svg = embed_svg(source, picture.caption, picture.name)
     caption = "" if picture.data_set else f"<figcaption>{escape(picture.caption)}</figcaption>"
     protocol = next((name for name in PROTOCOLS if picture.name.endswith(name)), "")
-    kind = "paths" if picture.data_set else "light" if picture.name == "toy" else ""  # drawn in black
+    kind = "light wide" if picture.name == "toy" else ""  # drawn in black, two panels side by side
     return element("figure", caption + svg, **{"class": kind, "data-protocol": protocol})
 
 
@@ -114,11 +115,6 @@ def tools(results: Results) -> str:
         f'<label>Protocol <select id="protocol"><option value="">both</option>{kinds}</select></label>\n'
         f'<label>Data set <select id="chooser"><option value="">all</option>{names}</select></label></div>'
     )
-
-
-def headline(results: Results) -> str:
-    """What comes out on held-out rows, in sentences."""
-    return listed(summaries.headline(results))
 
 
 def listed(lines: list[str]) -> str:
@@ -237,7 +233,8 @@ def set_page(results: Results, name: str, drawn: list[tuple[Picture, str]]) -> S
     body = (
         f'<p class="back"><a href="#sets">All data sets</a></p>\n<p>{escape(facts)}</p>\n'
         f"<pre>riskbayes reproduce --data-dir FOLDER --sets {escape(name)}</pre>\n{table_block(table, {})}\n"
-        "<p>Along the iterations, held out: median over splits and their range. A learner that stopped stays "
-        f'with the model it kept.</p>\n<div class="pictures">\n{panels}\n</div>'
+        f"<p>Along the iterations, held out: median over splits, and the range of {LEARNERS[BANDED]}. A "
+        "learner that stopped stays with the model it kept.</p>\n"
+        f'<div class="pictures paths">\n{panels}\n</div>'
     )
     return Section(label, body, set_id(name), "set")

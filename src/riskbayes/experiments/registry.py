@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import os
+import socket
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 
 import numpy as np
 from sklearn.datasets import fetch_openml
 
-from riskbayes.experiments.datasets import BUNDLED, data_folder, load_bundled, load_csv
+from riskbayes.experiments.datasets import (
+    BUNDLED,
+    data_folder,
+    load_bundled,
+    load_csv,
+    read_arrays,
+    refuse_bad_features,
+)
 from riskbayes.statistics import Array
 
 STAND_IN = "SqueezeNet stand-in"
@@ -95,8 +107,16 @@ PAPER_SETS: dict[str, PaperSet] = {
 """By name, in the paper's order; the paper's index is the place, from 1."""
 
 
+TIMEOUT = 20.0
+"""Seconds to wait for an answer of OpenML."""
+
+
 class Missing(Exception):
     """A data set that cannot be had here; the message says what to do."""
+
+
+class Unreachable(Missing):
+    """The same, because OpenML cannot be reached: there is no use in asking it for the next set."""
 
 
 class Loaded(NamedTuple):
@@ -120,19 +140,27 @@ class Loaded(NamedTuple):
     stand_in: str = ""
 
 
+def named_folder(data_dir: str | os.PathLike | None = None) -> Path | None:
+    """The folder of data sets where one is named, by the argument or by RISKBAYES_DATA; it must exist."""
+    return data_folder(data_dir) if data_dir or os.environ.get("RISKBAYES_DATA") else None
+
+
+def file_name(paper: PaperSet, stem: str = "") -> str:
+    """The name of a set's file in a folder of data sets."""
+    return (stem or paper.files[0]) + (".npz" if paper.images else ".csv.gz")
+
+
 def find_file(name: str, data_dir: str | os.PathLike | None = None) -> Path | None:
     """The file of a set in the folder of data sets, if there is a folder and it has the set."""
-    if not (data_dir or os.environ.get("RISKBAYES_DATA")):
+    folder, paper = named_folder(data_dir), PAPER_SETS[name]
+    if folder is None:
         return None
-    folder = data_folder(data_dir)
-    paper = PAPER_SETS[name]
-    endings = (".npz",) if paper.images else (".csv.gz",)
-    candidates = (folder / (file + ending) for file in paper.files for ending in endings)
+    candidates = (folder / file_name(paper, stem) for stem in paper.files)
     return next((path for path in candidates if path.exists()), None)
 
 
-def load(name: str, data_dir: str | os.PathLike | None = None) -> Loaded:
-    """A set from the folder of data sets, else from OpenML, else from scikit-learn.
+def load(name: str, data_dir: str | os.PathLike | None = None, online: bool = True) -> Loaded:
+    """A set from the folder of data sets, else from OpenML; where no folder is named, else from scikit-learn.
 
     Parameters
     ----------
@@ -140,6 +168,8 @@ def load(name: str, data_dir: str | os.PathLike | None = None) -> Loaded:
         A name of `PAPER_SETS`.
     data_dir : path, default=None
         The folder; by default that of the variable RISKBAYES_DATA.
+    online : bool, default=True
+        False does not ask OpenML, which is known to be out of reach.
 
     Returns
     -------
@@ -149,21 +179,33 @@ def load(name: str, data_dir: str | os.PathLike | None = None) -> Loaded:
     path = find_file(name, data_dir)
     if path is not None:
         return load_features(path) if path.suffix == ".npz" else load_table(path)
-    paper = PAPER_SETS[name]
+    paper, kind = PAPER_SETS[name], Missing
     failure = f"OpenML has no {name} in the paper's form"
     if paper.openml is not None:
         try:
+            if not online:
+                raise URLError("not asked again")
             return load_openml(paper.openml)
-        except (URLError, OSError, ValueError) as error:
-            failure = f"OpenML did not answer ({error})"
-    if name in BUNDLED:
+        except HTTPError as error:
+            failure = f"OpenML answered {error.code} {error.reason}"
+            error.close()
+        except OSError as error:  # a URLError is one
+            reason = error.reason if isinstance(error, URLError) else error
+            said = getattr(reason, "strerror", None) or reason
+            kind, failure = Unreachable, f"OpenML cannot be reached ({said})"
+        except (ValueError, KeyError, TypeError, EOFError, HTTPException) as error:
+            said = " ".join(str(error).split()) or type(error).__name__
+            failure = f"what OpenML sent cannot be read ({said})"
+            if "not found" in said:  # scikit-learn's words for its status 412
+                failure = f"OpenML has no data set {paper.openml}"
+    if name in BUNDLED and named_folder(data_dir) is None:
         data = load_bundled(name)
         return Loaded(data.X, data.y, "scikit-learn")
-    file = f"{paper.files[0]}{'.npz' if paper.images else '.csv.gz'}"
+    file = file_name(paper)
     how = f"put {file} into a folder and pass it as --data-dir"
     if paper.images:
         how += f", for instance from images by: riskbayes reproduce features IMAGES --out {file}"
-    raise Missing(f"{name}: {failure}; {how}.")
+    raise kind(f"{name}: {failure}; {how}.")
 
 
 def load_table(path: Path) -> Loaded:
@@ -174,22 +216,37 @@ def load_table(path: Path) -> Loaded:
 
 def load_features(path: Path) -> Loaded:
     """A `<name>.npz` file: `X`, or `q` times `scale`; `y`; `backbone` says which network made it."""
-    with np.load(path) as file:
-        X = file["X"] if "X" in file else file["q"] * file["scale"]
-        backbone = str(file["backbone"]) if "backbone" in file else "squeezenet"
-        stand_in = {"resnet18": "", "squeezenet": STAND_IN}.get(backbone, f"{backbone} stand-in")
-        return Loaded(X.astype(np.float64), codes(file["y"]), "folder", stand_in)
+    file = read_arrays(path)
+    X = file["X"] if "X" in file else file["q"] * file["scale"]
+    refuse_bad_features(path, X, file["y"])
+    backbone = str(file["backbone"]) if "backbone" in file else "squeezenet"
+    stand_in = {"resnet18": "", "squeezenet": STAND_IN}.get(backbone, f"{backbone} stand-in")
+    return Loaded(X.astype(np.float64), codes(file["y"]), "folder", stand_in)
 
 
 def load_openml(data_id: int) -> Loaded:
     """A set of OpenML, kept on disk by scikit-learn; a missing category is a category of its own."""
-    found = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff", n_retries=0)
+    with impatient():
+        found = fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff", n_retries=1)
     X = np.array(found.data, dtype=np.float64)
     for j, name in enumerate(found.feature_names):
         if name in (found.categories or {}):
             X[np.isnan(X[:, j]), j] = len(found.categories[name])
     complete = ~np.isnan(X).any(axis=1)
     return Loaded(X[complete], codes(found.target[complete]), "OpenML")
+
+
+@contextmanager
+def impatient() -> Iterator[None]:
+    """Wait for an answer of the network no longer than `TIMEOUT`, and say nothing of what is tried again."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(TIMEOUT)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "A network error occurred|Invalid cache")
+            yield
+    finally:
+        socket.setdefaulttimeout(before)
 
 
 def codes(labels: Array) -> Array:

@@ -37,9 +37,9 @@ def spread(cell: Value) -> str:
 
 
 def printed(cell: Value) -> str:
-    """The paper's figure, where it stands beside the measured one, with the mark."""
-    figure = f"{cell.published:g}" if cell.beside and cell.published is not None else ""
-    return figure + (FAR_MARK if cell.far else "")
+    """The paper's figure in its place beside the measured one, with the mark."""
+    figure = NONE if cell.published is None else f"{cell.published:g}"
+    return (figure if cell.beside else "") + (FAR_MARK if cell.far else "")
 
 
 def plain(cell: Cell, best: str = f"{{}}{BEST_MARK}") -> str:
@@ -66,6 +66,11 @@ def as_text(table: ResultTable) -> str:
 
 def as_markdown(table: ResultTable) -> str:
     """For a documentation page."""
+    return f"**{table.title}.** {table.note}\n\n{markdown_rows(table)}\n"
+
+
+def markdown_rows(table: ResultTable) -> str:
+    """The table alone, in Markdown."""
     words = text_columns(table)
 
     def line(cells: list[str]) -> str:
@@ -73,7 +78,7 @@ def as_markdown(table: ResultTable) -> str:
 
     rule = ["---" if j in words else "---:" for j in range(len(table.headers))]
     rows = [line([plain(cell, "**{}**") for cell in row]) for row in table.rows]
-    return "\n".join([f"**{table.title}.** {table.note}", "", line(table.headers), line(rule), *rows, ""])
+    return "\n".join([line(table.headers), line(rule), *rows])
 
 
 def as_csv(table: ResultTable) -> str:
@@ -194,9 +199,10 @@ def as_html(table: ResultTable, links: dict[str, str] | None = None) -> str:
 
 
 def text_columns(table: ResultTable) -> set[int]:
-    """Columns of words: those without a number, but for the empty ones of the last row."""
+    """Columns of words: those of strings, with a letter in one."""
     return {
         j
         for j in range(len(table.headers))
-        if all(isinstance(row[j], str) for row in table.rows) and any(row[j] for row in table.rows)
+        for cells in [[row[j] for row in table.rows]]
+        if all(isinstance(cell, str) for cell in cells) and any(c.isalpha() for c in "".join(map(str, cells)))
     }

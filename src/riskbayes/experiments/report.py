@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,18 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from riskbayes.experiments.svg import COLOURS
 from riskbayes.plotting import new_figure
-
-COLOURS = {"ink": "#1f2329", "muted": "#626c77", "accent": "#0b62b1", "paper": "#fffffe"}
-"""Colours of the page and of its pictures, by the name of their CSS variable; unusual ones, so that
-they can be found in an SVG."""
 
 STYLE = """
 :root { color-scheme: light dark; LIGHT
-  --soft: #f4f6f8; --rule: #d4dae0; --better: #08733f; --worse: #b3261e; }
+  --soft: #f4f6f8; --stripe: #1f23290b; --shade: #1f232959; --rule: #d4dae0; --better: #08733f;
+  --worse: #b3261e; }
 @media screen and (prefers-color-scheme: dark) { :root { --ink: #e7eaee; --muted: #97a1ac;
-  --accent: #6db3f8; --paper: #14171b; --soft: #1d2228; --rule: #3a424b;
-  --better: #63d69c; --worse: #ff9288; } }
+  --accent: #6db3f8; --paper: #14171b; --soft: #1d2228; --stripe: #e7eaee12; --shade: #e7eaee59;
+  --rule: #3a424b; --better: #63d69c; --worse: #ff9288; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.2rem 1rem 3rem; max-width: 72rem; color: var(--ink);
   background: var(--paper); font: 1rem/1.55 system-ui, sans-serif; }
@@ -34,25 +30,32 @@ code { font: .92em ui-monospace, monospace; background: var(--soft); padding: .1
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1.2rem; max-width: 56rem; }
 dt { color: var(--muted); } dd { margin: 0; }
 .note { border-left: 3px solid var(--accent); padding: .1rem 0 .1rem .8rem; }
-.scroll { overflow-x: auto; }
+/* Where there is more to the left or right, a shadow lies on that edge; at the end the paper covers it. */
+.scroll { overflow-x: auto; background:
+  linear-gradient(to right, var(--paper) 40%, transparent) left / 2rem 100% no-repeat local,
+  linear-gradient(to left, var(--paper) 40%, transparent) right / 2rem 100% no-repeat local,
+  linear-gradient(to right, var(--shade), transparent) left / .7rem 100% no-repeat scroll,
+  linear-gradient(to left, var(--shade), transparent) right / .7rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .3rem .8rem; text-align: right; font-weight: normal; }
 th.text, td.text { text-align: left; }
 thead th { color: var(--muted); border-bottom: 2px solid var(--rule); vertical-align: bottom; }
-tbody tr.first ~ tr.first > * { border-top: 1px solid var(--rule); }
-.better { color: var(--better); } .worse { color: var(--worse); } .equal { color: var(--muted); }
+tr.group th { font-weight: 600; text-align: left; padding-top: .7rem; }
+td small { color: var(--muted); }
+.better, .better small { color: var(--better); } .worse, .worse small { color: var(--worse); }
+.equal { color: var(--muted); }
 .small { font-size: .88rem; color: var(--muted); }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 47%), 1fr));
   gap: 1.1rem .8rem; }
 figure { margin: 0; break-inside: avoid; }
 figcaption { font-size: .88rem; line-height: 1.3; margin-bottom: .2rem; }
 svg { display: block; width: 100%; height: auto; }
-svg * { stroke-linejoin: round; stroke-linecap: butt; }
 @media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; }
-  table { font-size: .85rem; } th, td { padding: .3rem .45rem; } }
+  table { font-size: .85rem; } th, td { padding: .3rem .35rem; } thead th { white-space: normal; }
+  .narrow table { font-size: .8rem; } .narrow td small { display: block; } }
 @media print { :root { font-size: 9.5pt; } body { max-width: none; padding: 0; }
-  .scroll { overflow: visible; } .grid { grid-template-columns: repeat(4, 1fr); } h2 { break-after: avoid; }
-  tr { break-inside: avoid; } }
+  .scroll { overflow: visible; background: none; }
+  .grid { grid-template-columns: repeat(4, 1fr); } h2 { break-after: avoid; } tr { break-inside: avoid; } }
 """
 
 
@@ -102,7 +105,12 @@ def element(tag: str, body: str, **attributes: str) -> str:
 
 
 def html_table(table: Table) -> str:
-    """The table, in a box that scrolls where the screen is narrow."""
+    """The table, in a box that scrolls where the screen is narrower than it.
+
+    With two columns of words or more the first is the heading of a group of rows. What stands behind a
+    number goes below it on a narrow screen.
+    """
+    grouped = table.text_columns > 1
 
     def line(cells: Sequence[str | Cell], header: bool = False) -> str:
         parts = []
@@ -111,67 +119,26 @@ def html_table(table: Table) -> str:
             words = j < table.text_columns
             names = " ".join(filter(None, ["text" if words else "", kind]))
             tag, scope = ("th", "col" if header else "row") if header or words else ("td", "")
-            parts.append(element(tag, escape(text), scope=scope, **{"class": names}))
-        return "".join(parts)
+            number, _, rest = text.partition(" ") if tag == "td" else (text, "", "")
+            body = escape(number) + (element("small", f" {escape(rest)}") if rest else "")
+            parts.append(element(tag, body, scope=scope, **{"class": names}))
+        return "".join(parts[grouped:])
 
-    rows = [
-        element("tr", line(row), **{"class": "first" if table.starts_group(i) else ""})
-        for i, row in enumerate(table.rows)
-    ]
+    rows = []
+    for i, row in enumerate(table.rows):
+        if grouped and table.starts_group(i):
+            heading = row[0] if isinstance(row[0], str) else row[0].text
+            span = str(len(table.headers) - 1)
+            cell = element("th", escape(heading), scope="rowgroup", colspan=span)
+            rows.append(element("tr", cell, **{"class": "group"}))
+        rows.append(element("tr", line(row)))
     body = "\n".join(rows)
     # A box that scrolls must take the focus, or the keyboard cannot scroll it.
     return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="table"><table>\n'
+        '<div class="scroll narrow" tabindex="0" role="region" aria-label="table"><table>\n'
         f"<thead><tr>{line(table.headers, header=True)}</tr></thead>\n<tbody>\n{body}\n</tbody>\n"
         "</table></div>"
     )
-
-
-def svg_source(figure: Any, salt: str) -> str:
-    """A figure as an SVG file: text stays text, and the same figure gives the same bytes."""
-    from matplotlib import rc_context
-
-    buffer = io.StringIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": salt}):
-        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    return buffer.getvalue()
-
-
-def inline_svg(figure: Any, description: str, prefix: str) -> str:
-    """A figure as an <svg> element that takes the colours of the page.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-        Drawn in the colours of `COLOURS` where they should follow the page.
-    description : str
-        What it shows, for those who cannot see it.
-    prefix : str
-        Unique in the page: it keeps the ids of one picture apart from another's.
-
-    Returns
-    -------
-    svg : str
-        The element.
-    """
-    return embed_svg(svg_source(figure, prefix), description, prefix)
-
-
-def embed_svg(svg: str, description: str, prefix: str) -> str:
-    """The source of an SVG file as an element of a page; see `inline_svg`."""
-    svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
-    # A hundredth of a point is finer than the eye, and half of the bytes.
-    svg = re.sub(r' d="[^"]*"', lambda d: re.sub(r"(\.\d\d)\d+", r"\1", d[0]), svg)
-    svg = re.sub(r' (xmlns(:\w+)?|version)="[^"]*"', "", svg).replace("xlink:href", "href")
-    svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
-    svg = re.sub(r'(url\(|href=")#', rf"\1#{prefix}-", svg)
-    for name, colour in COLOURS.items():
-        svg = svg.replace(colour, f"var(--{name}, {colour})")
-    size = re.search(r'viewBox="[^"]*"', svg)
-    opening = f'<svg {size[0] if size else ""} role="img" aria-label="{escape(description)}">'
-    svg = re.sub(r"<svg[^>]*>", lambda _: opening, svg, count=1)
-    return re.sub(r"\n\s*", "\n", svg)
 
 
 def path_figure(paths: Sequence[Sequence[float]], length: int, ylabel: str) -> Any:

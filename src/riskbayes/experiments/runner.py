@@ -43,15 +43,18 @@ def cost(job: Job) -> float:
 
 
 def available(sets: Iterable[str], data_dir: Path | None) -> tuple[list[str], list[str]]:
-    """The sets that can be had, and a sentence on each that cannot."""
-    here, missing = [], []
+    """The sets that can be had, and a sentence on each that cannot.
+
+    Each is read once: a bad file is found before the first fit, and a set of OpenML is then on the disk.
+    """
+    here, missing, online = [], [], True
     for name in sets:
         try:
-            if registry.find_file(name, data_dir) is None:
-                registry.load(name, data_dir)  # from the network, once; then it is on the disk
+            registry.load(name, data_dir, online)
             here.append(name)
         except registry.Missing as error:
             missing.append(str(error))
+            online = online and not isinstance(error, registry.Unreachable)
     return here, missing
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import riskbayes
+from riskbayes.experiments import ExperimentError
 from riskbayes.experiments.datasets import DataSet, load_csv, load_npz
 from riskbayes.experiments.report import Cell, Table
 
@@ -200,7 +201,7 @@ def run_bench(cases: Iterable[Case], bench: Bench) -> list[Figure]:
     Returns
     -------
     figures : list of Figure
-        A case whose data or peer is not there gives one line that says so.
+        A case whose data or peer is not there, or cannot be used, gives one line that says so.
     """
     figures = []
     for case in cases:
@@ -210,7 +211,7 @@ def run_bench(cases: Iterable[Case], bench: Bench) -> list[Figure]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 figures += [replace(figure, group=group) for figure in case.measure(bench)]
-        except (FileNotFoundError, ImportError) as missing:
+        except (FileNotFoundError, ImportError, ExperimentError) as missing:
             figures.append(Figure(case.about, group=group, note=str(missing)))
     return figures
 

@@ -9,7 +9,7 @@ import numpy as np
 from riskbayes.experiments import published
 from riskbayes.experiments.protocols import LEARNERS
 from riskbayes.experiments.published import PAPER_TABLES
-from riskbayes.experiments.results import POINT, Results, Setting
+from riskbayes.experiments.results import POINT, Difference, Results, Setting
 from riskbayes.experiments.tables import (
     FAR,
     RIVALS,
@@ -29,10 +29,13 @@ from riskbayes.experiments.tables import (
 VERY_FAR = 8.0
 """Points by which a held-out error is nowhere near the printed one."""
 
+FIRST_RIVALS = ("closed_form", "gd", "tm")
+"""Those of the headline: what RC starts from, the paper's rival, and the closest relative."""
+
 
 def all_tables(results: Results) -> list[ResultTable]:
     """Every table that these results can fill."""
-    found = [*summaries(results), agreement(results), family_table(results)]
+    found = [headline(results), *summaries(results), agreement(results), family_table(results)]
     for name, paper in PAPER_TABLES.items():
         found.append(three_columns(results, name, paper))
     for protocol in results.protocols:
@@ -40,6 +43,45 @@ def all_tables(results: Results) -> list[ResultTable]:
     for setting in results.settings:
         found += [learner_table(results, setting), difference_table(results, setting)]
     return [table for table in found if table.rows]
+
+
+def headline(results: Results) -> ResultTable:
+    """On how many sets the default RC is better, equal and worse than its first rivals, a row a setting."""
+    rows: list[list[Cell]] = []
+    for setting in by_protocol(results):
+        counts = []
+        for rival in FIRST_RIVALS:
+            gaps = differences(results, setting, "rc", rival)
+            counts.append(" / ".join(map(str, count(gaps))) if gaps else "-")
+        if any(cell != "-" for cell in counts):
+            rows.append([setting.protocol, setting_title(setting), *counts])
+    rivals = [LEARNERS[rival] for rival in FIRST_RIVALS]
+    return ResultTable(
+        "headline",
+        f"RC (default) against {', '.join(rivals[:-1])} and {rivals[-1]}: better / equal / worse",
+        f"Sets on which RC's mean test error is lower (better) or higher (worse) by more than {POINT} point, "
+        f"or neither (equal). {results.coverage}.",
+        ["protocol", "model", *rivals],
+        rows,
+    )
+
+
+def by_protocol(results: Results) -> list[Setting]:
+    """The settings, held out first: it is what counts."""
+    return sorted(results.settings, key=lambda setting: results.protocols.index(setting.protocol))
+
+
+def differences(
+    results: Results, setting: Setting, learner: str, rival: str, part: str = "test"
+) -> list[Difference]:
+    """A learner against a rival, on every set that has both."""
+    gaps = [results.difference(name, setting, learner, rival, part) for name in results.sets]
+    return [gap for gap in gaps if gap is not None]
+
+
+def count(gaps: list[Difference]) -> list[int]:
+    """On how many sets the first learner is better, equal, worse."""
+    return [sum(gap.verdict == kind for gap in gaps) for kind in ("better", "equal", "worse")]
 
 
 def summaries(results: Results) -> list[ResultTable]:
@@ -73,16 +115,13 @@ def summary(
     """One learner against its rivals under every setting; `printed` gives the paper's counts."""
     rows: list[list[Cell]] = []
     which = "error" if len(parts) > 1 else f"{parts[0]} error"
-    # Held out first: it is what counts.
-    for setting in sorted(results.settings, key=lambda s: results.protocols.index(s.protocol)):
+    for setting in by_protocol(results):
         for rival in RIVALS:
             for part in parts:
-                gaps = [results.difference(s, setting, learner, rival, part) for s in results.sets]
-                known = [gap for gap in gaps if gap is not None]
+                known = differences(results, setting, learner, rival, part)
                 counts = printed(setting, rival, part) if printed else None
                 if not known or counts == "":  # of the paper's RC only what the paper counts
                     continue
-                n = [sum(gap.verdict == kind for gap in known) for kind in ("better", "equal", "worse")]
                 means = [gap.mean for gap in known]
                 spread = float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else None
                 rows.append(
@@ -91,7 +130,7 @@ def summary(
                         setting_title(setting),
                         LEARNERS[rival],
                         *([part] if len(parts) > 1 else []),
-                        *(Value(float(count), digits=0) for count in [*n, len(known)]),
+                        *(Value(float(n), digits=0) for n in [*count(known), len(known)]),
                         *([] if counts is None else [counts]),
                         Value(float(np.mean(means)), spread, digits=2, signed=True),
                     ]
@@ -110,22 +149,6 @@ def summary(
         ],
         rows,
     )
-
-
-def headline(results: Results) -> list[str]:
-    """The default RC against the closed form and GD on held-out rows, in sentences."""
-    lines = []
-    for setting in results.settings:
-        for rival in ("closed_form", "gd") if setting.protocol == "held-out" else ():
-            gaps = [results.difference(name, setting, "rc", rival) for name in results.sets]
-            known = [gap for gap in gaps if gap is not None]
-            if known:
-                n = [sum(gap.verdict == kind for gap in known) for kind in ("better", "equal", "worse")]
-                lines.append(
-                    f"{setting_title(setting)}, held out: RC (default) is better than {LEARNERS[rival]} on "
-                    f"{n[0]} of {len(known)} sets, equal on {n[1]}, worse on {n[2]}."
-                )
-    return lines
 
 
 def only_in_train(results: Results) -> list[str]:

@@ -34,8 +34,8 @@ class Value:
         The lowest among its peers.
     is_error : bool, default=False
         An error in percent: far from the printed figure it gets a mark.
-    beside : bool, default=True
-        Show the printed figure beside it; False where it has a column of its own.
+    beside : bool, default=False
+        It has a place for the printed figure beside it, also where the paper prints none.
     digits : int, default=1
         Digits after the point.
     signed : bool, default=False
@@ -49,7 +49,7 @@ class Value:
     published: float | None = None
     best: bool = False
     is_error: bool = False
-    beside: bool = True
+    beside: bool = False
     digits: int = 1
     signed: bool = False
     kind: str = ""
@@ -92,13 +92,16 @@ def paper_table(results: Results, name: str, paper: PaperTable, protocol: str) -
         for method, learner in paper.methods.items():
             for part in ("train", "test"):
                 printed = published.figure(name, data_set, method, f"{part}_error_pct")
-                row.append(error(results, data_set, setting, learner, part, printed))
+                cell = error(results, data_set, setting, learner, part, printed)
+                row.append(replace(cell, beside=True))
             if method != "closed_form":
                 steps = results.iterations(data_set, setting, learner)
                 printed = published.figure(name, data_set, method, "iter")
-                row.append(Value(float(steps.mean()) if len(steps) else None, published=printed))
+                mean = float(steps.mean()) if len(steps) else None
+                row.append(Value(mean, published=printed, beside=True))
         printed = published.figure(name, data_set, "rc", "reach")
-        row.append(Value(results.reach(data_set, setting, "rc_paper", paper.rival), published=printed))
+        needed = results.reach(data_set, setting, "rc_paper", paper.rival)
+        row.append(Value(needed, published=printed, beside=True))
         for part in ("train", "test"):
             mark_best(row, [headers.index(f"{short(method, paper)} {part}") for method in paper.methods])
         rows.append(row)
@@ -125,7 +128,7 @@ def rank_row(results: Results, name: str, paper: PaperTable, setting: Setting) -
     for j, method in enumerate(paper.methods):
         for part in ("train", "test"):
             mean = float(ranks[part][:, j].mean()) if len(ranks[part]) else None
-            row.append(Value(mean, published=published.rank(name, method, part), digits=2))
+            row.append(Value(mean, published=published.rank(name, method, part), beside=True, digits=2))
         row += [""] if method != "closed_form" else []
     return [*row, ""]
 
@@ -142,8 +145,7 @@ def three_columns(results: Results, name: str, paper: PaperTable) -> ResultTable
             row.append(Value(printed, digits=0))
             for protocol in results.protocols:
                 setting = Setting(paper.model, paper.estimate, protocol)
-                cell = error(results, data_set, setting, learner, "test", printed)
-                row.append(replace(cell, beside=False))
+                row.append(error(results, data_set, setting, learner, "test", printed))
         if any(isinstance(cell, Value) and cell.is_error and cell.mean is not None for cell in row):
             rows.append(row)
     return ResultTable(

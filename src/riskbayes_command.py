@@ -1,0 +1,23 @@
+"""The entry of the command `riskbayes`, outside of the package, which takes a while to import."""
+
+import os
+import signal
+
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
+
+
+def main() -> None:
+    """Import the command and run it; Ctrl-C during the import ends it as quietly as later.
+
+    KeyboardInterrupt would not do: where it meets the import of a compiled module, that may make an
+    ImportError of it.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    from riskbayes.cli import main as command  # here, under that handler
+
+    if handler is signal.default_int_handler:
+        signal.signal(signal.SIGINT, handler)
+    command()

@@ -33,6 +33,7 @@ from riskbayes.estimators.checks import (
     check_lengths,
     check_library,
     check_masses,
+    check_statistics,
     classes_and_codes,
     listed,
     unchanged_on_error,
@@ -173,9 +174,9 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         w = self._weights(sample_weight, encoded, codes)
         check_masses(self.classes_, codes, w)
         engine, S = self._begin(encoded, codes, w)
+        self.data_statistics_ = S
         validation = self._validation_engine(S, X_val, y_val, sample_weight_val)
         start = None if old is None else self._start_from(old, S)
-        self.data_statistics_ = S
         self._calibrate(engine, S, start, callback_data(X, y, sample_weight), validation)
 
     def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
@@ -243,6 +244,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         self._resolved_learner().check(model, r)
         engine = engine_for(model, model.prepare(X, w), y, w, r)
         S = engine.statistics()
+        check_statistics(S, X)
         self.model_ = engine.model = model.bind(S)
         return engine, S
 
@@ -255,7 +257,9 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         labels, codes = self._known_labels(y, encoded, "y_val")
         check_lengths(encoded, labels, "X_val", "y_val")
         w = self._weights(sample_weight, encoded, codes)
-        Z = self.model_.rows(encoded, self.model_.parameters(S))
+        theta = self.model_.parameters(S)
+        self._check_rows(encoded, theta, "X_val")
+        Z = self.model_.rows(encoded, theta)
         return engine_for(self.model_, Z, codes, w, self.classes_.shape[0])
 
     def _known_labels(self, y: Any, X: Array, name: str) -> tuple[Array, Array]:

@@ -11,6 +11,8 @@ import numpy as np
 from sklearn.utils._array_api import get_namespace
 
 from riskbayes.arrays import Array, namespace, sent_to, to_numpy, widest_float
+from riskbayes.exceptions import ColumnError
+from riskbayes.statistics import Statistics
 
 
 @contextmanager
@@ -21,13 +23,23 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
     """
     before = dict(vars(estimator))
     try:
-        yield
+        with naming_columns(estimator):
+            yield
     except BaseException:
         for name in set(vars(estimator)) - set(before):
             if not name.startswith(("_callback", "_skl")):
                 delattr(estimator, name)
         vars(estimator).update(before)
         raise
+
+
+@contextmanager
+def naming_columns(estimator: Any) -> Iterator[None]:
+    """Put the names of the estimator's columns, where it has them, into the errors of models."""
+    try:
+        yield
+    except ColumnError as error:
+        raise error.named(getattr(estimator, "feature_names_in_", None)) from None
 
 
 def column_name(estimator: Any, j: int) -> str:
@@ -97,6 +109,26 @@ def check_masses(classes: Array, y: Array, w: Array | None) -> None:
             f"The class {label!r} has no weight: its rows have sample_weight or class_weight zero. "
             "Drop these rows, or give the class a positive weight."
         )
+
+
+def check_statistics(S: Statistics, X: Array) -> None:
+    """Refuse rows whose statistics overflow; the value that is farthest from their centre is to blame."""
+    if S.is_finite():
+        return
+    centre = S.frame.centre()
+    with np.errstate(over="ignore"):
+        far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
+    i, j = divmod(int(np.argmax(far)), far.shape[1])
+    raise ColumnError(
+        j,
+        f"holds {float(X[i, j]):g}: the sums of such values, or of their squares, overflow. Treat them as "
+        f"missing, or scale the column{or_wider(X)}.",
+    )
+
+
+def or_wider(X: Array) -> str:
+    """What else to do where numbers of X overflow: the wider precision, unless X has it."""
+    return "" if X.dtype == widest_float(X) else ", or pass it as float64"
 
 
 def as_floats(value: Any, name: str) -> Array:

@@ -17,7 +17,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.checks import check_finite, check_library, check_masses, listed, unchanged_on_error
+from riskbayes.estimators.checks import (
+    check_finite,
+    check_library,
+    check_masses,
+    listed,
+    naming_columns,
+    unchanged_on_error,
+)
 from riskbayes.estimators.family import Paths, cross_validate, family, recipe
 from riskbayes.estimators.member import CHECKPOINTS
 from riskbayes.exceptions import FlooredWarning
@@ -198,7 +205,8 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         check_library(self, X)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
         check_finite(self, X)
-        return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)
+        with naming_columns(self):
+            return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of `predict_proba`.

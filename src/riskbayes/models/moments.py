@@ -24,6 +24,7 @@ from riskbayes.arrays import (
     to_numpy,
     widened,
 )
+from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Origin
 from riskbayes.models.base import GenerativeModel, invert_class_prior, log_class_prior
 from riskbayes.statistics import Statistics
@@ -185,14 +186,15 @@ class GaussianModel(GenerativeModel):
     def bind(self, S: Statistics) -> Self:
         """Freeze the scale of the columns and the pooled prior."""
         total = max(S.total, np.finfo(float).tiny)
-        total_scatter, within = self.scatter(S)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused here
+            total_scatter, within = self.scatter(S)
         variance = diagonal(total_scatter) / total
         xp, eps = namespace(variance), float(np.finfo(float).eps)
         overflown = np.flatnonzero(~np.isfinite(to_numpy(variance)))
         if len(overflown):
-            raise ValueError(
-                f"The squares of column {overflown[0]} overflow: it has values too large for its precision. "
-                "Scale it, or treat such values as missing."
+            raise ColumnError(
+                int(overflown[0]),
+                "has values whose squares overflow. Scale it, or treat such values as missing.",
             )
         # A column that varies by no more than rounding is constant.
         constant = variance <= (8 * eps * xp.abs(S.origin)) ** 2

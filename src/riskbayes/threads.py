@@ -50,7 +50,7 @@ class OneBlasThread:
 
 
 def in_threads(work: Callable[[Any], T], parts: Iterable, threads: int) -> Iterator[T]:
-    """The work on every part, in their order, in the context of the caller: `np.errstate` holds in threads too."""
+    """The work on every part, in their order; the caller's context, `np.errstate` in it, holds in threads."""
     if threads < 2:
         yield from map(work, parts)
         return

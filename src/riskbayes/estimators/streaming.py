@@ -82,7 +82,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
             self.classes_ = self._check_labels(self.classes_, encoded)
         if self.classes_.shape[0] < 2:
             raise ValueError(
-                f"partial_fit needs at least two classes; got one class, {listed(self.classes_)[0]!r}."
+                f"partial_fit needs at least two classes; got one class, {listed(self.classes_)}."
             )
         labels, codes = self._known_labels(labels, encoded, "y")
         self.class_weight_ = self._class_weights(codes, sample_weight, encoded)

@@ -179,6 +179,4 @@ def check_codes(X: Array) -> None:
         bad = column < 0 if whole else (column < 0) | (column != xp.floor(column))
         if bool(xp.any(bad)):
             value = to_numpy(column[bad])[0]
-            raise ColumnError(
-                j, f"holds {value:g}, which is no code: categories are whole numbers from 0."
-            )
+            raise ColumnError(j, f"holds {value:g}, which is no code: categories are whole numbers from 0.")

@@ -135,9 +135,7 @@ def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) ->
         x = X[:, j].astype(np.float64)
         with np.errstate(over="ignore"):
             if not np.isfinite(np.ptp(x)):
-                raise ColumnError(
-                    j, "has a range that overflows. Scale it, or treat such values as missing."
-                )
+                raise ColumnError(j, "has a range that overflows. Scale it, or treat such values as missing.")
         columns.append(column_knots(x, w, n_knots, few, outer))
     positions, few_values, tails = zip(*columns, strict=True)
     return Knots(

@@ -30,6 +30,7 @@ from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, ca
 from riskbayes.estimators.checks import (
     check_class_weight,
     check_lengths,
+    check_library,
     check_masses,
     check_one_kind,
     check_statistics,
@@ -84,6 +85,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         """Validated input; `reset` starts anew, `learn` may take in what is new (categories)."""
+        check_library(self, X)
         return validated_numbers(self, X, reset=reset)
 
     def __sklearn_tags__(self) -> Any:

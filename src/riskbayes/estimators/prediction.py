@@ -247,6 +247,7 @@ class PredictionMixin:
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             The larger, the more probable the class.
         """
+        check_is_fitted(self)
         if self.classes_.shape[0] == 2:  # the constant of a row that scores may miss is in both
             return self._chunkwise(X, "decision_function", "scores", log_odds)
         return self._chunkwise(X, "decision_function", "log_joint", unchanged)

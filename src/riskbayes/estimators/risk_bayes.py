@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.checks import (
+    check_library,
     check_masses,
     check_one_kind,
     check_weights,
@@ -137,6 +138,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         start = perf_counter()
+        check_library(self, X)
         X, y = validated_numbers(self, X, y=y)
         check_one_kind(y)
         check_classification_targets(y)
@@ -198,6 +200,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
             Columns follow `classes_`.
         """
         check_is_fitted(self)
+        check_library(self, X)
         X = validated_numbers(self, X, reset=False)
         with naming_columns(self):
             return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)

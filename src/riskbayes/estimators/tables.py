@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import validate_data
 
-from riskbayes.estimators.checks import check_finite, check_library, naming_columns, not_finite, plain
+from riskbayes.estimators.checks import check_finite, naming_columns, not_finite, plain
 from riskbayes.exceptions import ColumnError
 
 AS_NUMBERS = "Turn dates into numbers, such as days since one of them."
@@ -23,7 +23,6 @@ def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
 
     The errors of cells that are none name the column and the value, and say what takes such values.
     """
-    check_library(estimator, X)
     xp, _ = get_namespace(X)
     with naming_columns(estimator):
         check_plain(estimator, X)

@@ -104,6 +104,7 @@ def test_strings_given_to_a_model_of_numbers(kind, given):
     assert "OneHotEncoder" in said
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")
 @of(NUMERIC)
 def test_strings_at_predict_and_without_names(kind):
     fitted = kind().fit(X, Y)
@@ -113,6 +114,12 @@ def test_strings_at_predict_and_without_names(kind):
     named = kind().fit(pd.DataFrame(X, columns=NAMES), Y)
     method = getattr(named, "predict", None) or named.transform
     assert message(ColumnError, lambda: method(frame(WORDS))).startswith("Column 'colour' holds 'red'")
+    assert message(ColumnError, lambda: method(cell("red"))).startswith("Column 'colour' holds 'red'")
+    assert message(ColumnError, lambda: method(np.c_[X, WORDS])).startswith("Column 3 holds 'red'")
+    other = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=M)})
+    assert message(ColumnError, lambda: method(other)).startswith("Column 'day' holds dates")
+    with pytest.raises(ValueError, match="feature names"):
+        method(pd.DataFrame({"age": X[:, 0], "income": X[:, 1], "shade": WORDS}))
 
 
 DATES = {

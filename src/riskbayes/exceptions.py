@@ -30,6 +30,7 @@ class ColumnError(ValueError):
         return f"Column {self.column if self.name is None else repr(self.name)} {self.problem}"
 
     def named(self, names: Any) -> ColumnError:
-        """The same error with the name of the column, where `names` has one."""
-        name = self.name if names is None else str(names[self.column])
-        return ColumnError(self.column, self.problem, name)
+        """The same error with the name of the column, where it has none yet and `names` has one."""
+        if self.name is None and names is not None and self.column < len(names):
+            return ColumnError(self.column, self.problem, str(names[self.column]))
+        return self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, as_kind, namespace, sent_to, to_numpy, widest_float
-from riskbayes.estimators.tables import is_missing, validated_numbers
+from riskbayes.estimators.tables import is_missing, shown, validated_numbers
 
 UNSEEN = 2**31 - 1
 """The code of a value that was not there in training: beyond every category."""
@@ -167,7 +166,7 @@ def typed(values: Array, name: str) -> Array:
     if odd is None:
         word, number = (next(v for v in listed if isinstance(v, str) is kind) for kind in (True, False))
         raise TypeError(f"{name} holds {word!r} and {number!r}: strings or numbers, one kind a column.")
-    raise TypeError(f"{name} holds {reprlib.repr(odd)}: each argument must be a string or a number.")
+    raise TypeError(f"{name} holds {shown(odd)}: each argument must be a string or a number.")
 
 
 def missing_values(name: str, what: str = "NaN") -> ValueError:

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import validate_data
 
-from riskbayes.estimators.checks import check_finite, naming_columns, not_finite, plain
+from riskbayes.estimators.checks import check_finite, column_name, naming_columns, not_finite, plain
 from riskbayes.exceptions import ColumnError
 
 AS_NUMBERS = "Turn dates into numbers, such as days since one of them."
@@ -33,7 +33,7 @@ def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
             )
         except (TypeError, ValueError, OverflowError) as error:
             cell = first_non_number(X)
-            if cell is None:
+            if cell is None or "feature" in str(error):  # of names and numbers of columns
                 raise
             raise no_number(estimator, *cell) from error
         check_finite(estimator, found[0] if isinstance(found, tuple) else found)
@@ -73,8 +73,9 @@ def column_dtypes(X: Any) -> list:
 
 
 def own_name(X: Any, j: int) -> str | None:
-    """The name that X itself gives to column j."""
-    return str(X.columns[j]) if hasattr(X, "columns") else None
+    """The name that X itself gives to column j, where it is a string."""
+    name = X.columns[j] if hasattr(X, "columns") else None
+    return name if isinstance(name, str) else None
 
 
 def first_non_number(X: Any) -> tuple[int, str | None, Any] | None:
@@ -90,10 +91,13 @@ def first_non_number(X: Any) -> tuple[int, str | None, Any] | None:
 
 
 def cells(X: Any) -> Iterator[list]:
-    """The columns of a data frame or of what NumPy makes a table of, as lists."""
+    """The columns of a data frame or of what NumPy makes a table of, as lists; those of numbers are empty."""
     if hasattr(X, "columns"):
         frame = nw.from_native(X, eager_only=True, pass_through=True)
-        yield from (column.to_list() for column in frame.iter_columns()) if frame is not X else ()
+        for column in frame.iter_columns() if frame is not X else ():
+            yield [] if column.dtype.is_numeric() else column.to_list()
+        return
+    if hasattr(X, "dtype") and getattr(X.dtype, "kind", None) not in ("O", "U", "S", "T"):
         return
     try:
         table = np.asarray(X, dtype=object)
@@ -104,24 +108,31 @@ def cells(X: Any) -> Iterator[list]:
 
 def no_number(estimator: Any, j: int, name: str | None, value: Any) -> Exception:
     """The error for a cell that is no number: what it is, and what takes such values."""
-    kind, shown = type(estimator).__name__, f"holds {reprlib.repr(value)}"
+    kind, holds = type(estimator).__name__, f"holds {shown(value)}"
     if is_missing(value):
-        return not_finite(estimator, f"column {j if name is None else repr(name)}", "NaN")
+        return not_finite(estimator, column_name(estimator, j) if name is None else f"column {name!r}", "NaN")
     if isinstance(value, str | bytes):
         return ColumnError(
             j,
-            f"{shown}, and {kind} takes numbers. CategoricalNB, TreeAugmentedNB and KDependenceNB take "
+            f"{holds}, and {kind} takes numbers. CategoricalNB, TreeAugmentedNB and KDependenceNB take "
             "strings; or code the column, for instance by sklearn.preprocessing.OneHotEncoder.",
             name,
         )
     if isinstance(value, datetime.date | datetime.time | datetime.timedelta):
-        return ColumnError(j, f"{shown}. {AS_NUMBERS}", name)
+        return ColumnError(j, f"{holds}. {AS_NUMBERS}", name)
     if isinstance(value, int):
-        return ColumnError(j, f"{shown}, too large for a floating-point number. Scale the column.", name)
+        return ColumnError(j, f"{holds}, too large for a floating-point number. Scale the column.", name)
     error = ColumnError(
-        j, f"{shown}: each argument must be a number, or a string that reads as a number.", name
+        j, f"{holds}: each argument must be a number, or a string that reads as a number.", name
     )
-    return TypeError(str(error))
+    return TypeError(str(error.named(getattr(estimator, "feature_names_in_", None))))
+
+
+def shown(value: Any) -> str:
+    """The repr of a user's value, cut in the middle where it is long."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = short.maxlong = 60
+    return short.repr(plain(value))
 
 
 def is_missing(value: Any) -> bool:

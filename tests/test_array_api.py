@@ -135,9 +135,30 @@ class TestEstimators:
         X, y = rows(kind)
         Xd, yd, odd = sent(xp, device, X, y, y + 1)
         with config_context(array_api_dispatch=True):
-            with pytest.raises(ValueError, match=r"label\(s\) \[3\] in y_val do not exist .* \[0, 1, 2\]"):
+            with pytest.raises(ValueError, match=r"label\(s\) 3 in y_val do not exist .* 0, 1, 2"):
                 kind(learner=RC(max_iter=2)).fit(Xd, yd, X_val=Xd, y_val=odd)
             kind(learner=RC(max_iter=2)).fit(Xd, yd, X_val=Xd, y_val=yd)
+
+    def test_values_that_overflow_are_refused_there_too(self, name, kind):
+        if kind is CategoricalNB:
+            return
+        xp, device = library(name)
+        X, y = rows(kind)
+        far = X.copy()
+        far[7, 2] = 1e200
+        Xd, yd, bad = sent(xp, device, X, y, far)
+        with config_context(array_api_dispatch=True):
+            with pytest.raises(ValueError, match=r"Column 2 holds 1e\+200"):
+                kind().fit(bad, yd)
+            clf = kind(learner=RC(max_iter=2)).fit(Xd, yd)
+            for method in ("score_samples", "predict_joint_log_proba"):
+                with pytest.raises(ValueError, match=r"Column 2 of X holds 1e\+200 in row 7"):
+                    getattr(clf, method)(bad)
+            for method in ("forget", "calibrate", "partial_fit"):
+                with pytest.raises(ValueError, match=r"Column 2 holds 1e\+200"):
+                    getattr(clf, method)(bad, yd)
+            with pytest.raises(ValueError, match=r"Column 2 of X_val holds 1e\+200 in row 7"):
+                clf.fit(Xd, yd, X_val=bad, y_val=yd)
 
     def test_moves_to_the_host_and_draws(self, name, kind):
         xp, device = library(name)

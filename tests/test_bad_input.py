@@ -400,7 +400,7 @@ class TestNeeds:
     def test_a_categorical_model_takes_codes_only(self, value):
         X = np.array([[0.0, 1.0], [1.0, value], [1.0, 0.0], [0.0, 0.0]])
         clf = GenerativeClassifier(CategoricalModel(alpha=1.0))
-        fit_refused(clf, X, [0, 1, 1, 0], "column 1", "code")
+        fit_refused(clf, X, [0, 1, 1, 0], "Column 1", "code")
 
 
 # --- parameters of the models -----------------------------------------------------------------------

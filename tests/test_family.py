@@ -149,18 +149,17 @@ def test_values_at_the_ends_of_the_numbers():
         assert np.isfinite(SmoothNB().fit(X, y).predict_proba(X)).all()
         assert np.isfinite(RiskBayesClassifier().fit(X, y).predict_proba(X)).all()
     huge = 1.7e308 * np.linspace(-1.0, 1.0, 60)[:, None]
-    with pytest.raises(ValueError, match="range of column 0 overflows"):
+    with pytest.raises(ValueError, match="Column 0 has a range that overflows"):
         SmoothNB().fit(huge, y)
 
 
-@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
 @pytest.mark.parametrize(("dtype", "value"), [("f4", -3.4028235e38), ("f8", 1e300)])
 def test_squares_that_overflow_are_refused(iris, dtype, value):
     X, y = iris
     X = X.astype(dtype)
     X[0, 2] = value
     for clf in (GaussianNB(), QuadraticDiscriminantAnalysis(), RiskBayesClassifier()):
-        with pytest.raises(ValueError, match="squares of column 2 overflow"):
+        with pytest.raises(ValueError, match=r"Column 2 holds .* squares, overflow"):
             clf.fit(X, y)
 
 
@@ -645,7 +644,7 @@ def test_tables_that_cannot_be_kept_are_refused():
 def test_mixtures_start_warm_from_as_many_components(iris):
     X, y = iris
     clf = MixtureDiscriminantAnalysis(3, warm_start=True).fit(X, y)
-    with pytest.raises(ValueError, match=r"goes on from .3, 3, 3. components"):
+    with pytest.raises(ValueError, match="goes on from 3, 3, 3 components"):
         clf.set_params(n_components=2).fit(X, y)
 
 

@@ -72,6 +72,10 @@ class Frame:
         """Express arrays, measured in this frame, in another one."""
         return arrays
 
+    def centre(self) -> Array | None:
+        """A point amid the rows that were fitted, where the frame knows one."""
+        return None
+
     def to_arrays(self) -> Arrays:
         """Plain arrays, whose names begin with the kind of the frame."""
         return {f"{type(self).__name__}.{f.name}": getattr(self, f.name) for f in fields(self)}
@@ -113,6 +117,10 @@ class Origin(Frame):
     def converted(self, converter: Any) -> Origin:
         """The origin as an array of another library; `eps` stays on the host."""
         return Origin(converter(self.origin), self.eps)
+
+    def centre(self) -> Array:
+        """The origin."""
+        return self.origin
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Recentre: with d = old - new origin, x - new = (x - old) + d."""
@@ -298,6 +306,11 @@ class SideBySide(Frame):
             moved = mine.convert(self.part(arrays, i), theirs)
             found |= {f"{i}:{name}": moved[name] for name in moved if f"{i}:{name}" in arrays}
         return found
+
+    def centre(self) -> Array | None:
+        """That of the first model whose frame has one."""
+        found = (frame.centre() for frame in self.frames)
+        return next((point for point in found if point is not None), None)
 
     def converted(self, converter: Any) -> SideBySide:
         """The frames with arrays of another library."""

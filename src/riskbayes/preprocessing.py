@@ -15,11 +15,11 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import KBinsDiscretizer
-from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, as_kind, namespace, sent_to, to_numpy, widened, widest_float
+from riskbayes.estimators.tables import is_missing, shown, validated_numbers
 
 UNSEEN = 2**31 - 1
 """The code of a value that was not there in training: beyond every category."""
@@ -50,7 +50,9 @@ class ColumnCodes:
         """Codes of values; those that were not there in training are `UNSEEN`."""
         if self.categories is None:
             if values.dtype.kind not in "iub":
-                raise ValueError(f"{self.name} held integer codes in training and now holds {values[0]!r}.")
+                raise ValueError(
+                    f"{self.name} held integer codes in training and now holds {values.tolist()[0]!r}."
+                )
             beyond = (values < 0) | (values >= UNSEEN)
             if learn and beyond.any():
                 raise ValueError(
@@ -163,18 +165,11 @@ def typed(values: Array, name: str) -> Array:
         return whole_numbers(np.array(listed, dtype=np.float64)[:, None], [name])[:, 0]
     if all(issubclass(kind, str) for kind in kinds):
         return np.array(listed, dtype=str)
-    odd = next((value for value in listed if not isinstance(value, str | int | float)), listed[0])
-    raise TypeError(f"{name} holds {odd!r}: each argument must be a string or a number, one kind a column.")
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN, and the missing values of data frames, which are not even equal to themselves."""
-    try:
-        return value is None or not bool(value == value)
-    except TypeError:  # pandas.NA
-        return True
-    except ValueError:  # an array: refused later, by its kind
-        return False
+    odd = next((value for value in listed if not isinstance(value, str | int | float)), None)
+    if odd is None:
+        word, number = (next(v for v in listed if isinstance(v, str) is kind) for kind in (True, False))
+        raise TypeError(f"{name} holds {word!r} and {number!r}: strings or numbers, one kind a column.")
+    raise TypeError(f"{name} holds {shown(odd)}: each argument must be a string or a number.")
 
 
 def missing_values(name: str, what: str = "NaN") -> ValueError:
@@ -320,8 +315,7 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
             The fitted transformer.
         """
-        xp, _ = get_namespace(X)
-        X = validate_data(self, X, dtype=[xp.float64, xp.float32])
+        X = validated_numbers(self, X)
         columns = (to_numpy(X[:, j]).astype(np.float64) for j in range(X.shape[1]))
         edges = Parallel(self.n_jobs, prefer="threads")(
             delayed(kmeans_edges)(column, self.n_bins) for column in columns
@@ -343,8 +337,7 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Bins from 0.
         """
         check_is_fitted(self)
-        xp, _ = get_namespace(X)
-        X = validate_data(self, X, dtype=[xp.float64, xp.float32], reset=False)
+        X = validated_numbers(self, X, reset=False)
         if not isinstance(X, np.ndarray):
             xp = namespace(X)
             # In the precision of the edges, as NumPy compares: rounded, they would cut elsewhere.
@@ -367,13 +360,23 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def kmeans_edges(column: Array, n_bins: int) -> Array:
     """Inner edges of the k-means bins of one column."""
     distinct = np.unique(column)
-    if len(distinct) <= n_bins:
-        return (distinct[1:] + distinct[:-1]) / 2
     # KBinsDiscretizer drops bins narrower than 1e-8. A power of two brings the column to a range
     # of about one without touching a digit.
-    unit = 2.0 ** -np.floor(np.log2(distinct[-1] - distinct[0]))
+    exponent = range_exponent(distinct[0], distinct[-1])
+    if len(distinct) <= n_bins:
+        scaled = np.ldexp(distinct, -exponent)
+        middle = np.ldexp((scaled[1:] + scaled[:-1]) / 2, exponent)
+        return np.where(middle > distinct[:-1], middle, distinct[1:])  # beside the least number of all
     bins = KBinsDiscretizer(n_bins, encode="ordinal", strategy="kmeans", subsample=None)
     with warnings.catch_warnings():
         # A skewed column may have fewer clusters than were asked for: its bins are fewer.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return bins.fit(unit * column[:, None]).bin_edges_[0][1:-1] / unit
+        warnings.filterwarnings("ignore", "Bins whose width are too small", UserWarning)
+        return np.ldexp(bins.fit(np.ldexp(column, -exponent)[:, None]).bin_edges_[0][1:-1], exponent)
+
+
+def range_exponent(low: float, high: float) -> int:
+    """floor(log2(high - low)), of numbers whose difference may overflow or be subnormal; 0 where it is 0."""
+    _, size = np.frexp(max(abs(low), abs(high)))
+    span = np.ldexp(high, -size) - np.ldexp(low, -size)
+    return int(size + np.frexp(span)[1] - 1) if span > 0 else 0

@@ -51,6 +51,17 @@ def log_evidence(log_joint: Array) -> Array:
     return top[:, 0] + xp.log(sum_of(xp.exp(log_joint - top), axis=1))
 
 
+def log_posterior(log_joint: Array) -> Array:
+    """log p(k | x) of each row, from log joints that may miss a constant of the row.
+
+    The largest is subtracted first: beside log joints of -1e20 the logarithm of the sum would be lost.
+    """
+    xp = namespace(log_joint)
+    log_joint = class_by_class(log_joint)
+    below = log_joint - max_of(log_joint, axis=1, keepdims=True)
+    return below - xp.log(sum_of(xp.exp(below), axis=1, keepdims=True))
+
+
 def posterior_and_risks(scores: Array, y: Array, w: Array | None, objective: Any) -> tuple[Array, Risks]:
     """P and the risks, from log joints that may miss a constant of the row.
 

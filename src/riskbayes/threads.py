@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -49,9 +50,10 @@ class OneBlasThread:
 
 
 def in_threads(work: Callable[[Any], T], parts: Iterable, threads: int) -> Iterator[T]:
-    """The work on every part, in their order."""
+    """The work on every part, in their order; the caller's context, `np.errstate` in it, holds in threads."""
     if threads < 2:
         yield from map(work, parts)
         return
+    context = copy_context()
     with OneBlasThread(), ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(work, parts)
+        yield from pool.map(lambda part: context.copy().run(work, part), parts)

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import Tags, compute_class_weight
-from sklearn.utils._array_api import get_namespace, move_to
+from sklearn.utils._array_api import move_to
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, _check_y, validate_data
+from sklearn.utils.validation import _check_y
 
 from riskbayes.arrays import (
     Array,
@@ -24,21 +24,26 @@ from riskbayes.arrays import (
     sent_to,
     take_rows,
     to_numpy,
-    widest_float,
 )
 from riskbayes.engines.array_api import engine_for
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
 from riskbayes.estimators.checks import (
-    check_finite,
+    check_class_weight,
     check_lengths,
     check_library,
     check_masses,
+    check_one_kind,
+    check_statistics,
+    check_total,
+    check_weights,
     classes_and_codes,
     listed,
+    plain,
     unchanged_on_error,
 )
 from riskbayes.estimators.prediction import PredictionMixin
+from riskbayes.estimators.tables import validated_numbers
 from riskbayes.exceptions import FlooredWarning
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
@@ -84,11 +89,10 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         """Validated input; `reset` starts anew, `learn` may take in what is new (categories)."""
         check_library(self, X)
-        xp, _ = get_namespace(X)
-        X = validate_data(self, X, reset=reset, dtype=[xp.float64, xp.float32], ensure_all_finite=False)
+        X = validated_numbers(self, X, reset=reset)
         if reset:
             self._row_dtype = "float32" if X.dtype == namespace(X).float32 else "float64"
-        return check_finite(self, X)
+        return X
 
     def _in_row_dtype(self, value: Array) -> Array:
         """Cast a fitted attribute to the dtype of the training rows, as in scikit-learn."""
@@ -178,9 +182,9 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         w = self._weights(sample_weight, encoded, codes)
         check_masses(self.classes_, codes, w, every=self._needs_all_classes())
         engine, S = self._begin(encoded, codes, w)
+        self.data_statistics_ = S
         validation = self._validation_engine(S, X_val, y_val, sample_weight_val)
         start = None if old is None else self._start_from(old, S)
-        self.data_statistics_ = S
         self._calibrate(engine, S, start, callback_data(X, y, sample_weight), validation)
 
     def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
@@ -195,6 +199,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def _check_labels(self, y: Any, X: Array) -> Array:
         """Labels as an array of X's library, on its device; strings stay on the host."""
         labels = _check_y(y, estimator=self)
+        check_one_kind(labels)
         check_classification_targets(labels)
         if isinstance(X, np.ndarray) or (isinstance(labels, np.ndarray) and labels.dtype.kind in "OUST"):
             return labels
@@ -211,7 +216,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         if self.classes_.shape[0] < 2 and self._needs_all_classes():
             raise ValueError(
                 f"{type(self).__name__} with learner={self.learner!r} needs at least two classes in y; got "
-                f"one class, {listed(self.classes_)[0]!r}."
+                f"one class, {listed(self.classes_)}."
             )
 
     def _start_from(self, old: Self, S: Statistics) -> Statistics:
@@ -233,24 +238,32 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         """What each class's rows are multiplied by, from the training rows."""
         if self.class_weight is None:
             return None
-        w = self._sample_weights(sample_weight, X)
+        check_class_weight(self.class_weight)
+        w = check_weights(sample_weight, X)
         classes, host = to_numpy(self.classes_), to_numpy(codes)
-        found = compute_class_weight(
-            self.class_weight, classes=classes, y=classes[host], sample_weight=to_numpy(w)
-        )
-        if not (found >= 0).all():
-            label = classes[~(found >= 0)].tolist()[0]
-            raise ValueError(f"class_weight of class {label!r} must not be negative.")
+        try:
+            found = compute_class_weight(
+                self.class_weight, classes=classes, y=classes[host], sample_weight=to_numpy(w)
+            )
+        except ValueError:
+            unknown = [plain(label) for label in self.class_weight if label not in classes]
+            raise ValueError(
+                f"class_weight has the class {unknown[0]!r}, which is not among the classes "
+                f"{listed(classes)}."
+            ) from None
         return sent_to(found, X)
 
-    def _sample_weights(self, sample_weight: Any, X: Array) -> Array:
-        return _check_sample_weight(sample_weight, X, dtype=widest_float(X), ensure_non_negative=True)
-
-    def _weights(self, sample_weight: Any, X: Array, codes: Array) -> Array | None:
+    def _weights(
+        self, sample_weight: Any, X: Array, codes: Array, name: str = "sample_weight"
+    ) -> Array | None:
         if sample_weight is None and self.class_weight_ is None:
             return None
-        w = self._sample_weights(sample_weight, X)
-        return w if self.class_weight_ is None else w * take_rows(self.class_weight_, codes)
+        w = check_weights(sample_weight, X, name)
+        if self.class_weight_ is None:
+            return w
+        w = w * take_rows(self.class_weight_, codes)
+        check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
+        return w
 
     def _begin(self, X: Array, y: Array, w: Array | None) -> tuple[MemoryEngine, Statistics]:
         """The model bound to the statistics of these rows, and an engine that holds them."""
@@ -259,6 +272,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         self._resolved_learner().check(model, r)
         engine = engine_for(model, model.prepare(X, w), y, w, r)
         S = engine.statistics()
+        check_statistics(S, X)
         self.model_ = engine.model = model.bind(S)
         return engine, S
 
@@ -266,12 +280,16 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         if (X is None) != (y is None):
             raise ValueError("X_val and y_val go together: pass both or none.")
         if X is None:
+            if sample_weight is not None:
+                raise ValueError("sample_weight_val weights the rows of X_val: pass X_val and y_val too.")
             return None
         encoded = self._encode(X, reset=False, learn=False)
         labels, codes = self._known_labels(y, encoded, "y_val")
         check_lengths(encoded, labels, "X_val", "y_val")
-        w = self._weights(sample_weight, encoded, codes)
-        Z = self.model_.rows(encoded, self.model_.parameters(S))
+        w = self._weights(sample_weight, encoded, codes, "sample_weight_val")
+        theta = self.model_.parameters(S)
+        self._check_rows(encoded, theta, "X_val")
+        Z = self.model_.rows(encoded, theta)
         return engine_for(self.model_, Z, codes, w, self.classes_.shape[0])
 
     def _known_labels(self, y: Any, X: Array, name: str) -> tuple[Array, Array]:
@@ -284,9 +302,9 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             found = xp.clip(xp.searchsorted(classes, labels), max=classes.shape[0] - 1)
         known = take_rows(classes, found) == labels
         if not bool(xp.all(known)):
-            unknown = list(dict.fromkeys(listed(labels[~known])))[:5]
+            unknown = xp.unique_values(labels[~known])
             raise ValueError(
-                f"The target label(s) {unknown} in {name} do not exist in the initial classes "
+                f"The target label(s) {listed(unknown)} in {name} do not exist in the initial classes "
                 f"{listed(classes)}. Drop these rows, or fit with all classes."
             )
         return labels, found if xp is namespace(X) else sent_to(found, X)
@@ -334,6 +352,6 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             return
         floored = to_numpy(found)
         if floored.any():
-            named = ", ".join(repr(label) for label in to_numpy(self.classes_)[floored > 0].tolist())
+            named = listed(to_numpy(self.classes_)[floored > 0])
             message = self.model_.floor_warning.format(classes=named, most=floored.max())
             warnings.warn(message, FlooredWarning, stacklevel=6)

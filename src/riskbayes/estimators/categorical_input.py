@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_array, validate_data
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
-from riskbayes.estimators.checks import check_library, column_name
+from riskbayes.estimators.checks import check_library, column_name, naming_columns
+from riskbayes.estimators.tables import check_plain
 from riskbayes.models.codes import categories_of
 from riskbayes.preprocessing import CategoryEncoder, ColumnCodes, codes_on_device
 
@@ -37,6 +38,8 @@ class CategoricalInput(BaseGenerativeClassifier):
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         check_library(self, X)
+        with naming_columns(self):
+            check_plain(self, X)
         if hasattr(X, "columns"):  # a data frame: its columns keep their own types
             validate_data(self, X, reset=reset, skip_check_array=True)
             check_array(np.broadcast_to(False, X.shape), estimator=self)  # empty tables

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import math
+import reprlib
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils._array_api import get_namespace
+from sklearn.utils.validation import _check_sample_weight
 
 from riskbayes.arrays import Array, namespace, sent_to, to_numpy, widest_float
+from riskbayes.exceptions import ColumnError
+from riskbayes.statistics import Statistics
+
+MOST_LISTED = 5
+"""Values that a message lists."""
+
+MOST_WEIGHT = 1e100
+"""The largest sum of weights: its square, and its product with squares of values, must not overflow."""
 
 
 @contextmanager
@@ -22,13 +33,23 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
     """
     before = dict(vars(estimator))
     try:
-        yield
+        with naming_columns(estimator):
+            yield
     except BaseException:
         for name in set(vars(estimator)) - set(before):
             if not name.startswith(("_callback", "_skl")):
                 delattr(estimator, name)
         vars(estimator).update(before)
         raise
+
+
+@contextmanager
+def naming_columns(estimator: Any) -> Iterator[None]:
+    """Put the names of the estimator's columns, where it has them, into the errors of models."""
+    try:
+        yield
+    except ColumnError as error:
+        raise error.named(getattr(estimator, "feature_names_in_", None)) from None
 
 
 def column_name(estimator: Any, j: int) -> str:
@@ -48,12 +69,17 @@ def check_finite(estimator: Any, X: Array) -> Array:
         bad = to_numpy(column[~xp.isfinite(column)])
         if bad.size:
             value = "NaN" if np.isnan(bad[0]) else "infinity"
-            raise ValueError(
-                f"Input X contains {value} in {column_name(estimator, j)} ({bad.size} such values). "
-                f"{type(estimator).__name__} does not accept missing values encoded as NaN, nor infinity: "
-                "drop the rows, or fill them in, for instance by sklearn.impute.SimpleImputer."
-            )
+            raise not_finite(estimator, f"{column_name(estimator, j)} ({bad.size} such values)", value)
     return X
+
+
+def not_finite(estimator: Any, where: str, value: str) -> ValueError:
+    """The error for NaN or infinity."""
+    return ValueError(
+        f"Input X contains {value} in {where}. {type(estimator).__name__} does not accept missing values "
+        "encoded as NaN, nor infinity: drop the rows, or fill them in, for instance by "
+        "sklearn.impute.SimpleImputer."
+    )
 
 
 def check_library(estimator: Any, X: Any) -> None:
@@ -73,9 +99,11 @@ def check_lengths(X: Array, y: Array, X_name: str = "X", y_name: str = "y") -> N
         raise ValueError(f"{X_name} has {X.shape[0]} rows and {y_name} has {y.shape[0]} labels.")
 
 
-def listed(labels: Array) -> list:
-    """Labels for a message."""
-    return to_numpy(labels).tolist()
+def listed(values: Array) -> str:
+    """Labels or numbers for a message, as the user wrote them; of many the first five and how many more."""
+    found = to_numpy(values).tolist()
+    shown, more = ", ".join(map(repr, found[:MOST_LISTED])), len(found) - MOST_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def classes_and_codes(labels: Array, X: Array) -> tuple[Array, Array]:
@@ -87,17 +115,88 @@ def classes_and_codes(labels: Array, X: Array) -> tuple[Array, Array]:
     return tuple(xp.unique_inverse(labels))
 
 
+def check_one_kind(y: Array, name: str = "y") -> None:
+    """Refuse labels that cannot be sorted: strings and others."""
+    if not isinstance(y, np.ndarray) or y.dtype != object:
+        return
+    words = np.array([isinstance(label, str) for label in y.tolist()])
+    if words.any() and not words.all():
+        raise TypeError(
+            f"{name} has labels of several kinds, such as {y[words][0]!r} and {y[~words][0]!r}: make all of "
+            "them strings or all numbers, and drop rows without a label."
+        )
+
+
+def check_weights(sample_weight: Any, X: Array, name: str = "sample_weight") -> Array:
+    """Weights of the rows as an array, or an error that names them."""
+    try:
+        w = _check_sample_weight(sample_weight, X, dtype=widest_float(X), ensure_non_negative=True)
+    except (TypeError, ValueError) as error:
+        said = str(error).splitlines()[0]
+        if "weight" not in said.lower():  # of one entry, not of what it belongs to
+            said = f"sample_weight must be numbers, one a row: {said}"
+        raise ValueError(said.replace("sample_weight", name)) from error
+    check_total(w, name)
+    return w
+
+
+def check_total(w: Array, name: str) -> None:
+    """Refuse weights that are too large to be multiplied by values."""
+    with np.errstate(over="ignore"):
+        total = float(namespace(w).sum(w))
+    if not total <= MOST_WEIGHT:
+        raise ValueError(
+            f"{name} sums to {total:g}, more than {MOST_WEIGHT:g}: weighted sums would overflow. Scale the "
+            "weights, for instance to sum to the number of rows."
+        )
+
+
+def check_class_weight(class_weight: Any) -> None:
+    """Refuse weights of classes that are no finite, non-negative numbers."""
+    for label, weight in class_weight.items() if isinstance(class_weight, dict) else ():
+        if not isinstance(weight, Real) or not 0 <= float(weight) < math.inf:
+            raise ValueError(
+                f"class_weight of class {plain(label)!r} must be a finite, non-negative number; got "
+                f"{plain(weight)!r}."
+            )
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as the number or string that it holds; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def check_masses(classes: Array, y: Array, w: Array | None, every: bool = True) -> None:
     """Refuse a class with no weight; where not every class needs one, refuse only if none has."""
     if w is None:
         return
     masses = [float(namespace(w).sum(w[y == k])) for k in range(classes.shape[0])]
     if (min(masses) if every else max(masses)) <= 0:
-        label = listed(classes)[masses.index(min(masses))]
+        k = masses.index(min(masses))
         raise ValueError(
-            f"The class {label!r} has no weight: its rows have sample_weight or class_weight zero. "
-            "Drop these rows, or give the class a positive weight."
+            f"The class {listed(classes[k : k + 1])} has no weight: its rows have sample_weight or "
+            "class_weight zero. Drop these rows, or give the class a positive weight."
         )
+
+
+def check_statistics(S: Statistics, X: Array) -> None:
+    """Refuse rows whose statistics overflow; the value that is farthest from their centre is to blame."""
+    if S.is_finite():
+        return
+    centre = S.frame.centre()
+    with np.errstate(over="ignore"):
+        far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
+    i, j = divmod(int(np.argmax(far)), far.shape[1])
+    raise ColumnError(
+        j,
+        f"holds {float(X[i, j]):g}: the sums of such values, or of their squares, overflow. Treat them as "
+        f"missing, or scale the column{or_wider(X)}.",
+    )
+
+
+def or_wider(X: Array) -> str:
+    """What else to do where numbers of X overflow: the wider precision, unless X has it."""
+    return "" if X.dtype == widest_float(X) else ", or pass it as float64"
 
 
 def as_floats(value: Any, name: str) -> Array:
@@ -105,7 +204,7 @@ def as_floats(value: Any, name: str) -> Array:
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers; got {value!r}.") from None
+        raise ValueError(f"{name} must be numbers; got {reprlib.repr(value)}.") from None
 
 
 def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool = False) -> Array | None:
@@ -120,7 +219,7 @@ def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool =
         )
     if (p < 0).any() or not (np.isfinite(p).all() and p.any()):
         who = name if renormalise else "Priors"  # scikit-learn's sentences, letter by letter
-        raise ValueError(f"{who} must be non-negative, and not all zero; got {name}={p.tolist()}.")
+        raise ValueError(f"{who} must be non-negative, and not all zero; got {name}={listed(p)}.")
     if abs(p.sum() - 1.0) <= 1e-8:
         return p
     if not renormalise:

@@ -29,6 +29,7 @@ from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
 from riskbayes.estimators.product_of_experts import ProductOfExperts, default_experts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
+from riskbayes.exceptions import ColumnError
 from riskbayes.loop import Iteration, Status, Task
 from riskbayes.preprocessing import KMeansBins
 
@@ -105,7 +106,10 @@ def path_posteriors(
         last = max(i for i, (number, _) in enumerate(good) if number <= checkpoint)
         if last != at:
             at, estimator.parameters_ = last, good[last][1]
-            P = estimator.predict_proba(X_held)
+            try:
+                P = estimator.predict_proba(X_held)
+            except ColumnError:  # held rows that overflow: what is not finite is not chosen
+                P = np.full((len(X_held), len(estimator.classes_)), np.nan)
         found.append(P)
     return np.stack(found)
 

@@ -12,7 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, as_kind, namespace
+from riskbayes.estimators.checks import naming_columns
 from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
+from riskbayes.estimators.prediction import first_overflow
 from riskbayes.models.lda import LDAModel
 
 
@@ -224,8 +226,17 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             Coordinates, about `xbar_`.
         """
         X = self._encode_again(X, "transform")
-        offsets = X - as_kind(self._overall_mean(), X.dtype)[None, :]
-        return offsets @ as_kind(self._directions()[0][:, : self._n_features_out], X.dtype)
+        return self._projected(X, self._directions()[0][:, : self._n_features_out], 0.0)
+
+    def _projected(self, X: Array, B: Array, c: Any) -> Array:
+        """(X - xbar) B + c: from xbar, not from zero, for data may lie far away."""
+        xbar, B = as_kind(self._overall_mean(), X.dtype), as_kind(B, X.dtype)
+        with naming_columns(self), np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+            found = (X - xbar[None, :]) @ B + c
+            bad = first_overflow(0.0 * found)  # NaN where an entry is not finite
+            if bad is not None:
+                raise self._far_row(X, bad, self.model_.scores, self.parameters_)
+        return found
 
     def decision_function(self, X: Any) -> Array:
         """Linear scores `X @ coef_.T + intercept_`; for two classes the log odds of the second.
@@ -244,6 +255,5 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         if self.classes_.shape[0] == 2:
             return super().decision_function(X)
         X = self._encode_again(X, "decision_function")
-        coef, intercept, xbar = (as_kind(value, X.dtype) for value in (*self._scores(), self._overall_mean()))
-        # From xbar, not from zero: data may lie far away.
-        return (X - xbar[None, :]) @ coef.T + intercept[None, :]
+        coef, intercept = self._scores()
+        return self._projected(X, coef.T, as_kind(intercept, X.dtype)[None, :])

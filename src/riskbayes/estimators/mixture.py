@@ -5,10 +5,12 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.estimators.checks import listed
 from riskbayes.models.lda import LDAModel
 from riskbayes.models.mixture import MixtureModel, start_components
 from riskbayes.models.qda import QDAModel
@@ -128,9 +130,10 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
 
     def _statistics_of(self, other: Self) -> tuple[Statistics, Statistics]:
         if other.model_.sizes != self.model_.sizes:  # type: ignore[attr-defined]
+            sizes = np.array(self.model_.sizes)  # type: ignore[attr-defined]
             raise ValueError(
-                f"warm_start goes on from {other.n_components_.tolist()} components of the classes; these "
-                f"rows have {list(self.model_.sizes)}. Set warm_start=False."  # type: ignore[attr-defined]
+                f"warm_start goes on from {listed(other.n_components_)} components of the classes; these "
+                f"rows have {listed(sizes)}. Set warm_start=False."
             )
         return super()._statistics_of(other)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
@@ -26,11 +27,16 @@ from riskbayes.arrays import (
 )
 from riskbayes.engines.array_api import ArrayEngine
 from riskbayes.engines.memory import CHUNK_CELLS, row_chunks
+from riskbayes.estimators.checks import naming_columns, or_wider
+from riskbayes.exceptions import ColumnError
 from riskbayes.learners.objectives import check_cost_matrix
 from riskbayes.models.base import GenerativeModel
-from riskbayes.risks import log_evidence
+from riskbayes.risks import log_evidence, log_posterior
 from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
+
+MOST_SUSPECTS = 64
+"""Columns of a row that overflows, the farthest from the fitted rows first, that are tried alone."""
 
 
 class PredictionMixin:
@@ -69,13 +75,25 @@ class PredictionMixin:
     def _chunkwise(self, X: Any, method: str, formula: str, finish: Callable[[Array], Array]) -> Array:
         """What `finish` makes of the model's `log_joint` or `scores`, a chunk of rows at a time."""
         X = self._encode_again(X, method)
+        with naming_columns(self), np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+            return self._map_rows(X, self.parameters_, formula, finish)
+
+    def _map_rows(
+        self, X: Array, theta: Any, formula: str, finish: Callable[[Array], Array], name: str = "X"
+    ) -> Array:
+        """The same of rows that are encoded; rows whose scores overflow are refused."""
         model, masses, score = self.model_, self.data_statistics_["s0"], getattr(self.model_, formula)
-        Z = model.rows(X, self.parameters_)
-        theta, missing = model.for_scan(self.parameters_, Z), not self._all_classes_have_rows()
+        Z, known = model.rows(X, theta), theta
+        theta, missing = model.for_scan(theta, Z), not self._all_classes_have_rows()
 
         def work(part: slice) -> Array:
             joint = score(Z[part], theta)
-            return finish(namespace(joint).where((masses > 0)[None, :], joint, -np.inf) if missing else joint)
+            if missing:
+                joint = namespace(joint).where((masses > 0)[None, :], joint, -np.inf)
+            bad = first_overflow(joint)
+            if bad is not None:
+                raise self._far_row(X, part.start + bad, score, known, name)
+            return finish(joint)
 
         on_host = isinstance(X, np.ndarray)
         width = getattr(Z, "width", X.shape[1]) + masses.shape[0]
@@ -84,6 +102,34 @@ class PredictionMixin:
         threads = min(len(parts), available_threads()) if threaded and on_host else 1
         found = list(in_threads(work, parts, threads))
         return found[0] if len(found) == 1 else namespace(X).concat(found, axis=0)
+
+    def _check_rows(self, X: Array, theta: Any, name: str = "X") -> None:
+        """Refuse rows whose log joints overflow before they are worked with."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._map_rows(X, theta, "log_joint", most_probable, name)
+
+    def _far_row(
+        self, X: Array, i: int, score: Callable[[Any, Any], Array], theta: Any, name: str = "X"
+    ) -> ColumnError:
+        """The error for row i, whose scores overflow: it names the column that is to blame.
+
+        That is one whose value overflows among those of the fit's centre, else the farthest from it.
+        """
+        x = to_numpy(X[i, :]).astype(np.float64)
+        centre = self.data_statistics_.frame.centre()
+        centre = np.zeros_like(x) if centre is None else to_numpy(centre)
+        suspects = np.argsort(-np.abs(x - centre))[:MOST_SUSPECTS]
+        rows = np.tile(centre, (len(suspects), 1))
+        rows[np.arange(len(suspects)), suspects] = x[suspects]
+        Z = self.model_.rows(as_kind(sent_to(rows, X), X.dtype), theta)
+        bad = first_overflow(score(Z, self.model_.for_scan(theta, Z)))
+        j = int(suspects[0 if bad is None else bad])
+        return ColumnError(
+            j,
+            f"of {name} holds {x[j]:g} in row {i} (counted from 0), too far from the rows of the fit for a "
+            "finite score. If it stands for a missing value, fill it in or drop the row; otherwise clip it"
+            f"{or_wider(X)}.",
+        )
 
     def _all_classes_have_rows(self) -> bool:
         """False only in a stream that has not seen them all."""
@@ -201,8 +247,10 @@ class PredictionMixin:
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             The larger, the more probable the class.
         """
-        joint = self._chunkwise(X, "decision_function", "log_joint", unchanged)
-        return joint[:, 1] - joint[:, 0] if self.classes_.shape[0] == 2 else joint
+        check_is_fitted(self)
+        if self.classes_.shape[0] == 2:  # the constant of a row that scores may miss is in both
+            return self._chunkwise(X, "decision_function", "scores", log_odds)
+        return self._chunkwise(X, "decision_function", "log_joint", unchanged)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Rows and labels drawn from the calibrated joint.
@@ -236,14 +284,26 @@ class PredictionMixin:
         return self._decode(sent_to(X, self._fitted_on)), self._labels(sent_to(y, self._fitted_on))
 
 
+def first_overflow(joint: Array) -> int | None:
+    """The first row that has no finite maximum, or an entry that is no number; None where there is none.
+
+    A class of no mass may have -inf.
+    """
+    if math.isfinite(float(sum_of(joint))):
+        return None
+    bad = ~namespace(joint).isfinite(max_of(joint, axis=1))  # NaN is the maximum of a row that has it
+    rows = np.flatnonzero(to_numpy(bad))
+    return int(rows[0]) if len(rows) else None
+
+
 def unchanged(joint: Array) -> Array:
     """The log joint itself."""
     return joint
 
 
-def log_posterior(joint: Array) -> Array:
-    """log p(y | x)."""
-    return joint - log_evidence(joint)[:, None]
+def log_odds(joint: Array) -> Array:
+    """log p(y=1 | x) - log p(y=0 | x) of two classes."""
+    return joint[:, 1] - joint[:, 0]
 
 
 def posterior(joint: Array) -> Array:

@@ -14,12 +14,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.checks import check_finite, check_library, check_masses, listed, unchanged_on_error
+from riskbayes.estimators.checks import (
+    check_library,
+    check_masses,
+    check_one_kind,
+    check_weights,
+    listed,
+    naming_columns,
+    unchanged_on_error,
+)
 from riskbayes.estimators.family import Paths, cross_validate, family, recipe
 from riskbayes.estimators.member import CHECKPOINTS
+from riskbayes.estimators.tables import validated_numbers
 from riskbayes.exceptions import FlooredWarning
 from riskbayes.learners.rc import SMALL_WEIGHT
 
@@ -130,19 +139,15 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         start = perf_counter()
         check_library(self, X)
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_all_finite=False)
-        check_finite(self, X)
+        X, y = validated_numbers(self, X, y=y)
+        check_one_kind(y)
         check_classification_targets(y)
-        w = (
-            None
-            if sample_weight is None
-            else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        )
+        w = None if sample_weight is None else check_weights(sample_weight, X)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes in y; got one class, "
-                f"{listed(self.classes_)[0]!r}."
+                f"{listed(self.classes_)}."
             )
         check_masses(self.classes_, codes, w)
         if w is not None and w.sum() < SMALL_WEIGHT * len(w):
@@ -196,9 +201,9 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         check_library(self, X)
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
-        check_finite(self, X)
-        return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)
+        X = validated_numbers(self, X, reset=False)
+        with naming_columns(self):
+            return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of `predict_proba`.

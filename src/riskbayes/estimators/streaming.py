@@ -14,7 +14,13 @@ from riskbayes.engines.array_api import engine_for
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.callbacks import callback_data
-from riskbayes.estimators.checks import check_lengths, listed, unchanged_on_error
+from riskbayes.estimators.checks import (
+    check_lengths,
+    check_statistics,
+    listed,
+    naming_columns,
+    unchanged_on_error,
+)
 from riskbayes.frames import same_values
 from riskbayes.statistics import Statistics
 
@@ -212,6 +218,10 @@ class StreamingClassifier(BaseGenerativeClassifier):
         labels, codes = self._known_labels(y, encoded, "y")
         check_lengths(encoded, labels)
         w = self._weights(sample_weight, encoded, codes)
-        rows = self.model_.rows(encoded, self.parameters_)
-        engine = engine_for(self.model_, rows, codes, w, self.classes_.shape[0])
-        return engine, engine.statistics()
+        with naming_columns(self):
+            rows = self.model_.rows(encoded, self.parameters_)
+            engine = engine_for(self.model_, rows, codes, w, self.classes_.shape[0])
+            S = engine.statistics()
+            check_statistics(S, encoded)
+            self._check_rows(encoded, self.parameters_)
+        return engine, S

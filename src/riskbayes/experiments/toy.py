@@ -14,7 +14,7 @@ from riskbayes.learners import RC
 from riskbayes.loop import Iteration, Task, run
 from riskbayes.models import LDAModel
 from riskbayes.plotting import new_figure
-from riskbayes.risks import log_evidence
+from riskbayes.risks import log_posterior
 from riskbayes.statistics import Array
 
 X = np.array([[0.0], [1.0], [4.0]])
@@ -68,7 +68,7 @@ def toy_model() -> LDAModel:
 
 def posteriors(log_joint: Array) -> Array:
     """p(y | x) from log p(x, y)."""
-    return np.exp(log_joint - log_evidence(log_joint)[:, None])
+    return np.exp(log_posterior(log_joint))
 
 
 def run_toy() -> Toy:

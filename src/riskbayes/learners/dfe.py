@@ -14,7 +14,7 @@ from riskbayes.engines.base import Engine, Scan
 from riskbayes.learners.base import Learner, Step
 from riskbayes.learners.steps import Anchor, FixedStep
 from riskbayes.models.base import GenerativeModel
-from riskbayes.risks import log_evidence
+from riskbayes.risks import log_posterior
 from riskbayes.statistics import Statistics
 
 
@@ -41,7 +41,7 @@ class OnlineStep(FixedStep):
         order = np.arange(m) if self.rng is None else self.rng.permutation(m)
         for Z, y, w in self.engine.rows(order):
             joint = model.scores(Z, model.parameters(S))
-            missing = self.lr * w * (1.0 - namespace(joint).exp(at_labels(joint, y) - log_evidence(joint)))
+            missing = self.lr * w * (1.0 - namespace(joint).exp(at_labels(log_posterior(joint), y)))
             S = S + model.statistics(Z, label_rows(y, r, missing, joint.dtype))
         return S
 

@@ -6,11 +6,12 @@ of E sum to zero.
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, at_labels, label_rows, namespace, sent_to, take_rows
+from riskbayes.arrays import Array, as_kind, at_labels, label_rows, namespace, sent_to, sum_of, take_rows
 
 
 class LogLoss:
@@ -22,7 +23,7 @@ class LogLoss:
 
     def __call__(self, P: Array, y: Array) -> Array:
         """E[i, k] = 1[y = k] - P[k]."""
-        return label_rows(y, P.shape[1], None, P.dtype) - P
+        return label_minus(P, y)
 
 
 class SoftError:
@@ -33,8 +34,7 @@ class SoftError:
 
     def __call__(self, P: Array, y: Array) -> Array:
         """E[i, k] = P[y] (1[y = k] - P[k])."""
-        own = at_labels(P, y)
-        return label_rows(y, P.shape[1], own, P.dtype) - P * own[:, None]
+        return label_minus(P, y) * at_labels(P, y)[:, None]
 
 
 class ExpectedCost:
@@ -60,6 +60,23 @@ class ExpectedCost:
         return P * (mean - costs)
 
 
+def label_minus(P: Array, y: Array) -> Array:
+    """1[y = k] - P[k], where the label has the sum of the others' P.
+
+    That is 1 - P[y] with all its digits, so that each row sums to zero to the rounding of its own entries,
+    and what is the same for all classes falls away.
+    """
+    xp = namespace(P)
+    if xp is np:
+        E, rows = -P, np.arange(len(y))
+        E[rows, y] = 0.0
+        E[rows, y] = -sum_of(E, axis=1)
+        return E
+    label = label_rows(y, P.shape[1], None, xp.bool)
+    others = xp.where(label, 0.0, P)
+    return xp.where(label, sum_of(others, axis=1, keepdims=True), -others)
+
+
 NAMED: dict[str, Any] = {"log_loss": LogLoss, "soft_error": SoftError}
 
 
@@ -76,7 +93,10 @@ def resolve_objective(objective: Any, n_classes: int) -> LogLoss | SoftError | E
 
 def check_cost_matrix(cost: Any, n_classes: int, name: str) -> Array:
     """A matrix of finite costs: rows are true classes, columns decisions, both as `classes_`."""
-    C = np.asarray(cost, dtype=np.float64)
+    try:
+        C = np.asarray(cost, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a matrix of numbers; got {reprlib.repr(cost)}.") from error
     if C.shape != (n_classes, n_classes):
         raise ValueError(
             f"{name} as a cost matrix needs a row for each true class and a column for each decision: shape "

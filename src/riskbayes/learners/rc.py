@@ -57,9 +57,9 @@ class RC(Learner):
         trial costs a scan.
     generative_weight : float or "auto", default=0.0
         The anchor g: the step follows the objective plus g times the mean joint log-likelihood.
-        0 is RC, infinity the closed form. "auto" is 0.3 times the model's degrees of freedom over the
-        total weight: small sets are held closer to their closed form, large ones go free. It is 0 for
-        a model that has no `log_likelihood`.
+        0 is RC; the larger it is, the nearer the result is to the closed form. "auto" is 0.3 times the
+        model's degrees of freedom over the total weight: small sets are held closer to their closed form,
+        large ones go free. It is 0 for a model that has no `log_likelihood`.
     tol : float, default=0.0
         Stop when the monitored quantity falls by less than this.
     early_stopping : bool, default=False

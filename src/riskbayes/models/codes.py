@@ -21,6 +21,7 @@ from riskbayes.arrays import (
     to_numpy,
     widest_float,
 )
+from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Categories
 from riskbayes.models.kernels.categorical import Groups, is_worth_it
 
@@ -199,6 +200,4 @@ def check_codes(X: Array) -> None:
         bad = column < 0 if whole else (column < 0) | (column != xp.floor(column))
         if bool(xp.any(bad)):
             value = to_numpy(column[bad])[0]
-            raise ValueError(
-                f"column {j} holds {value}, which is no code: categories are whole numbers from 0."
-            )
+            raise ColumnError(j, f"holds {value:g}, which is no code: categories are whole numbers from 0.")

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, get_index_dtype
 
 from riskbayes.arrays import Array, is_all
+from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Arrays, Categories, Frame
 
 SMALLEST = 1e-290
@@ -61,6 +62,10 @@ class Knots(Categories):
                 "all rows together."
             )
         return self
+
+    def centre(self) -> Array:
+        """The middle knot of each feature."""
+        return self.positions[self.offsets + self.n_categories // 2]
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Nothing to convert between the same knots."""
@@ -130,9 +135,7 @@ def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) ->
         x = X[:, j].astype(np.float64)
         with np.errstate(over="ignore"):
             if not np.isfinite(np.ptp(x)):
-                raise ValueError(
-                    f"The range of column {j} overflows. Scale it, or treat such values as missing."
-                )
+                raise ColumnError(j, "has a range that overflows. Scale it, or treat such values as missing.")
         columns.append(column_knots(x, w, n_knots, few, outer))
     positions, few_values, tails = zip(*columns, strict=True)
     return Knots(

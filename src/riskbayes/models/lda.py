@@ -75,7 +75,9 @@ class LDAModel(GaussianModel):
         """
         xp, D, V = namespace(W), Z.exact, widened(W)
         w, size = sum_of(V, axis=1), sum_of(xp.abs(V), axis=1)
-        rows = xp.nonzero(xp.abs(w) > 1e-12 * size)[0]
+        number = xp.finfo(V.dtype)
+        least = 8 * V.shape[1] * (float(number.eps) * size + float(number.smallest_normal))
+        rows = xp.nonzero(xp.abs(w) > least)[0]  # those whose sum is more than its rounding
         if rows.shape[0] == w.shape[0]:
             tied = (D * w[:, None]).T @ D
         else:

@@ -186,7 +186,8 @@ def start_components(
     V[np.arange(len(y)), component] = weight
     Z, number, path = base.prepare(X, w), np.array(sizes), []
     own = np.repeat(np.arange(len(sizes)), sizes)[None, :] == y[:, None]
-    bound = base.bind(base.statistics(Z, V))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `bind`
+        bound = base.bind(base.statistics(Z, V))
     while True:
         theta = bound.parameters(base.statistics(Z, V))
         shares, scores = shares_and_scores(bound.log_joint(Z, bound.for_scan(theta, Z)), number)
@@ -199,7 +200,8 @@ def start_components(
 def k_means(X: Array, y: Array, w: Array, n_components: int, least: float) -> tuple[Array, list[int]]:
     """The component of each row, class after class, and how many each class has; no random choice."""
     total = w / w.sum()
-    spread = np.sqrt(np.maximum(total @ (X - total @ X) ** 2, 0.0))
+    with np.errstate(over="ignore"):
+        spread = np.sqrt(np.maximum(total @ (X - total @ X) ** 2, 0.0))
     U = (X - total @ X) / np.where(spread > 0, spread, 1.0)
     component = np.empty(len(y), dtype=np.int64)
     sizes: list[int] = []

@@ -24,6 +24,7 @@ from riskbayes.arrays import (
     to_numpy,
     widened,
 )
+from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Origin
 from riskbayes.models.base import GenerativeModel, invert_class_prior, log_class_prior
 from riskbayes.statistics import Statistics
@@ -328,16 +329,16 @@ def check_range(variance: Array, S: Statistics) -> Array:
     largest = np.finfo(np.float64 if S.frame.eps <= EPS else np.float32).max
     large = ~(found <= largest / max(S.total, 1.0))  # the sum of the squares
     if large.any():
-        raise ValueError(
-            f"The squares of column {np.flatnonzero(large)[0]} overflow: it has values too large for its "
-            "precision. Scale it, or treat such values as missing."
+        raise ColumnError(
+            int(np.flatnonzero(large)[0]),
+            "has values whose squares overflow. Scale it, or treat such values as missing.",
         )
     # The first moments of a constant column are exactly zero.
     small = (found < SMALLEST_VARIANCE) & (s1 != 0).any(axis=0)
     if small.any():
-        raise ValueError(
-            f"The squares of column {np.flatnonzero(small)[0]} underflow: its values differ by too little. "
-            "Multiply it by a power of ten."
+        raise ColumnError(
+            int(np.flatnonzero(small)[0]),
+            "has values whose squares underflow: they differ by too little. Multiply it by a power of ten.",
         )
     return variance
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from riskbayes.arrays import Array
+from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
@@ -277,10 +278,11 @@ class TreeModel(GenerativeModel):
 def check_table(cells: int, column: int, parents: tuple[int, ...] = ()) -> None:
     """Refuse tables of counts that cannot be kept."""
     if cells > MOST_CELLS:
-        given = f" with its {len(parents)} parents" if parents else " and its pairs with the others"
-        raise ValueError(
-            f"Column {column}{given} has {cells:.3g} cells to count, more than {MOST_CELLS:.3g}. Merge its "
-            "rare categories, code its categories from 0, or give it fewer parents."
+        given = f"with its {len(parents)} parents" if parents else "and its pairs with the others"
+        raise ColumnError(
+            column,
+            f"{given} has {cells:.3g} cells to count, more than {MOST_CELLS:.3g}. Merge its rare categories, "
+            "code its categories from 0, or give it fewer parents.",
         )
 
 

@@ -1,0 +1,145 @@
+"""Tables of numbers, from what people have: what is no number is refused by column and value."""
+
+from __future__ import annotations
+
+import datetime
+import reprlib
+from collections.abc import Iterator
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.utils._array_api import get_namespace
+from sklearn.utils.validation import validate_data
+
+from riskbayes.estimators.checks import check_finite, column_name, naming_columns, not_finite, plain
+from riskbayes.exceptions import ColumnError
+
+AS_NUMBERS = "Turn dates into numbers, such as days since one of them."
+
+
+def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
+    """Apply scikit-learn's `validate_data` to a table of finite numbers.
+
+    The errors of cells that are none name the column and the value, and say what takes such values.
+    """
+    xp, _ = get_namespace(X)
+    with naming_columns(estimator):
+        check_plain(estimator, X)
+        check_no_dates(X)
+        try:
+            found = validate_data(
+                estimator, X, dtype=[xp.float64, xp.float32], ensure_all_finite=False, **options
+            )
+        except (TypeError, ValueError, OverflowError) as error:
+            cell = first_non_number(X)
+            if cell is None or "feature" in str(error):  # of names and numbers of columns
+                raise
+            raise no_number(estimator, *cell) from error
+        check_finite(estimator, found[0] if isinstance(found, tuple) else found)
+    return found
+
+
+def check_plain(estimator: Any, X: Any) -> None:
+    """Refuse queries, complex numbers, and masked values, whose masks NumPy drops in silence."""
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError(f"{type(estimator).__name__} takes tables, and X is a LazyFrame: collect it first.")
+    if any("complex" in str(kind) for kind in column_dtypes(X)):
+        raise ValueError(
+            f"Complex data not supported: {type(estimator).__name__} takes real numbers. Pass real and "
+            "imaginary parts as columns of their own."
+        )
+    if isinstance(X, np.ma.MaskedArray) and X.ndim == 2 and np.ma.is_masked(X):
+        masked = np.ma.getmaskarray(X).sum(axis=0)
+        j = int(np.argmax(masked > 0))
+        raise ColumnError(
+            j, f"has {masked[j]} masked values, and masks are not read. Fill them in, or drop the rows."
+        )
+
+
+def check_no_dates(X: Any) -> None:
+    """Refuse dates and durations, which NumPy reads as numbers of a unit that nobody chose."""
+    for j, kind in enumerate(column_dtypes(X)):
+        polars = getattr(kind, "is_temporal", None)
+        if getattr(kind, "kind", "") in ("m", "M") or (polars is not None and polars()):
+            raise ColumnError(j, f"holds dates or durations ({kind}). {AS_NUMBERS}", own_name(X, j))
+
+
+def column_dtypes(X: Any) -> list:
+    """The dtypes of a data frame's columns, that of an array, or none."""
+    if hasattr(X, "columns"):
+        return list(getattr(X, "dtypes", ()))
+    return [X.dtype] if hasattr(X, "dtype") else []
+
+
+def own_name(X: Any, j: int) -> str | None:
+    """The name that X itself gives to column j, where it is a string."""
+    name = X.columns[j] if hasattr(X, "columns") else None
+    return name if isinstance(name, str) else None
+
+
+def first_non_number(X: Any) -> tuple[int, str | None, Any] | None:
+    """Index and name of the first column with a cell that is no number, and the cell; None: not found."""
+    for j, column in enumerate(cells(X)):
+        for value in column:
+            try:
+                float(value)
+            except (TypeError, ValueError, OverflowError):
+                if value is not None:  # read as NaN
+                    return j, own_name(X, j), plain(value)
+    return None
+
+
+def cells(X: Any) -> Iterator[list]:
+    """The columns of a data frame or of what NumPy makes a table of, as lists; those of numbers are empty."""
+    if hasattr(X, "columns"):
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        for column in frame.iter_columns() if frame is not X else ():
+            yield [] if column.dtype.is_numeric() else column.to_list()
+        return
+    if hasattr(X, "dtype") and getattr(X.dtype, "kind", None) not in ("O", "U", "S", "T"):
+        return
+    try:
+        table = np.asarray(X, dtype=object)
+    except ValueError:  # rows of different lengths
+        return
+    yield from table.T.tolist() if table.ndim == 2 else ()
+
+
+def no_number(estimator: Any, j: int, name: str | None, value: Any) -> Exception:
+    """The error for a cell that is no number: what it is, and what takes such values."""
+    kind, holds = type(estimator).__name__, f"holds {shown(value)}"
+    if is_missing(value):
+        return not_finite(estimator, column_name(estimator, j) if name is None else f"column {name!r}", "NaN")
+    if isinstance(value, str | bytes):
+        return ColumnError(
+            j,
+            f"{holds}, and {kind} takes numbers. CategoricalNB, TreeAugmentedNB and KDependenceNB take "
+            "strings; or code the column, for instance by sklearn.preprocessing.OneHotEncoder.",
+            name,
+        )
+    if isinstance(value, datetime.date | datetime.time | datetime.timedelta):
+        return ColumnError(j, f"{holds}. {AS_NUMBERS}", name)
+    if isinstance(value, int):
+        return ColumnError(j, f"{holds}, too large for a floating-point number. Scale the column.", name)
+    error = ColumnError(
+        j, f"{holds}: each argument must be a number, or a string that reads as a number.", name
+    )
+    return TypeError(str(error.named(getattr(estimator, "feature_names_in_", None))))
+
+
+def shown(value: Any) -> str:
+    """The repr of a user's value, cut in the middle where it is long."""
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = short.maxlong = 60
+    return short.repr(plain(value))
+
+
+def is_missing(value: Any) -> bool:
+    """True for None, NaN, and the missing values of data frames, which are not even equal to themselves."""
+    try:
+        return value is None or not bool(value == value)
+    except TypeError:  # pandas.NA
+        return True
+    except ValueError:  # an array: refused later, by its kind
+        return False

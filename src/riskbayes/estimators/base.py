@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import Tags, compute_class_weight
+from sklearn.utils import Tags
 from sklearn.utils._array_api import get_namespace, move_to
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -33,6 +33,7 @@ from riskbayes.estimators.checks import (
     check_lengths,
     check_library,
     check_masses,
+    class_weights,
     classes_and_codes,
     listed,
     unchanged_on_error,
@@ -218,14 +219,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         if self.class_weight is None:
             return None
         w = self._sample_weights(sample_weight, X)
-        classes, host = to_numpy(self.classes_), to_numpy(codes)
-        found = compute_class_weight(
-            self.class_weight, classes=classes, y=classes[host], sample_weight=to_numpy(w)
-        )
-        if not (found >= 0).all():
-            label = classes[~(found >= 0)].tolist()[0]
-            raise ValueError(f"class_weight of class {label!r} must not be negative.")
-        return sent_to(found, X)
+        return sent_to(class_weights(self.class_weight, self.classes_, codes, w), X)
 
     def _sample_weights(self, sample_weight: Any, X: Array) -> Array:
         return _check_sample_weight(sample_weight, X, dtype=widest_float(X), ensure_non_negative=True)

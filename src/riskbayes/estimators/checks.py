@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.utils import compute_class_weight
 from sklearn.utils._array_api import get_namespace
 
 from riskbayes.arrays import Array, namespace, sent_to, to_numpy, widest_float
@@ -97,6 +98,18 @@ def check_masses(classes: Array, y: Array, w: Array | None) -> None:
             f"The class {label!r} has no weight: its rows have sample_weight or class_weight zero. "
             "Drop these rows, or give the class a positive weight."
         )
+
+
+def class_weights(class_weight: Any, classes: Array, codes: Array, w: Array) -> Array:
+    """Return what `class_weight` multiplies the weights of each class's rows by, on the host."""
+    labels = to_numpy(classes)
+    found = compute_class_weight(
+        class_weight, classes=labels, y=labels[to_numpy(codes)], sample_weight=to_numpy(w)
+    )
+    if not (found >= 0).all():
+        label = labels[~(found >= 0)].tolist()[0]
+        raise ValueError(f"class_weight of class {label!r} must not be negative.")
+    return found
 
 
 def as_floats(value: Any, name: str) -> Array:

@@ -81,8 +81,9 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     class_weight_ : ndarray of shape (n_classes,) or None
         What `class_weight` came to.
     history_ : dict of arrays
-        Risks of the training rows by iteration; entry 0 is the closed form. For "ensemble" a list of them,
-        one a member of `members_`; of a bagged member it is that of the first bag.
+        Risks of the training rows by iteration; entry 0 is the closed form, and where that was chosen there
+        are none. For "ensemble" a list of them, one a member of `members_`; of a bagged member it is that
+        of the first bag.
     n_iter_, best_iteration_, status_ : int, int, Status
         Scans after that of the closed form, the iteration that was kept, how the fit ended. For "ensemble"
         lists, as `history_`.
@@ -167,7 +168,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         w = self._weights(sample_weight, X, codes)
         # A power of two changes no digit: that the rows held out of a fold are counted here tells it nothing.
         self._scales = ColumnScales.learn(self, X if w is None else X[w > 0])
-        X = self._scales.apply(self, X)
+        X = self._scales.apply(X)
         if self.strategy == "single":
             self._fit_recipe(X, codes, w, start, data)
         else:
@@ -195,7 +196,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _fit_recipe(self, X: Array, codes: Array, w: Array | None, start: float, data: dict) -> None:
         fit, clf = FitTask.root(self, 1, data), recipe()
         with fit.fitting("member", clf):
-            clf.fit(X, codes, w)
+            clf.fit(*weighted_rows(X, codes, w))
         self.members_ = [(clf, 1.0)]
         self.leaderboard_ = in_train("product", clf, perf_counter() - start)
         self._keep_paths()
@@ -213,14 +214,12 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 "size, and scale them."
             )
         weights = paths.winner() if self.strategy == "cv" else paths.greedy()
-        if w is not None:
-            X, codes, w = X[w > 0], codes[w > 0], w[w > 0]
         refit = fit.begin("refit", len(weights))
         self.members_ = []
         for (i, place), weight in weights.items():
             clf = paths.members[i].with_iterations(CHECKPOINTS[place], seed)
             with refit.fitting("member", clf):
-                self.members_.append((clf.fit(X, codes, w), float(weight)))
+                self.members_.append((clf.fit(*weighted_rows(X, codes, w)), float(weight)))
         refit.end()
         self.leaderboard_ = cross_validated(paths, weights)
         self._keep_paths()
@@ -263,7 +262,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         check_library(self, X)
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
-        return self._scales.apply(self, check_finite(self, X))
+        return self._scales.apply_to_new(self, check_finite(self, X))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of `predict_proba`, which does not underflow.
@@ -397,3 +396,8 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             f"{type(self).__name__}(strategy={self.strategy!r}) has no density to {purpose}: {reason}. Fit a "
             "model that has one, such as QuadraticDiscriminantAnalysis(prior='recommended') or SmoothNB()."
         )
+
+
+def weighted_rows(X: Array, y: Array, w: Array | None) -> tuple[Array, Array, Array | None]:
+    """Return the rows that have a weight, which alone may shape a transformer or a bag."""
+    return (X, y, w) if w is None or (w > 0).all() else (X[w > 0], y[w > 0], w[w > 0])

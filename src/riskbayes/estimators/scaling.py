@@ -43,15 +43,19 @@ class ColumnScales:
         """Columns that are multiplied."""
         return np.flatnonzero(self.exponents)
 
-    def apply(self, estimator: Any, X: Array) -> Array:
-        """Return the columns as members read them; refuse a value that is too large for them."""
+    def apply(self, X: Array) -> Array:
+        """Return the columns as members read them; a value far beyond the training rows may be infinite."""
         if not len(self.scaled):
             return X
         with np.errstate(over="ignore"):
-            found = np.ldexp(X, -self.exponents)
-        infinite = np.argwhere(~np.isfinite(found))
-        if len(infinite):
-            i, j = infinite[0]
+            return np.ldexp(X, -self.exponents)
+
+    def apply_to_new(self, estimator: Any, X: Array) -> Array:
+        """Apply to rows to predict; refuse a value that is too large beside the training rows."""
+        found = self.apply(X)
+        beyond = np.argwhere(np.isinf(found)) if len(self.scaled) else ()
+        if len(beyond):
+            i, j = beyond[0]
             raise ValueError(
                 f"The value {X[i, j]:g} of {column_name(estimator, j)} overflows beside the training rows: "
                 f"their range is about 2**{self.exponents[j]}. Treat it as missing, or drop the row."

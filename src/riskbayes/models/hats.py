@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
 from riskbayes.arrays import Array, is_all
 from riskbayes.frames import Arrays, Categories, Frame
@@ -103,7 +103,7 @@ class Hats:
         )
 
     @cached_property
-    def transposed(self) -> csc_array:
+    def transposed(self) -> Any:
         """The transpose of `matrix`, without a copy; to make it takes longer than a product of few rows."""
         return self.matrix.T
 

@@ -7,6 +7,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from riskbayes.arrays import namespace
 from riskbayes.engines.base import Engine, Scan
 from riskbayes.models.base import GenerativeModel, Residual
 from riskbayes.risks import NO_RISK
@@ -129,6 +130,11 @@ class MemoryEngine(Engine):
             if dS is not None:
                 total.add(dS)
         return Scan(None if residual is None else total.value(), risks)
+
+    def map_rows(self, formula: Callable[[Any], Array]) -> Array:
+        """Apply `formula` to every chunk of prepared rows; return the results row by row."""
+        found = list(self._each(lambda Z, y, w: formula(Z), None))
+        return found[0] if len(found) == 1 else namespace(found[0]).concat(found, axis=0)
 
 
 class Sum:

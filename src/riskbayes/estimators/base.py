@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import Tags, compute_class_weight
+from sklearn.utils import Tags
 from sklearn.utils._array_api import move_to
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -29,7 +29,6 @@ from riskbayes.engines.array_api import engine_for
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
 from riskbayes.estimators.checks import (
-    check_class_weight,
     check_lengths,
     check_library,
     check_masses,
@@ -37,9 +36,9 @@ from riskbayes.estimators.checks import (
     check_statistics,
     check_total,
     check_weights,
+    class_weights,
     classes_and_codes,
     listed,
-    plain,
     unchanged_on_error,
 )
 from riskbayes.estimators.prediction import PredictionMixin
@@ -238,20 +237,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         """What each class's rows are multiplied by, from the training rows."""
         if self.class_weight is None:
             return None
-        check_class_weight(self.class_weight)
         w = check_weights(sample_weight, X)
-        classes, host = to_numpy(self.classes_), to_numpy(codes)
-        try:
-            found = compute_class_weight(
-                self.class_weight, classes=classes, y=classes[host], sample_weight=to_numpy(w)
-            )
-        except ValueError:
-            unknown = [plain(label) for label in self.class_weight if label not in classes]
-            raise ValueError(
-                f"class_weight has the class {unknown[0]!r}, which is not among the classes "
-                f"{listed(classes)}."
-            ) from None
-        return sent_to(found, X)
+        return sent_to(class_weights(self.class_weight, self.classes_, codes, w), X)
 
     def _weights(
         self, sample_weight: Any, X: Array, codes: Array, name: str = "sample_weight"

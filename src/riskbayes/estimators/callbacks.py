@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sklearn.callback import CallbackSupportMixin
@@ -10,7 +11,7 @@ from sklearn.callback import CallbackSupportMixin
 from riskbayes.loop import Iteration
 from riskbayes.statistics import Array
 
-__all__ = ["CallbackSupportMixin", "FitProgress"]
+__all__ = ["CallbackSupportMixin", "FitProgress", "FitTask"]
 
 
 class FitProgress:
@@ -63,6 +64,57 @@ class FitProgress:
         self.context.call_on_fit_task_end(
             estimator=self.estimator, **self.data, reconstruction_attributes=dict
         )
+
+
+class FitTask:
+    """A task of a fit that is made of others: the fit itself, a member of a search, a fold.
+
+    Parameters
+    ----------
+    estimator : estimator or None
+        The one being fitted.
+    context : CallbackContext or None
+        The task as callbacks see it; None: there are no callbacks to tell.
+    data : dict
+        `X`, `y` and `metadata` as callbacks expect them.
+    """
+
+    def __init__(self, estimator: Any = None, context: Any = None, data: dict[str, Any] | None = None):
+        self.estimator, self.context, self.data = estimator, context, data or {}
+        if context is not None:
+            context.call_on_fit_task_begin(estimator=estimator, **self.data)
+
+    @classmethod
+    def root(cls, estimator: Any, n_tasks: int, data: dict[str, Any]) -> FitTask:
+        """Begin the fit of an estimator, as a task of so many others."""
+        return cls(estimator, estimator._init_callback_context(max_subtasks=n_tasks), data)
+
+    def begin(self, name: str, n_tasks: int = 0) -> FitTask:
+        """Begin the next task within this one."""
+        if self.context is None:
+            return self
+        return FitTask(self.estimator, self.context.subcontext(name, max_subtasks=n_tasks), self.data)
+
+    def end(self, fitted: Callable[[], dict[str, Any]] | None = None) -> bool:
+        """End this task; True if a callback asks to stop. `fitted` makes attributes that can predict."""
+        if self.context is None:
+            return False
+        return self.context.call_on_fit_task_end(
+            estimator=self.estimator, **self.data, reconstruction_attributes=fitted
+        )
+
+    @contextmanager
+    def fitting(self, name: str, estimator: Any) -> Iterator[None]:
+        """Begin a task in which another estimator is fitted, and end it; its tasks are within this one."""
+        if self.context is None or not isinstance(estimator, CallbackSupportMixin):
+            task = self.begin(name)
+            yield
+        else:
+            context = self.context.subcontext(name)
+            with context.propagate_callback_context(estimator):
+                task = FitTask(self.estimator, context, self.data)
+                yield
+        task.end()
 
 
 def callback_data(X: Array, y: Array, sample_weight: Array | None) -> dict[str, Any]:

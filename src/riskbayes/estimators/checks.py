@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import compute_class_weight
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import _check_sample_weight
 
@@ -197,6 +198,21 @@ def check_statistics(S: Statistics, X: Array) -> None:
 def or_wider(X: Array) -> str:
     """What else to do where numbers of X overflow: the wider precision, unless X has it."""
     return "" if X.dtype == widest_float(X) else ", or pass it as float64"
+
+
+def class_weights(class_weight: Any, classes: Array, codes: Array, w: Array) -> Array:
+    """Return what `class_weight` multiplies the weights of each class's rows by, on the host."""
+    check_class_weight(class_weight)
+    labels = to_numpy(classes)
+    try:
+        return compute_class_weight(
+            class_weight, classes=labels, y=labels[to_numpy(codes)], sample_weight=to_numpy(w)
+        )
+    except ValueError:
+        unknown = [plain(label) for label in class_weight if label not in labels]
+        raise ValueError(
+            f"class_weight has the class {unknown[0]!r}, which is not among the classes {listed(labels)}."
+        ) from None
 
 
 def as_floats(value: Any, name: str) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from time import perf_counter
 from typing import Any
@@ -14,7 +15,9 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from riskbayes.arrays import Array
+from riskbayes.engines.array_api import engine_for
 from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
+from riskbayes.estimators.callbacks import FitTask
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
 from riskbayes.estimators.member import (
     CHECKPOINTS,
@@ -26,11 +29,12 @@ from riskbayes.estimators.member import (
     transformed,
 )
 from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
+from riskbayes.estimators.prediction import posterior
 from riskbayes.estimators.product_of_experts import ProductOfExperts, default_experts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
-from riskbayes.exceptions import ColumnError
 from riskbayes.loop import Iteration, Status, Task
+from riskbayes.models.base import GenerativeModel
 from riskbayes.preprocessing import KMeansBins
 
 ROUNDS = 30
@@ -85,9 +89,10 @@ def path_posteriors(
 
     The path is that of the family's learner, or of another.
     """
-    estimator = clone(member.estimator).set_params(learner=learner or family_learner(member.most))
-    encoded, labels = estimator._check_X_y(X, y, reset=True)
-    estimator.classes_, codes = np.unique(labels, return_inverse=True)
+    learner = learner or family_learner(member.most)
+    estimator = clone(member.estimator).set_params(learner=learner)
+    encoded = estimator._encode(X, reset=True, learn=True)
+    estimator.classes_, codes = np.unique(y, return_inverse=True)
     estimator.class_weight_ = None
     engine, S = estimator._begin(encoded, codes, w)
     good: list[tuple[int, Any]] = []
@@ -96,22 +101,28 @@ def path_posteriors(
         good.append((iteration.number, iteration.theta))
         return False
 
-    task = Task(estimator.model_, engine, S, on_iteration=keep)
-    if estimator._resolved_learner().fit_statistics(task).status is Status.INTERRUPTED:
+    model = estimator.model_
+    task = Task(model, engine, S, on_iteration=keep)
+    if learner.fit_statistics(task).status is Status.INTERRUPTED:
         raise KeyboardInterrupt  # half a path is nothing to choose by
-    estimator.data_statistics_ = S
+    # All models of a path read the same rows: they are encoded once.
+    Z = model.rows(estimator._encode(X_held, reset=False, learn=False), good[0][1])
+    held = engine_for(model, Z, np.zeros(len(X_held), np.intp), None, len(estimator.classes_))
     found: list[Array] = []
     at = -1
     for checkpoint in CHECKPOINTS:
         last = max(i for i, (number, _) in enumerate(good) if number <= checkpoint)
         if last != at:
-            at, estimator.parameters_ = last, good[last][1]
-            try:
-                P = estimator.predict_proba(X_held)
-            except ColumnError:  # held rows that overflow: what is not finite is not chosen
-                P = np.full((len(X_held), len(estimator.classes_)), np.nan)
+            at, theta = last, model.for_scan(good[last][1], Z)
+            P = held.map_rows(partial(finite_or_nan, model, theta))
         found.append(P)
     return np.stack(found)
+
+
+def finite_or_nan(model: GenerativeModel, theta: Any, rows: Any) -> Array:
+    """Posteriors; of held rows that overflow NaN, which no choice takes."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return posterior(model.scores(rows, theta))
 
 
 def fold_posteriors(
@@ -199,23 +210,36 @@ def cross_validate(
     n_jobs: int | None = None,
     deadline: float = np.inf,
     report: Callable[[str], None] = lambda line: None,
+    fit: FitTask | None = None,
 ) -> Paths:
-    """Walk the path of every member in every fold; past the deadline no further member is begun."""
-    r, folds = int(y.max()) + 1, folds_of(cv, X, y, w, seed)
+    """Walk the path of every member in every fold; past the deadline no further member is begun.
+
+    Members and folds are tasks of `fit`. If a callback asks to stop, the member at hand is the last.
+    """
+    r, folds, fit = int(y.max()) + 1, folds_of(cv, X, y, w, seed), fit or FitTask()
     judged = np.concatenate([held for _, held in folds])
     y_judged, w_judged = y[judged], None if w is None else w[judged]
     done: list[Member] = []
     posteriors, seconds = [], []
-    with Parallel(n_jobs) as parallel:
+    stop = ""
+    with Parallel(n_jobs, return_as="generator") as parallel:
         for number, member in enumerate(members):
             start = perf_counter()
-            if done and start > deadline:
-                report(f"time_limit reached: {len(members) - number} members were not tried")
+            stop = stop or ("time_limit reached" if done and start > deadline else "")
+            if stop:
+                report(f"{stop}: {len(members) - number} members were not tried")
                 break
-            parts = parallel(
+            task = fit.begin("member", len(folds))
+            walked = parallel(
                 delayed(one_thread)(fold_posteriors, n_jobs, member, X, y, w, kept, held, r, seed + fold)
                 for fold, (kept, held) in enumerate(folds)
             )
+            parts = []
+            for _ in folds:
+                fold_task = task.begin("fold")
+                parts.append(next(walked))
+                stop = "a callback asked to stop" if fold_task.end() else stop
+            next(walked, None)  # joblib must see the end of it
             P = np.concatenate(parts, axis=1)
             done.append(member)
             posteriors.append(P)
@@ -225,6 +249,7 @@ def cross_validate(
                 f"{number + 1}/{len(members)} {member.name}: cross-validated error {error.min():.4f}, closed "
                 f"form {error[0]:.4f}, {seconds[-1]:.1f} s"
             )
+            stop = "a callback asked to stop" if task.end() else stop
     return Paths(done, np.stack(posteriors), seconds, y_judged, w_judged)
 
 
@@ -238,10 +263,15 @@ def folds_of(cv: Any, X: Array, y: Array, w: Array | None, seed: int) -> list[tu
         if fewest < 2:
             raise ValueError("strategy='cv' and 'ensemble' need two rows or more of each class.")
         repeats = min(max(REPEATED_ROWS // len(counted), 1), MOST_REPEATS)
-        splitter = RepeatedStratifiedKFold(
-            n_splits=min(int(cv), fewest), n_repeats=repeats, random_state=seed
-        )
-        return [(counted[kept], counted[held]) for kept, held in splitter.split(X[counted], y[counted])]
+        k = min(int(cv), fewest)
+        splitter = RepeatedStratifiedKFold(n_splits=k, n_repeats=repeats, random_state=seed)
+        splits = list(splitter.split(X[counted], y[counted]))
+        # A handful of rows has few partitions: one that comes again tells nothing new.
+        partitions = {
+            frozenset(held.tobytes() for _, held in splits[i : i + k]): splits[i : i + k]
+            for i in range(0, len(splits), k)
+        }
+        return [(counted[kept], counted[held]) for folds in partitions.values() for kept, held in folds]
     folds = []
     for fold in check_cv(cv, y, classifier=True).split(X, y):
         # Indices, lists or masks.
@@ -260,5 +290,7 @@ def folds_of(cv: Any, X: Array, y: Array, w: Array | None, seed: int) -> list[tu
 
 def one_thread(work: Callable, n_jobs: int | None, *args: Any) -> Any:
     """The work with one BLAS thread where several jobs run."""
-    with threadpool_limits(limits=1 if n_jobs not in (None, 1) else None):
+    if n_jobs in (None, 1):  # to look for BLAS takes longer than a path on few rows
+        return work(*args)
+    with threadpool_limits(limits=1):
         return work(*args)

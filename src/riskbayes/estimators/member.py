@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.preprocessing import QuantileTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
+from riskbayes.estimators.scaling import range_exponents
 from riskbayes.learners.closed_form import ClosedForm
 from riskbayes.learners.rc import RC
 
@@ -51,19 +53,26 @@ class Member:
 
 
 class NormalScores(BaseEstimator):
-    """Columns brought to the quantiles of a Gaussian, without their extremes."""
+    """Columns brought to the quantiles of a Gaussian, without their extremes.
+
+    Each column is first multiplied by a power of two, to a range of about one: QuantileTransformer takes
+    values within 1e-7 of an end, whatever the unit, as that end.
+    """
 
     def fit(self, X: Array, y: Any = None) -> Self:
         """Learn the quantiles."""
         scores = QuantileTransformer(
             n_quantiles=min(100, max(1, len(X) // 2)), output_distribution="normal", subsample=None
         )
-        self.scores_ = scores.set_output(transform="default").fit(X)
+        self.exponents_ = range_exponents(X)
+        self.scores_ = scores.set_output(transform="default").fit(np.ldexp(X, -self.exponents_))
         return self
 
     def transform(self, X: Array) -> Array:
         """The scores, between -3 and 3."""
-        return np.clip(self.scores_.transform(X), -3.0, 3.0)
+        with np.errstate(over="ignore"):
+            scaled = np.nan_to_num(np.ldexp(X, -self.exponents_))  # beyond all numbers is at the end
+        return np.clip(self.scores_.transform(scaled), -3.0, 3.0)
 
 
 class MemberClassifier(ClassifierMixin, BaseEstimator):
@@ -88,6 +97,8 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
         Fitted.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    history_, n_iter_, status_
+        Those of the first bag.
     """
 
     def __init__(self, estimator: Any, before: Any = None, bags: int = 1, random_state: int = 0):
@@ -107,6 +118,8 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
             clone(self.estimator).fit(columns[rows], y[rows], weights)
             for rows, weights in drawn_bags(self.bags, y, sample_weight, self.random_state)
         ]
+        first = self.estimators_[0]
+        self.history_, self.n_iter_, self.status_ = first.history_, first.n_iter_, first.status_
         return self
 
     def predict_proba(self, X: Array) -> Array:
@@ -117,6 +130,15 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
         for clf in self.estimators_:
             total[:, np.searchsorted(self.classes_, clf.classes_)] += clf.predict_proba(columns)
         return total / len(self.estimators_)
+
+    def predict_log_proba(self, X: Array) -> Array:
+        """Logarithm of `predict_proba`, which does not underflow."""
+        check_is_fitted(self)
+        columns = transformed(self.before_, np.asarray(X))
+        logs = np.full((len(self.estimators_), len(X), len(self.classes_)), -np.inf)
+        for log_P, clf in zip(logs, self.estimators_, strict=True):
+            log_P[:, np.searchsorted(self.classes_, clf.classes_)] = clf.predict_log_proba(columns)
+        return logsumexp(logs, axis=0) - np.log(len(logs))
 
     def predict(self, X: Array) -> Array:
         """The most probable class."""

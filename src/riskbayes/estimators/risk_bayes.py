@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
-from importlib import import_module
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -17,23 +16,30 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
+from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask, callback_data
 from riskbayes.estimators.checks import (
     check_library,
     check_masses,
     check_one_kind,
+    check_total,
     check_weights,
+    class_weights,
+    column_name,
     listed,
     naming_columns,
     unchanged_on_error,
 )
-from riskbayes.estimators.family import Paths, cross_validate, family, recipe
-from riskbayes.estimators.member import CHECKPOINTS
+from riskbayes.estimators.family import cross_validate, family, recipe
+from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
+from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier
+from riskbayes.estimators.scaling import ColumnScales
 from riskbayes.estimators.tables import validated_numbers
 from riskbayes.exceptions import FlooredWarning
+from riskbayes.learners.objectives import check_cost_matrix
 from riskbayes.learners.rc import SMALL_WEIGHT
 
 
-class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
+class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A classifier from a family of generative models trained by risk-based calibration.
 
     Takes tables of numbers. An interrupt leaves it as it was before `fit`. How accurate it is, and where it
@@ -50,6 +56,8 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         Number of stratified folds (fewer where a class has fewer rows), shuffled by `random_state` and, for
         tables of few rows, repeated up to four times; or splits, as in scikit-learn, where None is five folds
         that are not shuffled.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies `sample_weight`, in the members and in what they are chosen by.
     time_limit : float or None, default=None
         Seconds after which no further member is tried. The members tried so far are chosen from and
         refitted, so a fit takes somewhat longer.
@@ -64,15 +72,25 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
     ----------
     members_ : list of (estimator, weight)
         The fitted estimators whose posteriors are averaged; of "single" and "cv" there is one. Their classes
-        are codes, places in `classes_`.
-    leaderboard_ : data frame
-        A row for each member tried, best first: `member`, cross-validated `error` at the best iteration and
-        of its `closed_form`, `log_loss`, the `score` that choices are made by (the error and the log loss),
-        best `n_iter`, `seconds` of all folds, `weight` in the classifier. For "single" they are those
-        of the training rows. A pandas data frame, a polars one where only that is installed, and a list of
-        dicts where neither is.
+        are codes, places in `classes_`. A column whose range is beyond 2**256 or 2**-256 (2**32 or 2**-32 in
+        float32) they read multiplied by a power of two.
+    leaderboard_ : dict of arrays
+        An entry for each member tried, best first; `pandas.DataFrame` takes it. `member`; cross-validated
+        `cv_error` and `cv_log_loss` at the best iteration, `cv_error_closed_form`, the `cv_score` that
+        choices are made by (the error and the log loss: least is best); best `n_iter`, `seconds` of all
+        folds, `weight` in the classifier. "single" is not cross-validated: it has `train_error`,
+        `train_error_closed_form` and `train_log_loss`, of the training rows.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    class_weight_ : ndarray of shape (n_classes,) or None
+        What `class_weight` came to.
+    history_ : dict of arrays
+        Risks of the training rows by iteration; entry 0 is the closed form, and where that was chosen there
+        are none. For "ensemble" a list of them, one a member of `members_`; of a bagged member it is that
+        of the first bag.
+    n_iter_, best_iteration_, status_ : int, int, Status
+        Scans after that of the closed form, the iteration that was kept, how the fit ended. For "ensemble"
+        lists, as `history_`.
 
     Examples
     --------
@@ -89,6 +107,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict] = {
         "strategy": [StrOptions({"single", "cv", "ensemble"})],
         "cv": ["cv_object"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -100,6 +119,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         strategy: str = "single",
         *,
         cv: Any = 4,
+        class_weight: Any = None,
         time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -107,6 +127,7 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
     ):
         self.strategy = strategy
         self.cv = cv
+        self.class_weight = class_weight
         self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -137,50 +158,89 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
-        start = perf_counter()
+        start, data = perf_counter(), callback_data(X, y, sample_weight)
         check_library(self, X)
         X, y = validated_numbers(self, X, y=y)
         check_one_kind(y)
         check_classification_targets(y)
-        w = None if sample_weight is None else check_weights(sample_weight, X)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes in y; got one class, "
                 f"{listed(self.classes_)}."
             )
+        w = self._weights(sample_weight, X, codes)
+        # A power of two changes no digit: that the rows held out of a fold are counted here tells it nothing.
+        self._scales = ColumnScales.learn(self, X if w is None else X[w > 0])
+        X = self._scales.apply(X)
+        if self.strategy == "single":
+            self._fit_recipe(X, codes, w, start, data)
+        else:
+            self._fit_family(X, codes, w, start, data)
+
+    def _weights(self, sample_weight: Any, X: Array, codes: Array) -> Array | None:
+        """Weights of the rows, times those of their classes; None is one each."""
+        self.class_weight_ = None
+        if sample_weight is None and self.class_weight is None:
+            return None
+        w = check_weights(sample_weight, X)
+        if self.class_weight is not None:
+            self.class_weight_ = class_weights(self.class_weight, self.classes_, codes, w)
+            w = w * self.class_weight_[codes]
+            check_total(w, "class_weight" if sample_weight is None else "sample_weight times class_weight")
         check_masses(self.classes_, codes, w)
-        if w is not None and w.sum() < SMALL_WEIGHT * len(w):
+        if w.sum() < SMALL_WEIGHT * len(w):
             warnings.warn(
                 f"The weights of {len(w)} rows sum to {w.sum():g}, and priors count as rows: they will "
                 "outweigh the data. Scale the weights to sum to the number of rows.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
-        if self.strategy == "single":
-            self._fit_recipe(X, codes, w, start)
-            return
+        return w
+
+    def _fit_recipe(self, X: Array, codes: Array, w: Array | None, start: float, data: dict) -> None:
+        fit, clf = FitTask.root(self, 1, data), recipe()
+        with fit.fitting("member", clf):
+            clf.fit(*weighted_rows(X, codes, w))
+        self.members_ = [(clf, 1.0)]
+        self.leaderboard_ = in_train("product", clf, perf_counter() - start)
+        self._keep_paths()
+        fit.end(dict)
+
+    def _fit_family(self, X: Array, codes: Array, w: Array | None, start: float, data: dict) -> None:
+        members = family(X.shape[1])
+        fit = FitTask.root(self, len(members) + 1, data)
         seed = check_random_state(self.random_state).randint(2**31 - 1000)
         deadline = np.inf if self.time_limit is None else start + self.time_limit
-        members = family(X.shape[1])
-        paths = cross_validate(members, X, codes, w, self.cv, seed, self.n_jobs, deadline, self._say)
+        paths = cross_validate(members, X, codes, w, self.cv, seed, self.n_jobs, deadline, self._say, fit)
         if not np.isfinite(paths.scores()).any():
             raise ValueError(
                 "No member of the family has finite posteriors on these rows: look for values of extreme "
                 "size, and scale them."
             )
         weights = paths.winner() if self.strategy == "cv" else paths.greedy()
-        self.members_ = refitted(paths, weights, X, codes, w, seed)
-        self._leaders = leaders(paths, weights)
+        refit = fit.begin("refit", len(weights))
+        self.members_ = []
+        for (i, place), weight in weights.items():
+            clf = paths.members[i].with_iterations(CHECKPOINTS[place], seed)
+            with refit.fitting("member", clf):
+                self.members_.append((clf.fit(*weighted_rows(X, codes, w)), float(weight)))
+        refit.end()
+        self.leaderboard_ = cross_validated(paths, weights)
+        self._keep_paths()
+        fit.end(dict)
 
-    def _fit_recipe(self, X: Array, codes: Array, w: Array | None, start: float) -> None:
-        clf = recipe().fit(X, codes, w)
-        self.members_ = [(clf, 1.0)]
-        history = clf.history_
-        last = np.flatnonzero(history["accepted"])[-1]
-        errors, losses = history["error"], history["log_loss"]
-        seconds = perf_counter() - start
-        self._leaders = [leader("product", errors[last], errors[0], losses[last], int(last), seconds, 1.0)]
+    def _keep_paths(self) -> None:
+        """Set `history_` and what it comes with: those of the one member, or lists over an ensemble."""
+        fitted = [clf for clf, _ in self.members_]
+        found: dict[str, list] = {
+            "history_": [clf.history_ for clf in fitted],
+            "n_iter_": [clf.n_iter_ for clf in fitted],
+            "best_iteration_": [best_iteration(clf) for clf in fitted],
+            "status_": [clf.status_ for clf in fitted],
+        }
+        for name, values in found.items():
+            setattr(self, name, values if self.strategy == "ensemble" else values[0])
 
     def _say(self, line: str) -> None:
         if self.verbose:
@@ -199,14 +259,18 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         P : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        check_is_fitted(self)
-        check_library(self, X)
-        X = validated_numbers(self, X, reset=False)
+        X = self._columns(X)
         with naming_columns(self):
             return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)
 
+    def _columns(self, X: Any) -> Array:
+        """Rows to predict, as the members read them."""
+        check_is_fitted(self)
+        check_library(self, X)
+        return self._scales.apply_to_new(self, validated_numbers(self, X, reset=False))
+
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of `predict_proba`.
+        """Logarithm of `predict_proba`, which does not underflow.
 
         Parameters
         ----------
@@ -218,8 +282,13 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         log_P : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        X = self._columns(X)
+        with naming_columns(self):
+            logs = [clf.predict_log_proba(X) for clf, _ in self.members_]
+        if len(logs) == 1:
+            return logs[0]
+        weights = np.array([weight for _, weight in self.members_])[:, None, None]
+        return logsumexp(np.stack(logs), axis=0, b=weights)
 
     def predict(self, X: Any) -> Array:
         """The most probable class.
@@ -237,61 +306,106 @@ class RiskBayesClassifier(ClassifierMixin, BaseEstimator):
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
-    @property
-    def leaderboard_(self) -> Any:
-        """A row for each member tried, best first."""
+    def decide(self, X: Any, cost_matrix: Any) -> Array:
+        """The decision of least expected cost under the posterior.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        cost_matrix : array-like of shape (n_classes, n_classes)
+            What it costs to decide for the class of the column where that of the row is true; both
+            follow `classes_`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels.
+        """
         check_is_fitted(self)
-        for library in ("pandas", "polars"):
-            with suppress(ImportError):
-                return import_module(library).DataFrame(self._leaders)
-        return self._leaders
+        C = check_cost_matrix(cost_matrix, len(self.classes_), "cost_matrix")
+        return self.classes_[(self.predict_proba(X) @ C).argmin(axis=1)]
 
+    def decision_function(self, X: Any) -> Array:
+        """Log posterior of each class; for two classes the log odds of the second.
 
-def refitted(
-    paths: Paths, weights: dict[tuple[int, int], float], X: Array, y: Array, w: Array | None, seed: int
-) -> list[tuple[Any, float]]:
-    """The chosen members, fitted on all rows for as many iterations as were best."""
-    if w is not None:
-        X, y, w = X[w > 0], y[w > 0], w[w > 0]
-    chosen = [(paths.members[i].with_iterations(CHECKPOINTS[place], seed), i, place) for i, place in weights]
-    return [(clf.fit(X, y, w), float(weights[i, place])) for clf, i, place in chosen]
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
 
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The larger, the more probable the class.
+        """
+        logs = self.predict_log_proba(X)
+        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
-def leader(
-    member: str,
-    error: float,
-    closed_form: float,
-    log_loss: float,
-    n_iter: int,
-    seconds: float,
-    weight: float,
-) -> dict[str, Any]:
-    """A row of the leaderboard."""
-    return {
-        "member": member,
-        "error": float(error),
-        "closed_form": float(closed_form),
-        "log_loss": float(log_loss),
-        "score": float(error + log_loss),
-        "n_iter": n_iter,
-        "seconds": seconds,
-        "weight": weight,
-    }
+    def score_samples(self, X: Any) -> Array:
+        """Log density log p(x) of each row, where "cv" chose a member that has one.
 
+        That is LDA, QDA, MDA or smooth naive Bayes. "single" is a product of densities, which is none, and
+        "ensemble" averages posteriors.
 
-def leaders(paths: Paths, weights: dict[tuple[int, int], float]) -> list[dict[str, Any]]:
-    """Rows of the leaderboard, best first."""
-    errors, losses, scores = paths.errors(), paths.log_losses(), paths.scores()
-    best = scores.argmin(axis=1)
-    return [
-        leader(
-            paths.members[i].name,
-            errors[i, best[i]],
-            errors[i, 0],
-            losses[i, best[i]],
-            CHECKPOINTS[best[i]],
-            paths.seconds[i],
-            float(sum(v for (m, _), v in weights.items() if m == i)),
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Under the calibrated joint.
+        """
+        clf = self._normalised("evaluate")
+        for j in self._scales.scaled:
+            raise NotImplementedError(
+                f"The members read {column_name(self, j)} in another unit, for its range is about "
+                f"2**{self._scales.exponents[j]}: densities in yours may overflow. Scale it before `fit`."
+            )
+        X = self._columns(X)
+        with naming_columns(self):
+            return clf.score_samples(X)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Rows and labels drawn from the calibrated joint, where "cv" chose a member that has one.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+        random_state : int, RandomState instance, Generator or None, default=None
+            Makes the draw repeatable.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        y : ndarray of shape (n_samples,)
+            Labels.
+        """
+        X, codes = self._normalised("draw from").sample(n_samples, random_state)
+        return self._scales.undo(X), self.classes_[codes]
+
+    def _normalised(self, purpose: str) -> Any:
+        """The one member, if its joint is a density of the columns; otherwise an error that says why not."""
+        check_is_fitted(self)
+        clf = self.members_[0][0]
+        if len(self.members_) > 1:
+            reason = f"it averages the posteriors of {len(self.members_)} members"
+        elif isinstance(clf, MemberClassifier):
+            reason = "its member reads transformed columns, and may average the posteriors of several bags"
+        elif not clf.model_.normalised:
+            reason = "its member is a product of densities, which is not normalised"
+        else:
+            return clf
+        raise NotImplementedError(
+            f"{type(self).__name__}(strategy={self.strategy!r}) has no density to {purpose}: {reason}. Fit a "
+            "model that has one, such as QuadraticDiscriminantAnalysis(prior='recommended') or SmoothNB()."
         )
-        for i in np.argsort(scores.min(axis=1), kind="stable")
-    ]
+
+
+def weighted_rows(X: Array, y: Array, w: Array | None) -> tuple[Array, Array, Array | None]:
+    """Return the rows that have a weight, which alone may shape a transformer or a bag."""
+    return (X, y, w) if w is None or (w > 0).all() else (X[w > 0], y[w > 0], w[w > 0])

@@ -107,6 +107,11 @@ class Hats:
             (self.weights.ravel(), self.columns.ravel(), pointers), shape=(m, len(self.frame.positions))
         )
 
+    @cached_property
+    def transposed(self) -> Any:
+        """The transpose of `matrix`, without a copy; to make it takes longer than a product of few rows."""
+        return self.matrix.T
+
 
 def hats_of(X: Array, frame: Knots) -> Hats:
     """Hat weights of every value; beyond the outer knots, all weight is theirs."""

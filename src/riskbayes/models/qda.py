@@ -225,7 +225,7 @@ class QDAModel(GaussianModel):
         (m, n), xp = Z.shape, namespace(theta.means)
         step = max(64, CACHED_CELLS // n) if xp is np else max(1, m)
         found = [
-            self.squared_distances(Z[start : start + step].about(theta.frame).design, theta)
+            self.squared_distances(Z[start : min(m, start + step)].about(theta.frame).design, theta)
             for start in range(0, m, step)
         ]
         return found[0] if len(found) == 1 else xp.concat(found)

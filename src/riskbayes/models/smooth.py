@@ -71,7 +71,7 @@ class SmoothModel(GenerativeModel):
     def statistics(self, Z: Hats, W: Array) -> Statistics:
         """Masses, weighted counts of the hats, and how far in the tails the rows lie."""
         V = np.asarray(W, dtype=np.float64)
-        counts = np.ascontiguousarray((Z.matrix.T @ V).T)
+        counts = np.ascontiguousarray((Z.transposed @ V).T)
         return Statistics({"s0": V.sum(axis=0), "counts": counts, "beyond": Z.beyond @ V}, Z.frame)
 
     def parameters(self, S: Statistics) -> SmoothParameters:

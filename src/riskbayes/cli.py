@@ -442,14 +442,14 @@ def print_table(console: Console, table: Table, title: str) -> None:
 
 
 def least_width(console: Console, shown: RichTable) -> int:
-    """The least width of a terminal that shows a table whole."""
+    """Return the least width of a terminal that shows a table whole."""
     from rich.measure import Measurement
 
     return Measurement.get(console, console.options.update(max_width=10_000), shown).minimum
 
 
 def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -> RichTable:
-    """The columns of words and some of the others; a first cell that repeats is shown once."""
+    """Make a table of the columns of words and some others; a first cell that repeats is shown once."""
     from rich import box
     from rich.cells import cell_len
     from rich.table import Table as RichTable

@@ -79,7 +79,7 @@ def load_npz(name: str, folder: str | os.PathLike | None = None) -> DataSet:
 
 
 def read_arrays(path: Path) -> dict[str, Array]:
-    """Every array of a `.npz` file that has features, as `X` or as `q` and `scale`, and labels `y`."""
+    """Return every array of a `.npz` file; it must have features, `X` or `q` and `scale`, and labels `y`."""
     with reading(path), path.open("rb") as file:  # np.load leaves a damaged one open
         try:
             stored = np.load(file)
@@ -163,7 +163,7 @@ def load_csv(name: str, folder: str | os.PathLike | None = None) -> DataSet:
 
 
 def as_number(cell: str) -> float:
-    """The number that a cell holds; nan where it holds none."""
+    """Return the number that a cell holds; nan where it holds none."""
     try:
         return float(cell)
     except ValueError:

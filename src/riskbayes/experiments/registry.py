@@ -141,12 +141,12 @@ class Loaded(NamedTuple):
 
 
 def named_folder(data_dir: str | os.PathLike | None = None) -> Path | None:
-    """The folder of data sets where one is named, by the argument or by RISKBAYES_DATA; it must exist."""
+    """Return the folder that the argument or RISKBAYES_DATA names, if one does; it must exist."""
     return data_folder(data_dir) if data_dir or os.environ.get("RISKBAYES_DATA") else None
 
 
 def file_name(paper: PaperSet, stem: str = "") -> str:
-    """The name of a set's file in a folder of data sets."""
+    """Return the name of a set's file in a folder of data sets."""
     return (stem or paper.files[0]) + (".npz" if paper.images else ".csv.gz")
 
 

@@ -70,7 +70,7 @@ def as_markdown(table: ResultTable) -> str:
 
 
 def markdown_rows(table: ResultTable) -> str:
-    """The table alone, in Markdown."""
+    """Return the table alone, in Markdown."""
     words = text_columns(table)
 
     def line(cells: list[str]) -> str:

@@ -46,7 +46,7 @@ def all_tables(results: Results) -> list[ResultTable]:
 
 
 def headline(results: Results) -> ResultTable:
-    """On how many sets the default RC is better, equal and worse than its first rivals, a row a setting."""
+    """Count the sets on which the default RC is better, equal and worse than its first rivals."""
     rows: list[list[Cell]] = []
     for setting in by_protocol(results):
         counts = []
@@ -67,20 +67,20 @@ def headline(results: Results) -> ResultTable:
 
 
 def by_protocol(results: Results) -> list[Setting]:
-    """The settings, held out first: it is what counts."""
+    """Return the settings, held out first: it is what counts."""
     return sorted(results.settings, key=lambda setting: results.protocols.index(setting.protocol))
 
 
 def differences(
     results: Results, setting: Setting, learner: str, rival: str, part: str = "test"
 ) -> list[Difference]:
-    """A learner against a rival, on every set that has both."""
+    """Compare a learner with a rival on every set that has both."""
     gaps = [results.difference(name, setting, learner, rival, part) for name in results.sets]
     return [gap for gap in gaps if gap is not None]
 
 
 def count(gaps: list[Difference]) -> list[int]:
-    """On how many sets the first learner is better, equal, worse."""
+    """Count the sets on which the first learner is better, equal, worse."""
     return [sum(gap.verdict == kind for gap in gaps) for kind in ("better", "equal", "worse")]
 
 

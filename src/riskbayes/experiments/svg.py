@@ -38,13 +38,13 @@ class Shape(NamedTuple):
     marker: str = ""
 
     def takes(self, other: Shape) -> bool:
-        """Whether another one can be appended to it and be seen as before."""
+        """True if another one can be appended to it without a change that is seen."""
         alike = (self.style, self.marker) == (other.style, other.marker)
         return alike and (bool(self.marker) or not {"fill", "clip-path"} & set(dict(self.style)))
 
 
 def svg_source(figure: Any, salt: str) -> str:
-    """A figure as an SVG file: text stays text, and the same figure gives the same bytes."""
+    """Return a figure as an SVG file: text stays text, and the same figure gives the same bytes."""
     from matplotlib import rc_context
 
     buffer = io.StringIO()
@@ -54,7 +54,7 @@ def svg_source(figure: Any, salt: str) -> str:
 
 
 def inline_svg(figure: Any, description: str, prefix: str) -> str:
-    """A figure as an <svg> element that takes the colours of the page.
+    """Return a figure as an <svg> element that takes the colours of the page.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def inline_svg(figure: Any, description: str, prefix: str) -> str:
 
 
 def embed_svg(svg: str, description: str, prefix: str) -> str:
-    """The source of an SVG file as an element of a page; see `inline_svg`."""
+    """Return the source of an SVG file as an element of a page; see `inline_svg`."""
     svg = re.sub(r' (xmlns|width|height)="[^"]*"', "", svg[: svg.index(">")]) + svg[svg.index(">") :]
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r'(url\(|href=")#', rf"\1#{prefix}-", svg)
@@ -84,10 +84,10 @@ def embed_svg(svg: str, description: str, prefix: str) -> str:
 
 
 def compact(svg: str) -> str:
-    """The SVG of matplotlib without what cannot be seen.
+    """Return the SVG of matplotlib, of lines, markers and text, without what cannot be seen.
 
-    Groups, invisible patches and clips that cut nothing go; points are rounded to a tenth, and those
-    that a line does not need are left out; what most texts share stands once.
+    Groups, invisible patches and clips that cut nothing are dropped; points are rounded to a tenth, and
+    those that a line does not need are left out; attributes that most texts share are written once.
     """
     root = ElementTree.fromstring(svg)
     for node in root.iter():
@@ -105,7 +105,7 @@ def compact(svg: str) -> str:
 
 
 def styles(node: ElementTree.Element) -> Attributes:
-    """The style of an element."""
+    """Return the style of an element by property."""
     pairs = (part.partition(":") for part in node.get("style", "").split(";") if part.strip())
     return {name.strip(): value.strip() for name, _, value in pairs}
 
@@ -113,7 +113,7 @@ def styles(node: ElementTree.Element) -> Attributes:
 def drawn(
     node: ElementTree.Element, defined: dict[str | None, ElementTree.Element], clip: str = ""
 ) -> Iterator[Shape]:
-    """Everything that can be seen below an element, but for text."""
+    """Yield everything that can be seen below an element, but for text."""
     clip = node.get("clip-path", clip)
     if node.tag in ("path", "use"):
         style, d, marker, at = styles(node), node.get("d", ""), "", np.zeros(2)
@@ -140,7 +140,7 @@ def drawn(
 
 
 def merged(shapes: Iterator[Shape]) -> list[Shape]:
-    """The shapes, neighbours of the same style as one."""
+    """Return the shapes, with neighbours of the same style as one."""
     found: list[Shape] = []
     for shape in shapes:
         if found and found[-1].takes(shape):
@@ -151,13 +151,13 @@ def merged(shapes: Iterator[Shape]) -> list[Shape]:
 
 
 def polylines(d: str) -> Iterator[tuple[Array, bool]]:
-    """The points of each line of a path of straight lines, and whether it is closed."""
+    """Yield the points of each line of a path of straight lines, and whether it is closed."""
     for part in re.findall(r"M[^M]*", d):
         yield np.array(re.findall(r"[-\d.e]+", part), dtype=float).reshape(-1, 2), "z" in part
 
 
 def simplified(points: Array) -> Array:
-    """The points that a line needs to stay within `FINE` of where it was (Douglas and Peucker)."""
+    """Return the points that a line needs to stay within `FINE` of where it was (Douglas and Peucker)."""
     if len(points) < 3:
         return points
     start, along = points[0], points[-1] - points[0]
@@ -171,7 +171,7 @@ def simplified(points: Array) -> Array:
 
 
 def relative(points: Array, closed: bool) -> str:
-    """A line as the data of a path: each point as seen from the one before, in tenths."""
+    """Return a line as the data of a path: each point relative to the one before, in tenths."""
     tenths = np.round(10 * simplified(points)).astype(int)
     steps = np.diff(tenths, axis=0)
     steps = steps[np.any(steps != 0, axis=1)]
@@ -180,32 +180,32 @@ def relative(points: Array, closed: bool) -> str:
 
 
 def joined(values: Array) -> str:
-    """Numbers with no more between them than is needed: a minus sign is enough."""
+    """Join numbers with no more between them than is needed: a minus sign is enough."""
     return "".join(text if text[0] == "-" else f" {text}" for text in map(number, values))
 
 
 def number(value: float, digits: int = 1) -> str:
-    """A number in as few characters as it takes."""
+    """Return a number in as few characters as it takes."""
     text = f"{value:.{digits}f}".rstrip("0").rstrip(".") if digits else f"{value:.0f}"
     text = re.sub(r"^(-?)0\.", r"\1.", text)
     return "0" if text in ("-0", "-", "") else text
 
 
 def rounded(text: str, digits: int = 2) -> str:
-    """A text with its numbers rounded, on one line."""
+    """Return a text with its numbers rounded, on one line."""
     shorter = re.sub(r"-?\d+\.\d+", lambda found: number(float(found[0]), digits), " ".join(text.split()))
     return re.sub(r" ?([MLCQz]) ?", r"\1", shorter)
 
 
 def inside(frame: ElementTree.Element, lines: list[Array]) -> bool:
-    """Whether lines stay within the rectangle that would clip them."""
+    """True if lines stay within the rectangle that would clip them."""
     x, y, width, height = (float(frame.get(name, 0)) for name in ("x", "y", "width", "height"))
     points = np.concatenate(lines) - (x, y)
     return bool(np.all(points >= -FINE) and np.all(points <= np.array([width, height]) + FINE))
 
 
 def definition(node: ElementTree.Element, name: str) -> str:
-    """What shapes refer to: the path of a marker, or the rectangle of a clip."""
+    """Return what shapes refer to: the path of a marker, or the rectangle of a clip."""
     if node.tag == "path":
         return f'<defs><path id="{name}" d="{rounded(node.get("d", ""))}"/></defs>'
     frame = " ".join(f'{k}="{rounded(v, 1)}"' for k, v in node[0].attrib.items())
@@ -213,7 +213,7 @@ def definition(node: ElementTree.Element, name: str) -> str:
 
 
 def element(shape: Shape, short: dict[str, str]) -> str:
-    """A shape as an element."""
+    """Return a shape as an element."""
     style = "".join(
         f' {name}="{f"url(#{short[value]})" if name == "clip-path" else rounded(value)}"'
         for name, value in shape.style
@@ -227,7 +227,7 @@ def element(shape: Shape, short: dict[str, str]) -> str:
 
 
 def text_group(texts: list[tuple[ElementTree.Element, ElementTree.Element]]) -> str:
-    """The texts, with what most of them share on their group."""
+    """Return the texts in a group, which has the attributes that most of them share."""
     if not texts:
         return ""
     own = [{**OF_TEXT, **text_style(wrapper), **text_style(node)} for node, wrapper in texts]
@@ -248,17 +248,17 @@ def text_group(texts: list[tuple[ElementTree.Element, ElementTree.Element]]) -> 
 
 
 def text_style(node: ElementTree.Element) -> Attributes:
-    """The attributes of a text; its fonts are those of all."""
+    """Return the attributes of a text; the fonts are those of the group."""
     style = {name: value.removesuffix("px") for name, value in styles(node).items()}
     style.pop("font-family", None)
     return style
 
 
 def place(node: ElementTree.Element) -> Attributes:
-    """Where a text or a piece of a formula stands."""
+    """Return the position of a text or of a piece of a formula."""
     return {name: number(float(node.get(name, ""))) for name in ("x", "y") if node.get(name)}
 
 
 def attributes(values: Attributes) -> str:
-    """Attributes of an element."""
+    """Write attributes as they stand in an element."""
     return "".join(f' {name}="{escape(value)}"' for name, value in values.items())

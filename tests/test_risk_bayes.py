@@ -84,7 +84,9 @@ def test_class_weight_multiplies_sample_weight(labelled, only, strategy, weighte
 
 def test_class_weights_that_are_none_are_refused(labelled):
     X, y = labelled
-    with pytest.raises(ValueError, match="class_weight of class 'versicolor' must not be negative"):
+    with pytest.raises(
+        ValueError, match="class_weight of class 'versicolor' must be a finite, non-negative number"
+    ):
         RiskBayesClassifier(class_weight={"versicolor": -1.0}).fit(X, y)
     with pytest.raises(ValueError, match="class 'virginica' has no weight"):
         RiskBayesClassifier(class_weight={"virginica": 0.0}).fit(X, y)

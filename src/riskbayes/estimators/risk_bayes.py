@@ -171,7 +171,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         w = self._weights(sample_weight, X, codes)
         # A power of two changes no digit: that the rows held out of a fold are counted here tells it nothing.
-        self._scales = ColumnScales.learn(self, X if w is None else X[w > 0])
+        self._scales = ColumnScales.learn(X if w is None else X[w > 0])
         X = self._scales.apply(X)
         if self.strategy == "single":
             self._fit_recipe(X, codes, w, start, data)
@@ -267,7 +267,9 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Rows to predict, as the members read them."""
         check_is_fitted(self)
         check_library(self, X)
-        return self._scales.apply_to_new(self, validated_numbers(self, X, reset=False))
+        X = validated_numbers(self, X, reset=False)
+        with naming_columns(self):
+            return self._scales.apply_to_new(X)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of `predict_proba`, which does not underflow.

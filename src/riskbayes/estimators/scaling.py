@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.checks import column_name
+from riskbayes.exceptions import ColumnError
 
 
 @dataclass(frozen=True)
@@ -23,18 +23,16 @@ class ColumnScales:
     """Column j is multiplied by 2**-exponents[j]."""
 
     @classmethod
-    def learn(cls, estimator: Any, X: Array) -> Self:
-        """Return the scales of these rows; refuse a column whose largest values leave no digit to the others.
-
-        The estimator tells the names of the columns.
-        """
+    def learn(cls, X: Array) -> Self:
+        """Return the scales of these rows; refuse a column whose largest values leave no digit to the others."""
         exponents = range_exponents(X)
         most = np.finfo(X.dtype).maxexp
         for j in np.flatnonzero(exponents > most // 2):
             if exponents[j] - typical_exponent(X[:, j]) > most // 2:
-                raise ValueError(
-                    f"The squares of {column_name(estimator, j)} overflow: it has values too large for its "
-                    "precision beside the others. Scale them, or treat such values as missing."
+                raise ColumnError(
+                    int(j),
+                    "has values whose squares overflow beside its others. Scale them, or treat such values as "
+                    "missing.",
                 )
         return cls(np.where(np.abs(exponents) > most // 4, exponents, 0))
 
@@ -50,14 +48,15 @@ class ColumnScales:
         with np.errstate(over="ignore"):
             return np.ldexp(X, -self.exponents)
 
-    def apply_to_new(self, estimator: Any, X: Array) -> Array:
+    def apply_to_new(self, X: Array) -> Array:
         """Apply to rows to predict; refuse a value that is too large beside the training rows."""
         found = self.apply(X)
         beyond = np.argwhere(np.isinf(found)) if len(self.scaled) else np.empty((0, 2), int)
         for i, j in beyond[:1]:
-            raise ValueError(
-                f"The value {X[i, j]:g} of {column_name(estimator, j)} overflows beside the training rows: "
-                f"their range is about 2**{self.exponents[j]}. Treat it as missing, or drop the row."
+            raise ColumnError(
+                int(j),
+                f"holds {X[i, j]:g}, which overflows beside the training rows: their range is about "
+                f"2**{self.exponents[j]}. Treat it as missing, or drop the row.",
             )
         return found
 

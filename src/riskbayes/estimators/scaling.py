@@ -24,15 +24,15 @@ class ColumnScales:
 
     @classmethod
     def learn(cls, X: Array) -> Self:
-        """Return the scales of these rows; refuse a column whose largest values leave no digit to the others."""
+        """Return the scales of these rows; refuse values so large that the others of a column have no digits."""
         exponents = range_exponents(X)
         most = np.finfo(X.dtype).maxexp
         for j in np.flatnonzero(exponents > most // 2):
             if exponents[j] - typical_exponent(X[:, j]) > most // 2:
                 raise ColumnError(
                     int(j),
-                    "has values whose squares overflow beside its others. Scale them, or treat such values as "
-                    "missing.",
+                    "has values whose squares overflow beside its others. Scale them, or treat such values "
+                    "as missing.",
                 )
         return cls(np.where(np.abs(exponents) > most // 4, exponents, 0))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import check_library, column_name, naming_columns
 from riskbayes.estimators.tables import check_plain
-from riskbayes.models.codes import categories_of
+from riskbayes.models.codes import categories_of, check_sizes
 from riskbayes.preprocessing import CategoryEncoder, ColumnCodes, codes_on_device
 
 ALWAYS_COUNTED = 2**18
@@ -20,9 +21,6 @@ ALWAYS_COUNTED = 2**18
 
 CODES_PER_ROW = 10
 """Beyond it, so many codes a row: more would be a table of zeros."""
-
-MOST_CATEGORIES = 2**25
-"""Categories of all columns together: 256 MiB a class."""
 
 
 class CategoricalInput(BaseGenerativeClassifier):
@@ -72,19 +70,15 @@ class CategoricalInput(BaseGenerativeClassifier):
             known = np.maximum(known, self.data_statistics_.frame.n_categories)
         sizes = categories_of(X, known).n_categories
         far = sizes > np.maximum(known, max(ALWAYS_COUNTED, CODES_PER_ROW * rows))
-        j = int(np.argmax(np.where(far, sizes, 0) if far.any() else sizes))
         if far.any():
+            j = int(np.argmax(np.where(far, sizes, 0)))
             raise ValueError(
                 f"{column_name(self, j)} holds the code {sizes[j] - 1}: integer codes are categories counted "
                 f"from 0, {sizes[j]} of them for {rows} rows. Drop a column of identifiers; pass "
                 "other values as strings, or code them by sklearn.preprocessing.OrdinalEncoder; set "
                 "min_categories if there are so many."
             )
-        if sizes.sum() > MOST_CATEGORIES:
-            raise ValueError(
-                f"{column_name(self, j)} has {sizes[j]} categories, and all columns together {sizes.sum()}: "
-                f"more than {MOST_CATEGORIES} cannot be counted. Drop it, or merge its rare categories."
-            )
+        check_sizes(sizes, partial(column_name, self))
 
     def _decode(self, X: Array) -> Array:
         return self._encoder.decode(X)

@@ -24,7 +24,7 @@ class ColumnScales:
 
     @classmethod
     def learn(cls, X: Array) -> Self:
-        """Return the scales of these rows; refuse values beside which the others of a column have no digits."""
+        """Return the scales of these rows; refuse values beside which the others would have no digits."""
         exponents = range_exponents(X)
         most = np.finfo(X.dtype).maxexp
         for j in np.flatnonzero(exponents > most // 2):

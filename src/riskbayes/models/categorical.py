@@ -22,6 +22,7 @@ from riskbayes.models.codes import (
     DeviceCodes,
     categories_of,
     check_codes,
+    check_sizes,
     clipped_codes,
     make_codes,
 )
@@ -73,7 +74,9 @@ class CategoricalModel(GenerativeModel):
     def prepare(self, X: Array, sample_weight: Array | None = None) -> Codes | DeviceCodes:
         """Codes in the smallest unsigned type; category K-1 is the largest code seen."""
         check_codes(X)
-        return make_codes(X, categories_of(X, self.min_categories)).grouped()
+        frame = categories_of(X, self.min_categories)
+        check_sizes(frame.n_categories)
+        return make_codes(X, frame).grouped()
 
     def rows(self, X: Array, theta: CategoricalParameters) -> Codes | DeviceCodes:
         """Codes, in the categories of theta where it knows them all."""

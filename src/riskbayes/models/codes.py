@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +28,9 @@ from riskbayes.models.kernels.categorical import Groups, is_worth_it
 
 HELD_CELLS = 2**29
 """Cells of a one-hot table that a device holds during a fit (4 GiB of float64); larger ones are made anew."""
+
+MOST_CATEGORIES = 2**25
+"""Categories of all columns together: 256 MiB a class."""
 
 
 class Codes:
@@ -159,6 +163,17 @@ def categories_of(X: Array, least: Array | int | None = None) -> Categories:
     else:
         top = np.ones(X.shape[1])
     return Categories(top if least is None else np.maximum(top, least))
+
+
+def check_sizes(n_categories: Array, name: Callable[[int], str] = "column {}".format) -> None:
+    """Refuse more categories than can be counted; `name` is how a message calls a column."""
+    total = n_categories.astype(np.float64).sum()
+    if total > MOST_CATEGORIES:
+        j = int(np.argmax(n_categories))
+        raise ValueError(
+            f"{name(j)} has {n_categories[j]} categories, and all columns together {total:.0f}: more than "
+            f"{MOST_CATEGORIES} cannot be counted. Drop it, or merge its rare categories."
+        )
 
 
 def clipped_codes(X: Array, n_categories: Array) -> Array:

@@ -14,7 +14,7 @@ from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
-from riskbayes.models.codes import Codes, categories_of, check_codes, clipped_codes
+from riskbayes.models.codes import Codes, categories_of, check_codes, check_sizes, clipped_codes
 from riskbayes.models.column_order import column_order
 from riskbayes.models.elimination import family_marginals
 from riskbayes.statistics import Statistics
@@ -157,7 +157,9 @@ class TreeModel(GenerativeModel):
 
     def prepare(self, X: Array, sample_weight: Array | None = None) -> Codes:
         """Joint codes of each feature and its parents."""
-        return self._joint(X, categories_of(X, self.min_categories).n_categories)
+        sizes = categories_of(X, self.min_categories).n_categories
+        check_sizes(sizes)
+        return self._joint(X, sizes)
 
     def rows(self, X: Array, theta: TreeParameters) -> Codes:
         """The same, in the tables of theta."""

@@ -56,7 +56,7 @@ def naming_columns(estimator: Any) -> Iterator[None]:
 def column_name(estimator: Any, j: int) -> str:
     """How a message calls column j."""
     names = getattr(estimator, "feature_names_in_", None)
-    return f"column {j}" if names is None else f"column {names[j]!r}"
+    return f"column {j}" if names is None else f"column {str(names[j])!r}"
 
 
 def check_finite(estimator: Any, X: Array) -> Array:
@@ -123,8 +123,8 @@ def check_one_kind(y: Array, name: str = "y") -> None:
     words = np.array([isinstance(label, str) for label in y.tolist()])
     if words.any() and not words.all():
         raise TypeError(
-            f"{name} has labels of several kinds, such as {y[words][0]!r} and {y[~words][0]!r}: make all of "
-            "them strings or all numbers, and drop rows without a label."
+            f"{name} has labels of several kinds, such as {plain(y[words][0])!r} and "
+            f"{plain(y[~words][0])!r}: make all of them strings or all numbers, and drop rows without one."
         )
 
 

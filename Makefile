@@ -6,12 +6,17 @@ READY := $(VENV)/.ready
 # What `make test-all` adds; a CPU build may be named here: make test-all TORCH="torch==2.13.0".
 TORCH ?= --group torch
 
-.PHONY: help demo test test-all lint bench reproduce clean
+# Random fits that `make fuzz` holds to the laws, and their seed.
+CASES ?= 2000
+SEED ?= 0
+
+.PHONY: help demo test test-all lint fuzz bench reproduce clean
 help:
 	@echo "make demo   closed form against RC on four data sets: a table and demo/index.html"
 	@echo "make test   linters and the test suite"
 	@echo "make test-all  the same with PyTorch, which it installs (large)"
 	@echo "make lint   ruff and mypy"
+	@echo "make fuzz   random fits of every estimator, held to laws (CASES=20000 SEED=0)"
 	@echo "make reproduce  the paper's experiments: results/index.html from the committed table of results"
 	@echo "make bench  speed and the other benchmarks (RISKBAYES_DATA names the folder of data sets)"
 
@@ -45,6 +50,9 @@ test-all: $(READY)
 	@echo "Installing PyTorch ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	@$(MAKE) --no-print-directory test
+
+fuzz: $(READY)
+	@$(BIN)/python tests/fuzz.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
 
 # To run the experiments themselves: riskbayes reproduce --data-dir FOLDER
 reproduce: $(READY)

@@ -1,0 +1,1 @@
+"""Random fits of every estimator, held to laws. `tests/fuzz.py` is the command."""

@@ -33,6 +33,9 @@ LOG_2PI = float(np.log(2 * np.pi))
 
 EPS = float(np.finfo(float).eps)
 
+LARGEST_ROOT = 1e140
+"""What can be squared, and multiplied again."""
+
 SMALLEST_VARIANCE = 1e-290
 """A variance below it has lost digits, for it is near the smallest number."""
 
@@ -333,8 +336,8 @@ def check_range(variance: Array, S: Statistics) -> Array:
             int(np.flatnonzero(large)[0]),
             "has values whose squares overflow. Scale it, or treat such values as missing.",
         )
-    # The first moments of a constant column are exactly zero.
-    small = (found < SMALLEST_VARIANCE) & (s1 != 0).any(axis=0)
+    # The first moments of a constant column are exactly zero. What is negative is rounding.
+    small = (found >= 0) & (found < SMALLEST_VARIANCE) & (s1 != 0).any(axis=0)
     if small.any():
         raise ColumnError(
             int(np.flatnonzero(small)[0]),
@@ -349,8 +352,9 @@ def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:
     `second` are second moments about it. Sums and differences of `terms` such products err by their share in
     the last digit of float64; the values themselves are known to the last digit of the rows.
     """
-    eps = 8 * float(frame.eps)
-    return 16 * terms * EPS * namespace(second).abs(second) + eps**2 * (second + frame.origin**2)
+    xp, eps = namespace(second), 8 * float(frame.eps)
+    resolved = xp.clip(eps * xp.abs(frame.origin), max=LARGEST_ROOT)  # of a constant column it may be huge
+    return 16 * terms * EPS * xp.abs(second) + eps**2 * second + resolved * resolved
 
 
 def diagonal(C: Array) -> Array:

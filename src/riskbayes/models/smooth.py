@@ -152,7 +152,8 @@ def part_masses(height: Array, frame: Knots) -> tuple[Array, Array, Array]:
     after = np.roll(e, -1, axis=1)
     rise = np.roll(height, -1, axis=1) - height
     near = np.abs(rise) < 1e-3  # the series of the same
-    mean = np.where(near, np.sqrt(e * after) * (1 + rise**2 / 24), (after - e) / np.where(near, 1.0, rise))
+    middle = np.exp(height + rise / 2)
+    mean = np.where(near, middle * (1 + rise**2 / 24), (after - e) / np.where(near, 1.0, rise))
     few = np.repeat(frame.few_values, frame.n_categories)
     return e * frame.lower, np.where(few, e, frame.pieces * mean), e * frame.upper
 

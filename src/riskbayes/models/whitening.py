@@ -239,10 +239,12 @@ def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
         missing[k] = U.shape[1]
         if missing[k]:
             V = U / root[:, None]
-            PV = pooled @ V
+            V /= np.linalg.norm(V, axis=0)
+            half = V.T @ pooled @ V
+            L = factors_by_eigenvectors(half[None])[0]  # whatever rounding does to it
+            whitened = np.linalg.solve(L, V.T @ pooled)
             own = root[:, None] * U  # N V, with V^T N V = 1: more than rounding, where P is less
-            found[k] = PV @ np.linalg.solve(V.T @ PV, PV.T) + 4 * own @ own.T
-            found[k] = (found[k] + found[k].T) / 2
+            found[k] = whitened.T @ whitened + 4 * own @ own.T
     return found, missing
 
 

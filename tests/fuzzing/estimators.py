@@ -198,7 +198,7 @@ LEARNERS: dict[str, Callable[[Table, np.random.Generator], Learner]] = {
     "dfe": lambda table, rng: DFE(
         lr=float(rng.choice([0.3, 1.0])),
         max_iter=int(rng.integers(1, 4)),
-        mode=str(rng.choice(["batch", "online"], p=[0.7, 0.3])),
+        mode="online" if rng.random() < 0.3 and len(table.y) < 1000 else "batch",
         shuffle=bool(rng.random() < 0.3),
         random_state=0,
     ),

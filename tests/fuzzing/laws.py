@@ -112,8 +112,9 @@ def joint(case: Case) -> str:
         return REFUSED
     X = table.held(table.near)
     J, density = attempt(lambda: clf.predict_joint_log_proba(X)), attempt(lambda: clf.score_samples(X))
-    # Terms of the size of the joint cancel in all that is compared here, and leave its rounding.
-    rounding = 1e-9 + 1e3 * table.eps * (1 + np.abs(J).max(axis=1))
+    # What cancels in all that is compared leaves its rounding: terms of the size of the joint, and squares of
+    # distances from the mean of all rows.
+    rounding = 1e-9 + 1e3 * table.eps * (1 + np.abs(J).max(axis=1) + squared_distances(table))
     evidence = logsumexp(J.astype(float), axis=1)
     if (np.abs(density - evidence) > rounding).any():
         raise Violation("score_samples is not the log of the sum of the joint")
@@ -125,6 +126,16 @@ def joint(case: Case) -> str:
     if (J.max(axis=1) - J[np.arange(len(J)), best] > rounding).any():
         raise Violation("decision_function is largest for a class that is not the most probable")
     return HELD
+
+
+def squared_distances(table: Table) -> Array:
+    """How far the near rows are from the mean of all, in the spread of most rows: a component may have it."""
+    if table.kind == "categories":
+        return np.zeros(len(table.near))
+    unit = np.abs(table.X).max(axis=0) + 1e-300
+    X, near = table.X / unit, table.near / unit
+    spread = np.median(np.abs(X - np.median(X, axis=0)), axis=0)
+    return (((near - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)) ** 2).sum(axis=1)
 
 
 @answer("mass is kept")

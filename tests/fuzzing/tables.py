@@ -298,7 +298,9 @@ def random_categories(y: Array, n: int, holders: tuple[str, ...], rng: np.random
         traits.append("repeated")
         X[:, rng.integers(n)] = X[:, rng.integers(n)]
     cast = CASTS.get(holder, lambda A: A)
-    near, far = rng.permuted(X, axis=0)[:16], X[rng.integers(m, size=8)]
+    # Columns that are the same in training stay so: which of them is whose parent cannot matter then.
+    same = np.unique(X, axis=1, return_inverse=True)[1].ravel()
+    near, far = X[rng.integers(m, size=(16, n))[:, same], np.arange(n)], X[rng.integers(m, size=8)]
     far[np.arange(8), rng.integers(n, size=8)] = rng.choice([250, 400], size=8)
     return Table("categories", cast(X), y, None, cast(near), cast(far), far[:0], holder, tuple(traits))
 

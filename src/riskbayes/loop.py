@@ -87,6 +87,8 @@ class Task:
     """Rows that only judge."""
     on_iteration: Callable[[Iteration], bool] = nobody
     """Sees every good iteration; True stops the fit."""
+    past: Statistics | None = None
+    """The part of S that the engine's rows do not have: that of rows before them, in a stream."""
 
 
 class Outcome(NamedTuple):
@@ -104,9 +106,11 @@ class Outcome(NamedTuple):
     judged: float = float("nan")
     """What it was chosen by: that quantity, or the risk of the validation rows."""
     number: int = 0
-    """Its iteration."""
+    """Its iteration in the history."""
     start_value: float = float("nan")
     """The monitored quantity of the model that the fit started from."""
+    refit_history: dict[str, Array] | None = None
+    """Of the model returned, where another path than that of the history chose its iteration."""
 
 
 def run(task: Task, learner: Learner, max_iter: int | None = None) -> Outcome:

@@ -12,7 +12,7 @@ from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.categorical_input import CategoricalInput
 from riskbayes.learners.base import Learner
 from riskbayes.learners.rc import RC
-from riskbayes.models.tree import Parents, TreeModel, dependences, k_parents, tree_parents
+from riskbayes.models.tree import Parents, TreeModel
 
 FEW_ITERATIONS = 8
 """Scans of `learner="rc"`: tables of pairs overfit after that."""
@@ -43,13 +43,21 @@ class AugmentedNB(CategoricalInput):
             return RC(step="adaptive", max_iter=FEW_ITERATIONS)
         return super()._resolved_learner()
 
-    def _structure(self, with_class: Array, between: Array) -> Parents:
+    @property
+    def _structure(self) -> str | int:
+        """How the parents are chosen, in the model's terms."""
         raise NotImplementedError
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> TreeModel:
-        parents = self._structure(*dependences(X, y, sample_weight, self.classes_.shape[0]))
         least = self._least_categories(X.shape[1])
-        return TreeModel(parents, self.alpha, self.backoff, self.class_alpha, min_categories=least)
+        return TreeModel(
+            None,
+            self.alpha,
+            self.backoff,
+            self.class_alpha,
+            min_categories=least,
+            structure=self._structure,
+        )
 
     @property
     def parents_(self) -> Parents:
@@ -125,8 +133,9 @@ class TreeAugmentedNB(AugmentedNB):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def _structure(self, with_class: Array, between: Array) -> Parents:
-        return tree_parents(with_class, between)
+    @property
+    def _structure(self) -> str:
+        return "tree"
 
 
 class KDependenceNB(AugmentedNB):
@@ -190,5 +199,6 @@ class KDependenceNB(AugmentedNB):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def _structure(self, with_class: Array, between: Array) -> Parents:
-        return k_parents(with_class, between, self.k)
+    @property
+    def _structure(self) -> int:
+        return self.k

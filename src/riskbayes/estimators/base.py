@@ -25,7 +25,7 @@ from riskbayes.arrays import (
     to_numpy,
     widest_float,
 )
-from riskbayes.engines.array_api import engine_for
+from riskbayes.engines.array_api import engine_class, engine_for
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
 from riskbayes.estimators.checks import (
@@ -173,10 +173,14 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         w = self._weights(sample_weight, encoded, codes)
         check_masses(self.classes_, codes, w)
         engine, S = self._begin(encoded, codes, w)
+        start = None
+        if old is not None:
+            start = self._start_from(old, S)
+            frame = S.frame.join(start.frame)  # one of the two may know more categories
+            S, start = S.to_frame(frame), start.to_frame(frame)
         validation = self._validation_engine(S, X_val, y_val, sample_weight_val)
-        start = None if old is None else self._start_from(old, S)
         self.data_statistics_ = S
-        self._calibrate(engine, S, start, callback_data(X, y, sample_weight), validation)
+        self._calibrate(engine, start, callback_data(X, y, sample_weight), validation)
 
     def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
         self._resolved_learner()
@@ -206,8 +210,31 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
                 f"warm_start goes on from {old.n_features_in_} columns and classes {listed(old.classes_)}; "
                 f"these rows have {self.n_features_in_} and {listed(self.classes_)}. Set warm_start=False."
             )
+        self._check_same_columns(old, "warm_start")
         last = self._statistics_of(old)[1]
         return (S.total / last.total) * last
+
+    def _check_same_columns(self, other: Self, what: str) -> None:
+        """Refuse statistics of other columns, or of the same ones in another order."""
+        if self.n_features_in_ != other.n_features_in_:
+            raise ValueError(
+                f"{what} needs the same columns; the models have {self.n_features_in_} and "
+                f"{other.n_features_in_}."
+            )
+        ours, theirs = (getattr(clf, "feature_names_in_", None) for clf in (self, other))
+        if (ours is None) != (theirs is None):
+            warnings.warn(
+                f"{what}: only one of the two models was fitted with feature names; their columns are "
+                "matched by position.",
+                UserWarning,
+                stacklevel=2,
+            )
+        elif ours is not None and (ours != theirs).any():
+            j = int(np.argmax(ours != theirs))
+            raise ValueError(
+                f"{what} needs the same columns in the same order: column {j} is {ours[j]!r} in one model and "
+                f"{theirs[j]!r} in the other. Select and order the columns alike."
+            )
 
     def _statistics_of(self, other: Self) -> tuple[Statistics, Statistics]:
         """Another estimator's data and calibrated statistics, in this one's terms."""
@@ -237,13 +264,12 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         return w if self.class_weight_ is None else w * take_rows(self.class_weight_, codes)
 
     def _begin(self, X: Array, y: Array, w: Array | None) -> tuple[MemoryEngine, Statistics]:
-        """The model bound to the statistics of these rows, and an engine that holds them."""
+        """The model with all that it learns from these rows, an engine that holds them, their statistics."""
         model = self._make_model(X, y, w)
         r = self.classes_.shape[0]
         self._resolved_learner().check(model, r)
-        engine = engine_for(model, model.prepare(X, w), y, w, r)
-        S = engine.statistics()
-        self.model_ = engine.model = model.bind(S)
+        engine, S = engine_class(y).learned(model, X, y, w, r)
+        self.model_ = engine.model
         return engine, S
 
     def _validation_engine(self, S: Statistics, X: Any, y: Any, sample_weight: Any) -> MemoryEngine | None:
@@ -277,35 +303,48 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def _calibrate(
         self,
         engine: MemoryEngine,
-        S: Statistics,
         start: Statistics | None,
         data: dict[str, Any],
         validation: MemoryEngine | None = None,
+        past: Statistics | None = None,
         max_iter: int | None = None,
     ) -> None:
-        """Run the learner from `start` on the engine's rows; `max_iter` asks for so many steps only."""
+        """Run the learner from `start` on the engine's rows; `max_iter` asks for so many steps only.
+
+        `data_statistics_` are those of all that was counted; `past` the part that the engine does not hold.
+        """
         learner = self._resolved_learner()
         self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])
-        if start is not None:  # an earlier fit may have known fewer categories
-            start = start.to_frame(S.frame.join(start.frame))
 
         def fitted(iteration: Iteration) -> dict[str, Any]:
             return {"statistics_": iteration.S, "parameters_": iteration.theta}
 
         most = learner.most_iterations() if max_iter is None else max_iter + 1
         progress = FitProgress(self, most, data, fitted)
-        task = Task(self.model_, engine, S, start, validation, progress)
+        task = Task(self.model_, engine, self.data_statistics_, start, validation, progress, past)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
+        if outcome.model is not task.model:  # it learned from the rows that were not held out
+            outcome = self._count_again(task, outcome)
         self.learner_ = learner
         self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])  # RCCV may have chosen
         self._store(outcome)
         self._warn_of_floors(outcome.floored)
         progress.end()
 
+    def _count_again(self, task: Task, outcome: Outcome) -> Outcome:
+        """Bring all that was counted, and an outcome of part of the rows, into one frame."""
+        S, model = task.S, outcome.model
+        if not model.additive:
+            S = task.engine.read_by(model, outcome.theta).statistics()
+        frame = S.frame.join(outcome.S.frame)
+        self.data_statistics_, calibrated = S.to_frame(frame), outcome.S.to_frame(frame)
+        return outcome._replace(S=calibrated, theta=model.parameters(calibrated))
+
     def _store(self, outcome: Outcome) -> None:
         self.model_, self.statistics_, self.parameters_ = outcome.model, outcome.S, outcome.theta
         self.history_, self.status_ = outcome.history, outcome.status
-        self.n_iter_ = max(0, len(outcome.history["lr"]) - 1)
+        self.n_iter_, self.best_iteration_ = max(0, len(outcome.history["lr"]) - 1), outcome.number
+        self.refit_history_ = outcome.refit_history
 
     def _update(self, S: Statistics) -> None:
         """Take S as it is, without a scan."""

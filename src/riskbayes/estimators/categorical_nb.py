@@ -155,10 +155,6 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
                     "fitted."
                 )
 
-    def _check_left(self, S: Statistics) -> None:
-        if float(namespace(S["counts"]).min(S["counts"])) < -1e-9 * S.total:
-            raise ValueError("These rows were not all fitted: a category would be counted less than never.")
-
     def _statistics_of(self, other: CategoricalNB) -> tuple[Statistics, Statistics]:
         """The other's counts, with its categories in the order of this one's."""
         theirs, columns, n_categories, places = other._encoder.columns, [], [], []

@@ -25,7 +25,7 @@ from riskbayes.arrays import (
     widened,
 )
 from riskbayes.frames import Origin
-from riskbayes.models.base import GenerativeModel, invert_class_prior, log_class_prior
+from riskbayes.models.base import SINGLE_ROUNDING, GenerativeModel, invert_class_prior, log_class_prior
 from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
@@ -181,6 +181,23 @@ class GaussianModel(GenerativeModel):
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Total and within-class scatter about the means, in the shape of this model's covariance."""
         raise NotImplementedError
+
+    def moment_matrices(self, S: Statistics) -> Array:
+        """A stack of matrices of moments, sum_i w_i v_i v_i^T with v_i = (1, x_i), of NumPy's statistics."""
+        raise NotImplementedError
+
+    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+        """False if a matrix of moments is indefinite: then no rows of non-negative weight have these moments.
+
+        It is so where a scatter about the mean is, or where a mean lies further out than the scatter allows.
+        Rows moved by little, or with labels of a class nearby, may leave moments that other rows could have.
+        """
+        if not super().could_be_counted(S, ever):
+            return False
+        M, most = (self.moment_matrices(value.converted(to_numpy)) for value in (S, ever))
+        size = np.sqrt(np.abs(np.diagonal(most, axis1=1, axis2=2)))
+        least = np.linalg.eigvalsh(M / outer(np.where(size > 0, size, 1.0)))[:, 0]
+        return bool(least.min() >= -SINGLE_ROUNDING * M.shape[-1])
 
     def bind(self, S: Statistics) -> Self:
         """Freeze the scale of the columns and the pooled prior."""

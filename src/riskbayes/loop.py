@@ -64,6 +64,8 @@ class Iteration(NamedTuple):
     """The monitored quantity."""
     validation: float | None
     """The monitored risk of the validation rows."""
+    model: GenerativeModel
+    """What theta belongs to: where rows are held out, it learned from the others."""
 
 
 def nobody(iteration: Iteration) -> bool:
@@ -175,7 +177,7 @@ class Walk:
                 found = task.validation.scan(theta, watched).risks.mean()
                 judged = step.risk(found)
                 risks |= {f"val_{name}": value for name, value in found.items()}
-            return Iteration(number, S, theta, scan, risks, step.value(risks, theta), judged)
+            return Iteration(number, S, theta, scan, risks, step.value(risks, theta), judged, task.model)
 
         self.chosen = good = visit(0, start)
         self.start_value, self.floored = good.value, floored_of(good.theta)

@@ -70,6 +70,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
 
     model_: GenerativeModel
     class_weight_: Array | None
+    _forgotten: Statistics | None = None
+    """Statistics of the rows that were taken out since the fit: rounding is measured by them too."""
     learner: Any
     class_weight: Any
     warm_start: Any
@@ -179,7 +181,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             frame = S.frame.join(start.frame)  # one of the two may know more categories
             S, start = S.to_frame(frame), start.to_frame(frame)
         validation = self._validation_engine(S, X_val, y_val, sample_weight_val)
-        self.data_statistics_ = S
+        self.data_statistics_, self._forgotten = S, None
         self._calibrate(engine, start, callback_data(X, y, sample_weight), validation)
 
     def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
@@ -210,30 +212,31 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
                 f"warm_start goes on from {old.n_features_in_} columns and classes {listed(old.classes_)}; "
                 f"these rows have {self.n_features_in_} and {listed(self.classes_)}. Set warm_start=False."
             )
-        self._check_same_columns(old, "warm_start")
+        self._check_same_columns(old, "warm_start", stacklevel=6)
         last = self._statistics_of(old)[1]
         return (S.total / last.total) * last
 
-    def _check_same_columns(self, other: Self, what: str) -> None:
+    def _check_same_columns(self, other: Self, what: str, stacklevel: int) -> None:
         """Refuse statistics of other columns, or of the same ones in another order."""
         if self.n_features_in_ != other.n_features_in_:
             raise ValueError(
                 f"{what} needs the same columns; the models have {self.n_features_in_} and "
                 f"{other.n_features_in_}."
             )
-        ours, theirs = (getattr(clf, "feature_names_in_", None) for clf in (self, other))
+        ours: Any = getattr(self, "feature_names_in_", None)
+        theirs: Any = getattr(other, "feature_names_in_", None)
         if (ours is None) != (theirs is None):
             warnings.warn(
                 f"{what}: only one of the two models was fitted with feature names; their columns are "
                 "matched by position.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=stacklevel,
             )
         elif ours is not None and (ours != theirs).any():
             j = int(np.argmax(ours != theirs))
             raise ValueError(
-                f"{what} needs the same columns in the same order: column {j} is {ours[j]!r} in one model and "
-                f"{theirs[j]!r} in the other. Select and order the columns alike."
+                f"{what} needs the same columns in the same order: column {j} is {ours[j]!r} here and "
+                f"{theirs[j]!r} there. Select and order the columns of both alike."
             )
 
     def _statistics_of(self, other: Self) -> tuple[Statistics, Statistics]:
@@ -317,14 +320,14 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])
 
         def fitted(iteration: Iteration) -> dict[str, Any]:
-            return {"statistics_": iteration.S, "parameters_": iteration.theta}
+            return {"model_": iteration.model, "statistics_": iteration.S, "parameters_": iteration.theta}
 
         most = learner.most_iterations() if max_iter is None else max_iter + 1
         progress = FitProgress(self, most, data, fitted)
         task = Task(self.model_, engine, self.data_statistics_, start, validation, progress, past)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
-        if outcome.model is not task.model:  # it learned from the rows that were not held out
-            outcome = self._count_again(task, outcome)
+        if outcome.model is not task.model or outcome.S.frame != task.S.frame:
+            outcome = self._count_again(task, outcome)  # it learned from the rows that were not held out
         self.learner_ = learner
         self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])  # RCCV may have chosen
         self._store(outcome)

@@ -37,6 +37,9 @@ class GenerativeClassifier(StreamingClassifier):
         Risks of the training rows by iteration; entry 0 is the closed form.
     n_iter_ : int
         Scans after that of the closed form.
+    best_iteration_ : int
+        The iteration in `history_` that was returned: the last good one, or with validation rows the best
+        for them; 0 is the closed form.
     status_ : Status
         How the fit ended.
 

@@ -15,9 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import (
     Array,
     as_kind,
-    class_by_class,
     converted,
-    max_of,
     namespace,
     sent_to,
     sum_of,
@@ -28,7 +26,7 @@ from riskbayes.engines.array_api import ArrayEngine
 from riskbayes.engines.memory import CHUNK_CELLS, row_chunks
 from riskbayes.learners.objectives import check_cost_matrix
 from riskbayes.models.base import GenerativeModel
-from riskbayes.risks import log_evidence
+from riskbayes.risks import below_largest, log_evidence
 from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
 
@@ -247,9 +245,8 @@ def log_posterior(joint: Array) -> Array:
 
 
 def posterior(joint: Array) -> Array:
-    """p(y | x); the joint may be overwritten."""
-    joint = class_by_class(joint)
-    joint -= max_of(joint, axis=1, keepdims=True)
+    """p(y | x)."""
+    joint = below_largest(joint)
     P = namespace(joint).exp(joint)
     P /= sum_of(P, axis=1, keepdims=True)
     return P

@@ -22,13 +22,6 @@ from riskbayes.statistics import Statistics
 class StreamingClassifier(BaseGenerativeClassifier):
     """An estimator whose statistics add and subtract."""
 
-    _forgotten: Statistics | None = None
-    """The statistics of all rows that were taken out: what rounding is measured by, beside those left."""
-
-    def _fit_rows(self, *given: Any) -> None:
-        self._forgotten = None
-        super()._fit_rows(*given)
-
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows.
@@ -148,7 +141,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
             raise ValueError(
                 f"merge needs the same classes: {listed(self.classes_)} and {listed(other.classes_)}."
             )
-        self._check_same_columns(other, "merge")
+        self._check_same_columns(other, "merge", stacklevel=4)
         data, calibrated = self._statistics_of(other)
         self.data_statistics_ = self.data_statistics_ + data
         self.statistics_ = self.statistics_ + calibrated

@@ -84,9 +84,10 @@ class LDAModel(GaussianModel):
         first, mass = sum_of(s1, axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
-    def moment_matrices(self, S: Statistics) -> Array:
-        """One for all classes, with v_i = (one-hot class, x_i)."""
-        return np.block([[np.diag(S["s0"]), S["s1"]], [S["s1"].T, S["s2_tied"]]])[None]
+    def moment_matrices(self, S: Statistics, size: Array) -> Array:
+        """One for all classes, with v_i = (one-hot class, x_i / size)."""
+        s1, s2 = S["s1"] / size, S["s2_tied"] / size[:, None] / size
+        return np.block([[np.diag(S["s0"]), s1], [s1.T, s2]])
 
     def parameters(self, S: Statistics) -> LDAParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0); Sigma = (m2 Sigma0 + scatter) / (m2 + total)."""

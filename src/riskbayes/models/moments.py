@@ -182,8 +182,8 @@ class GaussianModel(GenerativeModel):
         """Total and within-class scatter about the means, in the shape of this model's covariance."""
         raise NotImplementedError
 
-    def moment_matrices(self, S: Statistics) -> Array:
-        """A stack of matrices of moments, sum_i w_i v_i v_i^T with v_i = (1, x_i), of NumPy's statistics."""
+    def moment_matrices(self, S: Statistics, size: Array) -> Array:
+        """A stack of matrices of moments, sum_i w_i v_i v_i^T with v_i = (1, x_i / size), of NumPy's S."""
         raise NotImplementedError
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
@@ -194,10 +194,14 @@ class GaussianModel(GenerativeModel):
         """
         if not super().could_be_counted(S, ever):
             return False
-        M, most = (self.moment_matrices(value.converted(to_numpy)) for value in (S, ever))
-        size = np.sqrt(np.abs(np.diagonal(most, axis1=1, axis2=2)))
-        least = np.linalg.eigvalsh(M / outer(np.where(size > 0, size, 1.0)))[:, 0]
-        return bool(least.min() >= -SINGLE_ROUNDING * M.shape[-1])
+        S, ever = (value.converted(to_numpy) for value in (S, ever))
+        total = max(ever.total, np.finfo(float).tiny)
+        # Of all classes: batches are recentred by as much as the rows of other classes lie away.
+        squares = diagonal(self.scatter(ever)[0]) / total + (ever["s1"].sum(axis=0) / total) ** 2
+        spacing = float(np.finfo(np.float32).eps) * np.abs(ever.origin)
+        size = np.maximum(np.sqrt(np.abs(squares)) + spacing, 1e-146)  # smaller squares have lost digits
+        M = self.moment_matrices(S, size) / total
+        return bool(np.linalg.eigvalsh(M).min() >= -SINGLE_ROUNDING * M.shape[-1] ** 0.5)
 
     def bind(self, S: Statistics) -> Self:
         """Freeze the scale of the columns and the pooled prior."""

@@ -163,10 +163,10 @@ class QDAModel(GaussianModel):
         first, second, mass = sum_of(s1, axis=0), sum_of(S["s2"], axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
-    def moment_matrices(self, S: Statistics) -> Array:
+    def moment_matrices(self, S: Statistics, size: Array) -> Array:
         """One for each class."""
-        s1 = S["s1"][:, :, None]
-        return np.block([[S["s0"][:, None, None], s1.swapaxes(1, 2)], [s1, S["s2"]]])
+        s1, s2 = (S["s1"] / size)[:, :, None], S["s2"] / size[:, None] / size
+        return np.block([[S["s0"][:, None, None], s1.swapaxes(1, 2)], [s1, s2]])
 
     def parameters(self, S: Statistics) -> QDAParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0); Sigma = (m2 Sigma0 + scatter) / (m2 + s0)."""

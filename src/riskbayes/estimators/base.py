@@ -327,21 +327,12 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         task = Task(self.model_, engine, self.data_statistics_, start, validation, progress, past)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
         if outcome.model is not task.model or outcome.S.frame != task.S.frame:
-            outcome = self._count_again(task, outcome)  # it learned from the rows that were not held out
+            self.data_statistics_, outcome = in_one_frame(task, outcome)
         self.learner_ = learner
         self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])  # RCCV may have chosen
         self._store(outcome)
         self._warn_of_floors(outcome.floored)
         progress.end()
-
-    def _count_again(self, task: Task, outcome: Outcome) -> Outcome:
-        """Bring all that was counted, and an outcome of part of the rows, into one frame."""
-        S, model = task.S, outcome.model
-        if not model.additive:
-            S = task.engine.read_by(model, outcome.theta).statistics()
-        frame = S.frame.join(outcome.S.frame)
-        self.data_statistics_, calibrated = S.to_frame(frame), outcome.S.to_frame(frame)
-        return outcome._replace(S=calibrated, theta=model.parameters(calibrated))
 
     def _store(self, outcome: Outcome) -> None:
         self.model_, self.statistics_, self.parameters_ = outcome.model, outcome.S, outcome.theta
@@ -362,3 +353,16 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             named = ", ".join(repr(label) for label in to_numpy(self.classes_)[floored > 0].tolist())
             message = self.model_.floor_warning.format(classes=named, most=floored.max())
             warnings.warn(message, FlooredWarning, stacklevel=6)
+
+
+def in_one_frame(task: Task, outcome: Outcome) -> tuple[Statistics, Outcome]:
+    """Return what was counted, and an outcome that learned from part of the rows, in a common frame.
+
+    Where the model learned structure, all rows are counted again by it.
+    """
+    S, model = task.S, outcome.model
+    if not model.additive:
+        S = task.engine.read_by(model, outcome.theta).statistics()
+    frame = S.frame.join(outcome.S.frame)
+    calibrated = outcome.S.to_frame(frame)
+    return S.to_frame(frame), outcome._replace(S=calibrated, theta=model.parameters(calibrated))

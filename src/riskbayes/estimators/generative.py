@@ -42,6 +42,9 @@ class GenerativeClassifier(StreamingClassifier):
         for them; 0 is the closed form.
     status_ : Status
         How the fit ended.
+    refit_history_ : dict of arrays or None
+        After early stopping with `refit=True`: the risks of all rows, by iteration of the refit. `history_`,
+        `n_iter_`, `best_iteration_` and `status_` then tell of the path that held rows out.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
 
         Its statistics are added to those of the rows before: for `learner="closed_form"` the result
         is that of one `fit` on all rows. Other learners then take one step on the rows of the batch,
-        once every class has rows.
+        once every class has rows: as long a step as the batch is a share of all rows so far.
 
         Parameters
         ----------

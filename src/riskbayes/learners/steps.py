@@ -31,7 +31,7 @@ class Anchor:
     weight : float
         g.
     share : float, default=1.0
-        Mass of the rows that dS is summed over, b / N.
+        b / N, the mass of the rows that dS is summed over beside that of S.
     """
 
     def __init__(self, model: GenerativeModel, S: Statistics, weight: float, share: float = 1.0):

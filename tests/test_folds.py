@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, cross_val_score
 
+from conftest import engine_for
 from riskbayes import (
     CategoricalNB,
     GaussianNB,
@@ -20,7 +21,6 @@ from riskbayes import (
     SmoothNB,
     TreeAugmentedNB,
 )
-from riskbayes.engines import MemoryEngine
 from riskbayes.learners import RC, RCCV
 from riskbayes.learners.rc import judged_by
 from riskbayes.loop import Status, Task
@@ -284,7 +284,7 @@ def test_held_rows_are_read_in_the_categories_of_the_start():
     X, y = np.arange(24)[:, None] % 3, np.arange(24) % 2
     X[:2] = [[4], [3]]
     kept, held = np.arange(4, 24), np.arange(4)
-    engine, S = MemoryEngine.learned(CategoricalModel(alpha=1.0), X, y, None, 2)
+    engine, S, _ = engine_for(CategoricalModel(alpha=1.0), X, y, None, 2)
     start = S + Statistics(
         {"s0": np.zeros(2), "counts": np.array([[0, 0, 0, 2.0, 0], [0, 0, 0, 0, 3]])}, S.frame
     )

@@ -44,13 +44,9 @@ class ArrayEngine(MemoryEngine):
         return take_rows(self._w, sent_to(self._picked, self._y))
 
 
-def engine_class(y: Array) -> type[MemoryEngine]:
-    """The kind of engine for arrays of y's library."""
-    return MemoryEngine if namespace(y).__name__ == "numpy" else ArrayEngine
-
-
 def engine_for(
     model: GenerativeModel, Z: Any, y: Array, w: Array | None, n_classes: int, X: Array | None = None
 ) -> MemoryEngine:
     """The engine for these arrays, by their library."""
-    return engine_class(y)(model, Z, y, w, n_classes, X=X)
+    kind = MemoryEngine if namespace(y).__name__ == "numpy" else ArrayEngine
+    return kind(model, Z, y, w, n_classes, X=X)

@@ -75,30 +75,6 @@ class MemoryEngine(Engine):
         self.model, self.n_classes = model, n_classes
         self._Z, self._y, self._w, self._picked, self._X = Z, y, w, picked, X
 
-    @classmethod
-    def learned(
-        cls,
-        model: GenerativeModel,
-        X: Array,
-        y: Array,
-        w: Array | None,
-        n_classes: int,
-        mass: float | None = None,
-        past: Statistics | None = None,
-    ) -> tuple[Self, Statistics]:
-        """An engine over rows that the model learned everything from, and the statistics it is bound to.
-
-        `mass` is the total that the weights are then scaled to, `past` what was counted before.
-        """
-        model = model.learn(X, y, w, n_classes)
-        engine = cls(model, model.prepare(X, w), y, w, n_classes, X=X)
-        if mass is not None:
-            ones = namespace(y).ones(y.shape[0], **{**like(y), "dtype": widest_float(y)}) if w is None else w
-            engine._w = (mass / engine.mass) * ones
-        S = engine.statistics() if past is None else engine.statistics() + past
-        engine.model = model.bind(S)
-        return engine, S
-
     @property
     def y(self) -> Array:
         """Class codes of the rows."""
@@ -118,7 +94,13 @@ class MemoryEngine(Engine):
         self, kept: Array, held: Array, mass: float, past: Statistics | None = None
     ) -> tuple[Self, Self, Statistics]:
         """Engines over copies of the kept and of the held rows."""
-        train, S = self.learned(self.model, *self._taken(kept), self.n_classes, mass, past)
+        X, y, w = self._taken(kept)
+        model = self.model.learn(X, y, w, self.n_classes)
+        train = type(self)(model, model.prepare(X, w), y, w, self.n_classes, X=X)
+        ones = namespace(y).ones(y.shape[0], **{**like(y), "dtype": widest_float(y)}) if w is None else w
+        train._w = (mass / train.mass) * ones
+        S = train.statistics() if past is None else train.statistics() + past
+        train.model = model.bind(S)
         X, y, w = self._taken(held)
         Z = train.model.rows(X, train.model.parameters(S))
         return train, type(self)(train.model, Z, y, w, self.n_classes, X=X), S

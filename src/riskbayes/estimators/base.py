@@ -25,7 +25,7 @@ from riskbayes.arrays import (
     to_numpy,
     widest_float,
 )
-from riskbayes.engines.array_api import engine_class, engine_for
+from riskbayes.engines.array_api import engine_for
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
 from riskbayes.estimators.checks import (
@@ -271,8 +271,10 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         model = self._make_model(X, y, w)
         r = self.classes_.shape[0]
         self._resolved_learner().check(model, r)
-        engine, S = engine_class(y).learned(model, X, y, w, r)
-        self.model_ = engine.model
+        model = model.learn(X, y, w, r)
+        engine = engine_for(model, model.prepare(X, w), y, w, r, X)
+        S = engine.statistics()
+        self.model_ = engine.model = model.bind(S)
         return engine, S
 
     def _validation_engine(self, S: Statistics, X: Any, y: Any, sample_weight: Any) -> MemoryEngine | None:

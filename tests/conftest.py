@@ -57,7 +57,7 @@ def random_rows(model, rng, m=40, n=3, r=3, balanced=True):
 
 def engine_for(model, X, y, w, r):
     """An engine, the statistics of the data, and the model bound to them."""
-    engine = MemoryEngine(model, model.prepare(X, w), y, w, r)
+    engine = MemoryEngine(model, model.prepare(X, w), y, w, r, X=X)
     S = engine.statistics()
     engine.model = model.bind(S)
     return engine, S, engine.model

@@ -34,6 +34,7 @@ from riskbayes.estimators.family import MOST_REPEATS, Paths, cross_validate, fam
 from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier, NormalScores, drawn_bags
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.learners import RC
+from riskbayes.learners.objectives import LogLoss
 from riskbayes.loop import Status, run
 from riskbayes.models import LDAModel, QDAModel, TreeModel
 from riskbayes.models.mixture import start_components
@@ -292,7 +293,7 @@ def test_the_residual_goes_to_the_components_by_their_posterior(iris):
     clf = MixtureDiscriminantAnalysis(2, learner="closed_form").fit(X, y)
     model, theta, sizes = clf.model_, clf.parameters_, clf.n_components_
     Z = model.rows(X, theta)
-    dS, _ = model.scan_chunk(Z, y, None, theta, RC().begin(model, None, clf.statistics_).residual)
+    dS, _ = model.scan_chunk(Z, y, None, theta, LogLoss())
     joint = np.exp(model.base.log_joint(Z, theta.components))
     owner = np.repeat(np.arange(3), sizes)
     within = np.where(owner == y[:, None], joint, 0.0)

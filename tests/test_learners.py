@@ -471,7 +471,7 @@ def test_early_stopping_holds_rows_out_and_can_refit():
     clf = CategoricalNB(alpha=0.1, learner=learner).fit(X, y)
     assert {"val_error", "val_soft_error"} <= set(clf.history_)
     assert len({len(column) for column in clf.history_.values()}) == 1
-    assert clf.statistics_.total == pytest.approx(280)
+    assert clf.statistics_.total == pytest.approx(400)  # the kept rows carry the weight of all
     assert clf.data_statistics_.total == pytest.approx(400)
     accepted = np.flatnonzero(clf.history_["accepted"])
     path = clf.history_["val_log_loss"][accepted]
@@ -479,9 +479,10 @@ def test_early_stopping_holds_rows_out_and_can_refit():
     assert clf.status_ is Status.VALIDATION
     assert len(path) - 1 - path.argmin() == 3
     assert clf.n_iter_ < learner.max_iter
+    assert clf.best_iteration_ == accepted[path.argmin()] > 0
     again = CategoricalNB(alpha=0.1, learner=learner.set_params(refit=True)).fit(X, y)
     assert again.statistics_.total == pytest.approx(400)
-    assert again.n_iter_ == accepted[path.argmin()] > 0
+    assert len(again.refit_history_["lr"]) - 1 == again.best_iteration_ == clf.best_iteration_
 
 
 def test_rows_without_weight_are_not_held_out_nor_left_to_train_on():
@@ -542,8 +543,9 @@ def test_rccv_scores_every_iteration_on_the_held_out_rows():
     for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
         for t in range(5):
             inner = RC(lr=0.3, max_iter=max(t, 1), generative_weight=0.1, monitor="objective")
-            fold = CategoricalNB(learner=inner if t else "closed_form", min_categories=X.max(axis=0) + 1)
-            expected[t] += (fold.fit(X[train], y[train]).predict(X[test]) != y[test]).sum() / len(y)
+            fold = CategoricalNB(learner=inner if t else "closed_form")
+            fold.fit(X[train], y[train], sample_weight=np.full(len(train), len(y) / len(train)))
+            expected[t] += (fold.predict(X[test]) != y[test]).sum() / len(y)
     np.testing.assert_allclose(found.cv_error_[0], expected, atol=1e-12)
     assert found.n_iter_ == int(np.argmin(expected)) == clf.n_iter_ > 0
 

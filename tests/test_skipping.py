@@ -116,12 +116,19 @@ def test_warm_start(scans):
 @pytest.mark.parametrize(
     "learner",
     [
-        RC(max_iter=3, batch_size=100, random_state=0),
         RC(max_iter=10, early_stopping=True, refit=True, random_state=0),
         RCCV(max_iter=10, random_state=0),
     ],
 )
-def test_picked_rows_are_all_looked_at(learner, scans, monkeypatch):
+def test_kept_rows_are_a_table_of_their_own(learner, scans):
+    X, y, _ = separated(3)
+    assert_same(fit(learner, X, y), fit_without(learner, X, y))
+    assert {scan.roots.shape[1] for scan in scans} > {len(y)}
+    assert sum(scan.n_skipped for scan in scans if scan.roots.shape[1] < len(y)) > 0
+
+
+def test_picked_rows_are_all_looked_at(scans, monkeypatch):
+    learner = RC(max_iter=3, batch_size=100, random_state=0)
     X, y, _ = separated(3)
     picked, look = [], QDAModel.scan_chunk
 

@@ -64,6 +64,8 @@ class Iteration(NamedTuple):
     """The monitored quantity."""
     validation: float | None
     """The monitored risk of the validation rows."""
+    model: GenerativeModel
+    """What theta belongs to: where rows are held out, it learned from the others."""
 
 
 def nobody(iteration: Iteration) -> bool:
@@ -87,6 +89,8 @@ class Task:
     """Rows that only judge."""
     on_iteration: Callable[[Iteration], bool] = nobody
     """Sees every good iteration; True stops the fit."""
+    past: Statistics | None = None
+    """The part of S that the engine's rows do not have: that of rows before them, in a stream."""
 
 
 class Outcome(NamedTuple):
@@ -104,9 +108,11 @@ class Outcome(NamedTuple):
     judged: float = float("nan")
     """What it was chosen by: that quantity, or the risk of the validation rows."""
     number: int = 0
-    """Its iteration."""
+    """Its iteration in the history."""
     start_value: float = float("nan")
     """The monitored quantity of the model that the fit started from."""
+    refit_history: dict[str, Array] | None = None
+    """Of the model returned, where another path than that of the history chose its iteration."""
 
 
 def run(task: Task, learner: Learner, max_iter: int | None = None) -> Outcome:
@@ -171,7 +177,7 @@ class Walk:
                 found = task.validation.scan(theta, watched).risks.mean()
                 judged = step.risk(found)
                 risks |= {f"val_{name}": value for name, value in found.items()}
-            return Iteration(number, S, theta, scan, risks, step.value(risks, theta), judged)
+            return Iteration(number, S, theta, scan, risks, step.value(risks, theta), judged, task.model)
 
         self.chosen = good = visit(0, start)
         self.start_value, self.floored = good.value, floored_of(good.theta)

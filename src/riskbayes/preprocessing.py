@@ -34,17 +34,16 @@ class ColumnCodes:
 
     name: str
     categories: tuple[Any, ...] | None
+    least: int = 0
+    """The least number of categories: those that the column declares, with rows or without."""
 
-    @property
-    def least(self) -> int:
-        """The least number of categories."""
-        return 0 if self.categories is None else len(self.categories)
-
-    def extended(self, values: list) -> ColumnCodes:
+    def extended(self, values: list, *, declared: bool = False) -> ColumnCodes:
         """With further categories, after those that are there."""
         if self.categories is None:
             return self
-        return ColumnCodes(self.name, tuple(dict.fromkeys([*self.categories, *values])))
+        codes = {value: code for code, value in enumerate(dict.fromkeys([*self.categories, *values]))}
+        least = max([self.least, *(codes[value] + 1 for value in values if declared)])
+        return ColumnCodes(self.name, tuple(codes), least)
 
     def encode(self, values: Array, *, learn: bool) -> Array:
         """Codes of values; those that were not there in training are `UNSEEN`."""
@@ -100,7 +99,7 @@ class CategoryEncoder:
             values = values if declared is not None else typed(values, names[j])
             column = self.columns[j] if self.columns else start_column(names[j], values, declared)
             if learn:
-                column = column.extended([*(declared or []), *distinct(values)[0]])
+                column = column.extended(declared or [], declared=True).extended(distinct(values)[0])
             columns.append(column)
             codes.append(column.encode(values, learn=learn))
         return np.stack(codes, axis=1), CategoryEncoder(tuple(columns))
@@ -141,9 +140,9 @@ def distinct(values: Array) -> tuple[list, Array]:
 def start_column(name: str, values: Array, declared: list | None) -> ColumnCodes:
     """How a column will be coded, from its first values."""
     if declared is not None:
-        return ColumnCodes(name, tuple(declared))
+        return ColumnCodes(name, tuple(declared), len(declared))
     if values.dtype.kind == "b":
-        return ColumnCodes(name, (False, True))
+        return ColumnCodes(name, (False, True), 2)
     if values.dtype.kind in "iu" and values.min(initial=0) >= 0:
         return ColumnCodes(name, None)
     return ColumnCodes(name, ())

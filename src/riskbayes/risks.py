@@ -56,21 +56,27 @@ def log_posterior(log_joint: Array) -> Array:
 
     The largest is subtracted first: beside log joints of -1e20 the logarithm of the sum would be lost.
     """
-    xp = namespace(log_joint)
-    log_joint = class_by_class(log_joint)
-    below = log_joint - max_of(log_joint, axis=1, keepdims=True)
+    xp, below = namespace(log_joint), below_largest(log_joint)
     return below - xp.log(sum_of(xp.exp(below), axis=1, keepdims=True))
+
+
+def below_largest(scores: Array) -> Array:
+    """scores - the largest of each row, class by class, as a new array: a model may keep its own."""
+    ordered = class_by_class(scores)
+    top = max_of(ordered, axis=1, keepdims=True)
+    if isinstance(ordered, np.ndarray) and not np.may_share_memory(ordered, scores):
+        return np.subtract(ordered, top, out=ordered)  # a copy already
+    return ordered - top
 
 
 def posterior_and_risks(scores: Array, y: Array, w: Array | None, objective: Any) -> tuple[Array, Risks]:
     """P and the risks, from log joints that may miss a constant of the row.
 
-    `scores` is overwritten. `y` are class codes, `w` the weights (None: one each). An objective with
-    losses of its own has them counted too.
+    `y` are class codes, `w` the weights (None: one each). An objective with losses of its own has them
+    counted too.
     """
     xp = namespace(scores)
-    scores = class_by_class(scores)
-    scores -= max_of(scores, axis=1, keepdims=True)
+    scores = below_largest(scores)
     own = at_labels(scores, y)
     # Without ties the label is wrong where its score is not the largest.
     distinct = xp is np and np.count_nonzero(scores == 0) == len(y)

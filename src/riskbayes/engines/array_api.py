@@ -44,7 +44,9 @@ class ArrayEngine(MemoryEngine):
         return take_rows(self._w, sent_to(self._picked, self._y))
 
 
-def engine_for(model: GenerativeModel, Z: Any, y: Array, w: Array | None, n_classes: int) -> MemoryEngine:
+def engine_for(
+    model: GenerativeModel, Z: Any, y: Array, w: Array | None, n_classes: int, X: Array | None = None
+) -> MemoryEngine:
     """The engine for these arrays, by their library."""
     kind = MemoryEngine if namespace(y).__name__ == "numpy" else ArrayEngine
-    return kind(model, Z, y, w, n_classes)
+    return kind(model, Z, y, w, n_classes, X=X)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
+from riskbayes.arrays import sum_of
 from riskbayes.models.base import GenerativeModel, Residual
 from riskbayes.risks import Risks
 from riskbayes.statistics import Array, Statistics
@@ -36,6 +37,11 @@ class Engine(ABC):
     def w(self) -> Array | None:
         """Weights of the rows; None is one each."""
 
+    @property
+    def mass(self) -> float:
+        """The weight of all rows."""
+        return float(self.y.shape[0] if self.w is None else sum_of(self.w))
+
     @abstractmethod
     def statistics(self) -> Statistics:
         """s(X, Y): labels, times weights, as W."""
@@ -47,6 +53,21 @@ class Engine(ABC):
     def subset(self, rows: Array) -> Self:
         """An engine over some of the rows (repeats allowed), without a copy of them."""
         raise NotImplementedError(f"{type(self).__name__} cannot pick rows.")
+
+    def fold(
+        self, kept: Array, held: Array, mass: float, past: Statistics | None = None
+    ) -> tuple[Self, Self, Statistics]:
+        """Engines over the kept and the held rows, and the statistics that the held rows have no part in.
+
+        Everything is learned anew from the kept rows: structure, frame, and what `bind` freezes. Their
+        weights are then scaled to `mass`, that of both parts, so that priors and anchors act as they do on
+        all rows. `past` are the statistics of rows counted before, which this engine does not hold.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot hold rows out.")
+
+    def read_by(self, model: GenerativeModel, theta: Any) -> Self:
+        """An engine over the same rows, as a model with the parameters theta reads them."""
+        raise NotImplementedError(f"{type(self).__name__} cannot read its rows again.")
 
     def rows(self, order: Array) -> Iterator[tuple[Any, int, float]]:
         """One row after another, for a learner that goes row by row: Z, class code, weight."""

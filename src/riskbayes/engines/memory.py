@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from riskbayes.arrays import namespace
+from riskbayes.arrays import like, namespace, sent_to, take_rows, widest_float
 from riskbayes.engines.base import Engine, Scan
 from riskbayes.models.base import GenerativeModel, Residual
 from riskbayes.risks import NO_RISK
@@ -54,6 +54,10 @@ class MemoryEngine(Engine):
         Weights; None is one each.
     n_classes : int
         The number of classes, observed here or not.
+    picked : array of int, optional
+        The rows that count; None is all of them.
+    X : array of shape (m, n), optional
+        The table that Z was made of: what a fold learns from.
     """
 
     chunk_cells = CHUNK_CELLS
@@ -66,9 +70,10 @@ class MemoryEngine(Engine):
         w: Array | None,
         n_classes: int,
         picked: Array | None = None,
+        X: Array | None = None,
     ):
         self.model, self.n_classes = model, n_classes
-        self._Z, self._y, self._w, self._picked = Z, y, w, picked
+        self._Z, self._y, self._w, self._picked, self._X = Z, y, w, picked, X
 
     @property
     def y(self) -> Array:
@@ -83,7 +88,38 @@ class MemoryEngine(Engine):
     def subset(self, rows: Array) -> Self:
         """Some of the rows, gathered a chunk at a time."""
         picked = rows if self._picked is None else self._picked[rows]
-        return type(self)(self.model, self._Z, self._y, self._w, self.n_classes, picked)
+        return type(self)(self.model, self._Z, self._y, self._w, self.n_classes, picked, self._X)
+
+    def fold(
+        self, kept: Array, held: Array, mass: float, past: Statistics | None = None
+    ) -> tuple[Self, Self, Statistics]:
+        """Engines over copies of the kept and of the held rows."""
+        X, y, w = self._taken(kept)
+        model = self.model.learn(X, y, w, self.n_classes)
+        train = type(self)(model, model.prepare(X, w), y, w, self.n_classes, X=X)
+        ones = namespace(y).ones(y.shape[0], **{**like(y), "dtype": widest_float(y)}) if w is None else w
+        train._w = (mass / train.mass) * ones
+        S = train.statistics() if past is None else train.statistics() + past
+        train.model = model.bind(S)
+        X, y, w = self._taken(held)
+        Z = train.model.rows(X, train.model.parameters(S))
+        return train, type(self)(train.model, Z, y, w, self.n_classes, X=X), S
+
+    def read_by(self, model: GenerativeModel, theta: Any) -> Self:
+        """The same rows, with parameters of another fold, say."""
+        Z = model.rows(self._table(), theta)
+        return type(self)(model, Z, self._y, self._w, self.n_classes, self._picked, self._X)
+
+    def _table(self) -> Array:
+        if self._X is None:
+            raise ValueError("This engine was made without the table X: pass it to hold rows out.")
+        return self._X
+
+    def _taken(self, rows: Array) -> tuple[Array, Array, Array | None]:
+        """A copy of some rows of the table, with their labels and weights."""
+        picked = sent_to(rows if self._picked is None else self._picked[rows], self._y)
+        parts = (None if A is None else take_rows(A, picked) for A in (self._table(), self._y, self._w))
+        return tuple(parts)  # type: ignore[return-value]
 
     def rows(self, order: Array) -> Iterator[tuple[Any, Array, Any]]:
         """One row after another."""

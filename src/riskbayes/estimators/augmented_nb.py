@@ -12,7 +12,7 @@ from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.categorical_input import CategoricalInput
 from riskbayes.learners.base import Learner
 from riskbayes.learners.rc import RC
-from riskbayes.models.tree import Parents, TreeModel, dependences, k_parents, tree_parents
+from riskbayes.models.tree import Parents, TreeModel
 
 FEW_ITERATIONS = 8
 """Scans of `learner="rc"`: tables of pairs overfit after that."""
@@ -43,13 +43,21 @@ class AugmentedNB(CategoricalInput):
             return RC(step="adaptive", max_iter=FEW_ITERATIONS)
         return super()._resolved_learner()
 
-    def _structure(self, order: Array, between: Array) -> Parents:
+    @property
+    def _structure(self) -> str | int:
+        """How the parents are chosen, in the model's terms."""
         raise NotImplementedError
 
     def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> TreeModel:
         least = self._least_categories(X.shape[1])
-        parents = self._structure(*dependences(X, y, sample_weight, self.classes_.shape[0], least))
-        return TreeModel(parents, self.alpha, self.backoff, self.class_alpha, min_categories=least)
+        return TreeModel(
+            None,
+            self.alpha,
+            self.backoff,
+            self.class_alpha,
+            min_categories=least,
+            structure=self._structure,
+        )
 
     @property
     def parents_(self) -> Parents:
@@ -96,8 +104,9 @@ class TreeAugmentedNB(AugmentedNB):
         Class labels.
     statistics_, data_statistics_ : Statistics
         Calibrated, and as counted from the data.
-    history_, n_iter_, status_
-        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+    history_, n_iter_, best_iteration_, status_
+        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
+        first, the iteration that was returned (0: the closed form), how the fit ended.
 
     Examples
     --------
@@ -129,8 +138,9 @@ class TreeAugmentedNB(AugmentedNB):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def _structure(self, order: Array, between: Array) -> Parents:
-        return tree_parents(order, between)
+    @property
+    def _structure(self) -> str:
+        return "tree"
 
 
 class KDependenceNB(AugmentedNB):
@@ -155,8 +165,9 @@ class KDependenceNB(AugmentedNB):
         Class labels.
     statistics_, data_statistics_ : Statistics
         Calibrated, and as counted from the data.
-    history_, n_iter_, status_
-        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+    history_, n_iter_, best_iteration_, status_
+        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
+        first, the iteration that was returned (0: the closed form), how the fit ended.
 
     Examples
     --------
@@ -194,5 +205,6 @@ class KDependenceNB(AugmentedNB):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def _structure(self, order: Array, between: Array) -> Parents:
-        return k_parents(order, between, self.k)
+    @property
+    def _structure(self) -> int:
+        return self.k

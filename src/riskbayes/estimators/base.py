@@ -77,6 +77,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     class_weight_: Array | None
     _row_dtype: str
     """Name of the floating dtype of the training rows."""
+    _forgotten: Statistics | None = None
+    """Statistics of the rows that were taken out since the fit: rounding is measured by them too."""
     learner: Any
     class_weight: Any
     warm_start: Any
@@ -181,10 +183,14 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         w = self._weights(sample_weight, encoded, codes)
         check_masses(self.classes_, codes, w, every=self._needs_all_classes())
         engine, S = self._begin(encoded, codes, w)
-        self.data_statistics_ = S
+        start = None
+        if old is not None:
+            start = self._start_from(old, S)
+            frame = S.frame.join(start.frame)  # one of the two may know more categories
+            S, start = S.to_frame(frame), start.to_frame(frame)
+        self.data_statistics_, self._forgotten = S, None
         validation = self._validation_engine(S, X_val, y_val, sample_weight_val)
-        start = None if old is None else self._start_from(old, S)
-        self._calibrate(engine, S, start, callback_data(X, y, sample_weight), validation)
+        self._calibrate(engine, start, callback_data(X, y, sample_weight), validation)
 
     def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
         self._resolved_learner()
@@ -226,8 +232,32 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
                 f"warm_start goes on from {old.n_features_in_} columns and classes {listed(old.classes_)}; "
                 f"these rows have {self.n_features_in_} and {listed(self.classes_)}. Set warm_start=False."
             )
+        self._check_same_columns(old, "warm_start", stacklevel=6)
         last = self._statistics_of(old)[1]
         return (S.total / last.total) * last
+
+    def _check_same_columns(self, other: Self, what: str, stacklevel: int) -> None:
+        """Refuse statistics of other columns, or of the same ones in another order."""
+        if self.n_features_in_ != other.n_features_in_:
+            raise ValueError(
+                f"{what} needs the same columns; the models have {self.n_features_in_} and "
+                f"{other.n_features_in_}."
+            )
+        ours: Any = getattr(self, "feature_names_in_", None)
+        theirs: Any = getattr(other, "feature_names_in_", None)
+        if (ours is None) != (theirs is None):
+            warnings.warn(
+                f"{what}: only one of the two models was fitted with feature names; their columns are "
+                "matched by position.",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+        elif ours is not None and (ours != theirs).any():
+            j = int(np.argmax(ours != theirs))
+            raise ValueError(
+                f"{what} needs the same columns in the same order: column {j} is {ours[j]!r} here and "
+                f"{theirs[j]!r} there. Select and order the columns of both alike."
+            )
 
     def _statistics_of(self, other: Self) -> tuple[Statistics, Statistics]:
         """Another estimator's data and calibrated statistics, in this one's terms."""
@@ -253,11 +283,12 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         return w
 
     def _begin(self, X: Array, y: Array, w: Array | None) -> tuple[MemoryEngine, Statistics]:
-        """The model bound to the statistics of these rows, and an engine that holds them."""
+        """The model with all that it learns from these rows, an engine that holds them, their statistics."""
         model = self._make_model(X, y, w)
         r = self.classes_.shape[0]
         self._resolved_learner().check(model, r)
-        engine = engine_for(model, model.prepare(X, w), y, w, r)
+        model = model.learn(X, y, w, r)
+        engine = engine_for(model, model.prepare(X, w), y, w, r, X)
         S = engine.statistics()
         check_statistics(S, X)
         self.model_ = engine.model = model.bind(S)
@@ -299,25 +330,28 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def _calibrate(
         self,
         engine: MemoryEngine,
-        S: Statistics,
         start: Statistics | None,
         data: dict[str, Any],
         validation: MemoryEngine | None = None,
+        past: Statistics | None = None,
         max_iter: int | None = None,
     ) -> None:
-        """Run the learner from `start` on the engine's rows; `max_iter` asks for so many steps only."""
+        """Run the learner from `start` on the engine's rows; `max_iter` asks for so many steps only.
+
+        `data_statistics_` are those of all that was counted; `past` the part that the engine does not hold.
+        """
         learner = self._resolved_learner()
         self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])
-        if start is not None:  # an earlier fit may have known fewer categories
-            start = start.to_frame(S.frame.join(start.frame))
 
         def fitted(iteration: Iteration) -> dict[str, Any]:
-            return {"statistics_": iteration.S, "parameters_": iteration.theta}
+            return {"model_": iteration.model, "statistics_": iteration.S, "parameters_": iteration.theta}
 
         most = learner.most_iterations() if max_iter is None else max_iter + 1
         progress = FitProgress(self, most, data, fitted)
-        task = Task(self.model_, engine, S, start, validation, progress)
+        task = Task(self.model_, engine, self.data_statistics_, start, validation, progress, past)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
+        if outcome.model is not task.model or outcome.S.frame != task.S.frame:
+            self.data_statistics_, outcome = in_one_frame(task, outcome)
         self.learner_ = learner
         self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])  # RCCV may have chosen
         self._store(outcome)
@@ -327,7 +361,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def _store(self, outcome: Outcome) -> None:
         self.model_, self.statistics_, self.parameters_ = outcome.model, outcome.S, outcome.theta
         self.history_, self.status_ = outcome.history, outcome.status
-        self.n_iter_ = max(0, len(outcome.history["lr"]) - 1)
+        self.n_iter_, self.best_iteration_ = max(0, len(outcome.history["lr"]) - 1), outcome.number
+        self.refit_history_ = outcome.refit_history
 
     def _update(self, S: Statistics) -> None:
         """Take S as it is, without a scan."""
@@ -342,3 +377,16 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             named = listed(to_numpy(self.classes_)[floored > 0])
             message = self.model_.floor_warning.format(classes=named, most=floored.max())
             warnings.warn(message, FlooredWarning, stacklevel=6)
+
+
+def in_one_frame(task: Task, outcome: Outcome) -> tuple[Statistics, Outcome]:
+    """Return what was counted, and an outcome that learned from part of the rows, in a common frame.
+
+    Where the model learned structure, all rows are counted again by it.
+    """
+    S, model = task.S, outcome.model
+    if not model.additive:
+        S = task.engine.read_by(model, outcome.theta).statistics()
+    frame = S.frame.join(outcome.S.frame)
+    calibrated = outcome.S.to_frame(frame)
+    return S.to_frame(frame), outcome._replace(S=calibrated, theta=model.parameters(calibrated))

@@ -74,8 +74,9 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         Class labels.
     statistics_, data_statistics_ : Statistics
         Calibrated, and as counted from the data.
-    history_, n_iter_, status_
-        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+    history_, n_iter_, best_iteration_, status_
+        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
+        first, the iteration that was returned (0: the closed form), how the fit ended.
 
     Examples
     --------
@@ -143,10 +144,6 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
                     f"{column_name(self, j)} holds a category that was never counted: these rows were not "
                     "fitted."
                 )
-
-    def _check_left(self, S: Statistics) -> None:
-        if float(namespace(S["counts"]).min(S["counts"])) < -1e-9 * S.total:
-            raise ValueError("These rows were not all fitted: a category would be counted less than never.")
 
     def _statistics_of(self, other: CategoricalNB) -> tuple[Statistics, Statistics]:
         """The other's counts, with its categories in the order of this one's."""

@@ -37,8 +37,14 @@ class GenerativeClassifier(StreamingClassifier):
         Risks of the training rows by iteration; entry 0 is the closed form.
     n_iter_ : int
         Scans after that of the closed form.
+    best_iteration_ : int
+        The iteration in `history_` that was returned: the last good one, or with validation rows the best
+        for them; 0 is the closed form.
     status_ : Status
         How the fit ended.
+    refit_history_ : dict of arrays or None
+        After early stopping with `refit=True`: the risks of all rows, by iteration of the refit. `history_`,
+        `n_iter_`, `best_iteration_` and `status_` then tell of the path that held rows out.
 
     Examples
     --------

@@ -75,8 +75,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Class labels.
     statistics_, data_statistics_ : Statistics
         Calibrated, and as counted from the data.
-    history_, n_iter_, status_
-        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+    history_, n_iter_, best_iteration_, status_
+        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
+        first, the iteration that was returned (0: the closed form), how the fit ended.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import listed
 from riskbayes.models.lda import LDAModel
-from riskbayes.models.mixture import MixtureModel, start_components
+from riskbayes.models.mixture import MixtureModel
 from riskbayes.models.qda import QDAModel
 from riskbayes.statistics import Statistics
 
@@ -64,8 +64,9 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         Class labels.
     statistics_, data_statistics_ : Statistics
         Calibrated, and as counted from the data.
-    history_, n_iter_, status_
-        Risks of the training rows by iteration, number of scans after the first, how the fit ended.
+    history_, n_iter_, best_iteration_, status_
+        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
+        first, the iteration that was returned (0: the closed form), how the fit ended.
 
     Examples
     --------
@@ -123,10 +124,7 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
             diagonal_mix=self.diagonal_mix,
             covariance_floor=self.covariance_floor,
         )
-        sizes, start, self.em_log_likelihood_ = start_components(
-            base, X, y, sample_weight, self.n_components, self.em_iter
-        )
-        return MixtureModel(base, sizes, start)
+        return MixtureModel(base, n_components=self.n_components, em_iter=self.em_iter)
 
     def _statistics_of(self, other: Self) -> tuple[Statistics, Statistics]:
         if other.model_.sizes != self.model_.sizes:  # type: ignore[attr-defined]
@@ -148,6 +146,11 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         """Calibrated probabilities of the components."""
         log_prior = self.parameters_.components.log_prior
         return namespace(log_prior).exp(log_prior)
+
+    @property
+    def em_log_likelihood_(self) -> list[float]:
+        """Mean joint log-likelihood of the training rows, EM iteration by iteration."""
+        return list(self.model_.em_log_likelihood)  # type: ignore[attr-defined]
 
     @property
     def n_components_(self) -> Array:

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import (
     Array,
     as_kind,
-    class_by_class,
     converted,
     max_of,
     namespace,
@@ -31,7 +30,7 @@ from riskbayes.estimators.checks import naming_columns, or_wider
 from riskbayes.exceptions import ColumnError
 from riskbayes.learners.objectives import check_cost_matrix
 from riskbayes.models.base import GenerativeModel
-from riskbayes.risks import log_evidence, log_posterior
+from riskbayes.risks import below_largest, log_evidence, log_posterior
 from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
 
@@ -307,9 +306,8 @@ def log_odds(joint: Array) -> Array:
 
 
 def posterior(joint: Array) -> Array:
-    """p(y | x); the joint may be overwritten."""
-    joint = class_by_class(joint)
-    joint -= max_of(joint, axis=1, keepdims=True)
+    """p(y | x)."""
+    joint = below_largest(joint)
     P = namespace(joint).exp(joint)
     P /= sum_of(P, axis=1, keepdims=True)
     return P

@@ -34,7 +34,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
 
         Its statistics are added to those of the rows before: for `learner="closed_form"` the result
         is that of one `fit` on all rows. Other learners then take one step on the rows of the batch,
-        once every class has rows.
+        once every class has rows: as long a step as the batch is a share of all rows so far.
 
         Parameters
         ----------
@@ -65,7 +65,16 @@ class StreamingClassifier(BaseGenerativeClassifier):
         """Refuse what only all rows together tell."""
         if isinstance(self.class_weight, str):
             raise ValueError(
-                "class_weight='balanced' is not known before all rows are: pass a dict to partial_fit."
+                "class_weight='balanced' depends on all rows together, so that rows cannot be added or taken "
+                "out, nor models merged: pass a dict of weights, or fit all rows."
+            )
+
+    def _check_additive(self) -> None:
+        """Refuse to add statistics that count different things."""
+        if not self.model_.additive:
+            raise ValueError(
+                f"{type(self.model_).__name__} learns its structure from the rows of one fit: statistics of "
+                "other rows do not add to it. Fit all rows together."
             )
 
     def _add_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
@@ -90,15 +99,14 @@ class StreamingClassifier(BaseGenerativeClassifier):
         w = self._weights(sample_weight, encoded, codes)
         past = None if first else (self.data_statistics_, self.statistics_)
         engine, batch = self._begin(encoded, codes, w)
+        self._check_additive()
         if past is None:
             self.data_statistics_, start = batch, batch
         else:
             self.data_statistics_, start = past[0] + batch, past[1] + batch
             self.model_ = engine.model = self.model_.bind(self.data_statistics_)
         if self._all_classes_have_rows():
-            self._calibrate(
-                engine, self.data_statistics_, start, callback_data(X, y, sample_weight), max_iter=1
-            )
+            self._calibrate(engine, start, callback_data(X, y, sample_weight), max_iter=1)
         else:  # a class is still without rows: `predict_joint_log_proba` gives it probability zero
             with np.errstate(divide="ignore", invalid="ignore"):
                 self._update(start)
@@ -112,7 +120,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
         Parameters
         ----------
         *others : estimators
-            Of the same class, fitted with the same classes and columns.
+            Of the same class, fitted with the same classes and columns. Names of columns are compared
+            where both have them; where one has none, columns are matched by position, with a warning.
 
         Returns
         -------
@@ -120,6 +129,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
             The merged estimator.
         """
         check_is_fitted(self)
+        self._check_stream()
+        self._check_additive()
         with unchanged_on_error(self):
             for other in others:
                 self._take_in(other)
@@ -132,10 +143,12 @@ class StreamingClassifier(BaseGenerativeClassifier):
         if type(other) is not type(self):
             raise TypeError(f"{type(self).__name__} cannot merge with {type(other).__name__}.")
         check_is_fitted(other)
+        other._check_stream()
         if not same_values(self.classes_, other.classes_):
             raise ValueError(
                 f"merge needs the same classes: {listed(self.classes_)} and {listed(other.classes_)}."
             )
+        self._check_same_columns(other, "merge", stacklevel=4)
         data, calibrated = self._statistics_of(other)
         self.data_statistics_ = self.data_statistics_ + data
         self.statistics_ = self.statistics_ + calibrated
@@ -146,6 +159,10 @@ class StreamingClassifier(BaseGenerativeClassifier):
         Exact for `learner="closed_form"`. For other learners what the rows did to the calibration
         stays: call `calibrate` on the rows that remain. Where the calibrated statistics would be left
         without a class, the closed form of what remains takes their place.
+
+        Rows that were never fitted are refused where the statistics prove it: a count below zero, a scatter
+        that is not positive semidefinite. They do not always: a few rows with small changes, or with the
+        label of a class nearby, leave statistics that other rows could have.
 
         Parameters
         ----------
@@ -171,16 +188,18 @@ class StreamingClassifier(BaseGenerativeClassifier):
             raise ValueError(
                 f"Nothing would be left of class {label!r}: forget fewer rows, or fit without that class."
             )
-        self._check_left(left)
+        forgotten = S if self._forgotten is None else S + self._forgotten
+        if not self.model_.could_be_counted(left, self.data_statistics_ + forgotten):
+            raise ValueError(
+                "These rows were not all fitted, or had other labels or weights: without them, statistics "
+                "would be left that no rows can have."
+            )
         with unchanged_on_error(self):
             calibrated = self.statistics_ - S
-            self.data_statistics_ = left
+            self.data_statistics_, self._forgotten = left, forgotten
             self.model_ = engine.model.bind(left)
             self._update(calibrated if self.model_.is_legal(calibrated) else left)
         return self
-
-    def _check_left(self, S: Statistics) -> None:
-        """Refuse to forget what was not there, where the statistics tell."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -200,11 +219,13 @@ class StreamingClassifier(BaseGenerativeClassifier):
         self : object
             The calibrated estimator.
         """
-        engine, _ = self._more_rows(X, y, sample_weight)
-        engine.model = self.model_
+        engine, S = self._more_rows(X, y, sample_weight)
+        past = self.data_statistics_ - S
         data = callback_data(X, y, sample_weight)
         with unchanged_on_error(self):
-            self._calibrate(engine, self.data_statistics_, self.statistics_, data)
+            # What is left of no other rows is rounding.
+            rest = past if past.total > 1e-9 * self.data_statistics_.total else None
+            self._calibrate(engine, self.statistics_, data, past=rest)
         return self._unless_interrupted()
 
     def _check_counted(self, X: Array) -> None:
@@ -220,7 +241,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         w = self._weights(sample_weight, encoded, codes)
         with naming_columns(self):
             rows = self.model_.rows(encoded, self.parameters_)
-            engine = engine_for(self.model_, rows, codes, w, self.classes_.shape[0])
+            engine = engine_for(self.model_, rows, codes, w, self.classes_.shape[0], encoded)
             S = engine.statistics()
             check_statistics(S, encoded)
             self._check_rows(encoded, self.parameters_)

@@ -64,14 +64,19 @@ class RC(Learner):
         Stop when the monitored quantity falls by less than this.
     early_stopping : bool, default=False
         Hold out `validation_fraction` of the rows, at random, and stop when they do not improve for
-        `n_iter_no_change` iterations. Rows given to `fit` as `X_val, y_val` take their place.
+        `n_iter_no_change` iterations. Rows given to `fit` as `X_val, y_val` take their place. Everything is
+        learned from the rows that are kept: knots, trees and components too. The kept rows carry the weight
+        of all, so that priors and anchors act as on all rows. Where a fit goes on from an earlier one
+        (`warm_start`, `calibrate`), that one may have been calibrated on the rows now held out.
     validation_fraction : float, default=0.1
         Share of the rows held out.
     n_iter_no_change : int, default=5
         Iterations without improvement on the validation rows.
     refit : bool, default=False
-        After early stopping, fit all rows for as many iterations as the best model had. It has no rows to
-        add where `X_val, y_val` were given.
+        After early stopping, fit all rows for as many iterations as the best model had. The estimator's
+        `history_`, `status_`, `n_iter_` and `best_iteration_` then tell of the path that chose, with its
+        validation rows, and `refit_history_` of that on all rows. There is nothing to add where `X_val,
+        y_val` were given.
     batch_size : int or None, default=None
         Rows of a step. None: all of them. Otherwise an iteration is an epoch of such steps, lengths
         decaying from epoch to epoch, and ends at the average of the second half of its iterates.
@@ -207,7 +212,8 @@ class RC(Learner):
         """The step that was asked for."""
         self._warn_of_small_weights(engine)
         objective = resolve_objective(self.objective, S["s0"].shape[0])
-        anchor, name = Anchor(model, S, self._weight(model, S)), self._monitored_name()
+        anchor = Anchor(model, S, self._weight(model, S), engine.mass / S.total)
+        name = self._monitored_name()
         anchored = name == "objective"
         common = objective, objective.risk if anchored else name, anchored, anchor, self.lr
         if self.batch_size is not None:
@@ -241,9 +247,21 @@ class RC(Learner):
                 best = found
             elif found.status in STOPPED:
                 best = best._replace(status=found.status)
-        if self.refit and held is not task and best.status not in STOPPED:
-            best = run(task, self, max_iter=best.number)
-        return best._replace(floored=first.floored)
+        best = best._replace(floored=first.floored)
+        if not self.refit or held is task or best.status in STOPPED:
+            return best
+        again = run(task, self, max_iter=best.number)
+        if again.status in STOPPED:
+            best = best._replace(status=again.status)
+        # What was found on held rows is told by their path; the model is that of all rows.
+        return best._replace(
+            model=again.model,
+            S=again.S,
+            theta=again.theta,
+            floored=again.floored,
+            value=again.value,
+            refit_history=again.history,
+        )
 
 
 def positive_rows(engine: Engine) -> Array:
@@ -267,14 +285,23 @@ def hold_out(task: Task, fraction: float, random: np.random.RandomState) -> Task
 
 
 def judged_by(task: Task, kept: Array, held: Array) -> Task:
-    """The task on the kept rows, with the model bound to them, judged by the held ones."""
-    train, validation = task.engine.subset(kept), task.engine.subset(held)
-    S = train.statistics()
-    model = train.model = validation.model = task.model.bind(S)
-    if not model.is_legal(S):
+    """The task on the kept rows, with everything learned from them, judged by the held ones."""
+    start = None if task.start is task.S else task.start
+    if not task.model.additive and (start is not None or task.past is not None):
+        raise ValueError(
+            f"{type(task.model).__name__} learns its structure from the rows, and a fold learns its own: "
+            "statistics of an earlier fit (warm_start, calibrate) cannot be taken over by it. Hold no rows "
+            "out, or fit all rows anew with warm_start=False."
+        )
+    mass = task.S.total - (0.0 if task.past is None else task.past.total)
+    train, validation, S = task.engine.fold(kept, held, mass, task.past)
+    if not train.model.is_legal(S):
         raise ValueError("Too few rows of a class are left to train on when others are held out.")
-    start = None if task.start is None else (S.total / task.start.total) * task.start
-    return replace(task, model=model, engine=train, S=S, start=start, validation=validation)
+    if start is not None:  # the statistics of the held rows go out of it, and those of the kept come in
+        moved = S + (start - task.S)
+        start = moved if train.model.is_legal(moved) else S
+        validation = validation.read_by(train.model, train.model.parameters(start))
+    return replace(task, model=train.model, engine=train, S=S, start=start, validation=validation)
 
 
 def bootstrap_start(task: Task, random: np.random.RandomState) -> Statistics:

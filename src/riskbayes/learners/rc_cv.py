@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from riskbayes.arrays import Array, namespace, to_numpy
+from riskbayes.arrays import Array, to_numpy
 from riskbayes.engines.base import Engine
 from riskbayes.learners.base import Learner, Step
 from riskbayes.learners.rc import RC, judged_by, positive_rows
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class RCCV(Learner):
     """Risk-based calibration with cross-validated iterations, anchor and objective.
 
-    Each fold walks each path once and scores every iteration of it on its held-out rows; the setting
-    and the iteration of least error (then of least soft error, then the fewest iterations) are
-    refitted on all rows. Where only costs are tried, the least cost decides.
+    Each fold learns everything from its own rows, walks each path once and scores every iteration of it on
+    its held-out rows; the setting and the iteration of least error (then of least soft error, then the
+    fewest iterations) are refitted on all rows. Where only costs are tried, the least cost decides.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class RCCV(Learner):
     lr, max_iter, step, monitor
         As in :class:`RC`, but that the objective is monitored: held-out rows say when to stop.
     n_jobs : int or None, default=None
-        Paths walked at the same time, in threads.
+        Folds walked at the same time, in threads.
     random_state : int, RandomState instance or None, default=None
         For the folds.
 
@@ -136,24 +136,23 @@ class RCCV(Learner):
             raise ValueError("RCCV needs two rows of weight or more of each class.")
         folds = StratifiedKFold(min(self.cv, fewest), shuffle=True, random_state=self.random_state)
         quiet, empty = replace(task, on_iteration=nobody), np.empty((len(y), 0))
-        parts = [judged_by(quiet, rows[kept], rows[held]) for kept, held in folds.split(empty, y)]
+        splits = [(rows[kept], rows[held]) for kept, held in folds.split(empty, y)]
         jobs = effective_n_jobs(self.n_jobs)
         try:
             # Threads of our own or of BLAS, never both.
             with threadpool_limits(limits=1 if jobs > 1 else None):
-                walks = Parallel(n_jobs=jobs, prefer="threads")(
-                    delayed(walk)(part, learner) for learner in learners for part in parts
+                found = Parallel(n_jobs=jobs, prefer="threads")(
+                    delayed(walk_fold)(quiet, kept, held, learners) for kept, held in splits
                 )
         except KeyboardInterrupt:
             return run(task, learners[0], max_iter=0)._replace(status=Status.INTERRUPTED)
-        mass = np.array([weight_of(part.validation) for part in parts])
-        shape = len(learners), len(parts), -1
+        walks, mass = [histories for histories, _ in found], [weight for _, weight in found]
         # Costs are compared by costs, where nothing else is tried.
-        main = "cost" if all("val_cost" in found for found in walks) else "error"
+        main = "cost" if all("val_cost" in history for fold in walks for history in fold) else "error"
         error, soft = (
             np.average(
-                np.reshape([held_path(found, f"val_{name}", self.max_iter) for found in walks], shape),
-                axis=1,
+                [[held_path(history, f"val_{name}", self.max_iter) for history in fold] for fold in walks],
+                axis=0,
                 weights=mass,
             )
             for name in (main, "soft_error")
@@ -166,7 +165,19 @@ class RCCV(Learner):
         self.generative_weight_, self.objective_ = chosen.generative_weight, chosen.objective
         self.n_iter_, self.cv_error_ = int(number), error
         self.settings_ = [(learner.objective, learner.generative_weight) for learner in learners]
-        return run(task, chosen, max_iter=self.n_iter_)
+        outcome = run(task, chosen, max_iter=self.n_iter_)
+        if outcome.status is Status.MAX_ITER and self.n_iter_ < self.max_iter:
+            return outcome._replace(status=Status.VALIDATION)  # the held rows said how far to go
+        return outcome
+
+
+def walk_fold(
+    task: Task, kept: Array, held: Array, learners: list[RC]
+) -> tuple[list[dict[str, Array]], float]:
+    """The histories of every learner's path in one fold, and the weight of its held rows."""
+    part = judged_by(task, kept, held)
+    assert part.validation is not None
+    return [walk(part, learner) for learner in learners], part.validation.mass
 
 
 def walk(part: Task, learner: RC) -> dict[str, Array]:
@@ -177,12 +188,6 @@ def walk(part: Task, learner: RC) -> dict[str, Array]:
     if found.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return found.history
-
-
-def weight_of(engine: Engine | None) -> float:
-    """The weight of an engine's rows."""
-    assert engine is not None
-    return float(engine.y.shape[0] if engine.w is None else namespace(engine.w).sum(engine.w))
 
 
 def held_path(history: dict[str, Array], name: str, max_iter: int) -> Array:

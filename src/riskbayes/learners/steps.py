@@ -16,18 +16,35 @@ class Anchor:
     """g times the joint log-likelihood, which draws S back to the statistics of the data.
 
     Taken implicitly, S = (S + lr (dS + g s(X, Y))) / (1 + lr g), it is stable for every lr and g.
+
+    In a stream S and s(X, Y) have the mass N of all rows so far, and dS that of the b rows of a batch. What
+    is monitored, the mean risk of the batch + g times the cross-entropy of a row, has the natural gradient
+    dS / b + g (s(X, Y) - S) / N. Times b that is dS + (b / N) g (s(X, Y) - S): the pull goes with the share
+    b / N of the batch, so that the batches of an epoch pull once, as one step on all rows does.
+
+    Parameters
+    ----------
+    model : GenerativeModel
+        The model that S belongs to.
+    S : Statistics
+        s(X, Y), of all that was counted.
+    weight : float
+        g.
+    share : float, default=1.0
+        b / N, the mass of the rows that dS is summed over beside that of S.
     """
 
-    def __init__(self, model: GenerativeModel, S: Statistics, weight: float):
-        self.model, self.S, self.weight = model, S, weight
+    def __init__(self, model: GenerativeModel, S: Statistics, weight: float, share: float = 1.0):
+        self.model, self.S, self.weight, self.share = model, S, weight, share
         self._expected: Statistics | None = None
 
     def step(self, S: Statistics, dS: Statistics, lr: float) -> Statistics:
         """A step of length lr along dS, and back to the data."""
         if self.weight == 0:
             return S.plus(lr, dS)
-        shrunk = 1.0 / (1.0 + lr * self.weight)
-        return (shrunk * S).plus(shrunk * lr, dS).plus(shrunk * lr * self.weight, self.S)
+        pull = lr * self.weight * self.share
+        shrunk = 1.0 / (1.0 + pull)
+        return (shrunk * S).plus(shrunk * lr, dS).plus(shrunk * pull, self.S)
 
     def value(self, theta: Any) -> float:
         """g times the cross-entropy of the model from the closed form.
@@ -127,14 +144,14 @@ class StochasticStep(FixedStep):
     def propose(self, S: Statistics, theta: Any, scan: Scan) -> Statistics:
         """Every row once, in batches; a batch whose step would be illegal is passed over."""
         model = self.anchor.model
-        m = self.engine.y.shape[0]
+        m, mass = self.engine.y.shape[0], self.engine.mass
         batches = np.array_split(self.rng.permutation(m), max(1, round(m / self.batch_size)))
         late, last = None, 0
         for number, rows in enumerate(batches):
             batch = self.engine.scan(model.parameters(S), self.residual, rows)
             assert batch.dS is not None
             lr = self.lr / len(batches)  # an epoch is as long as one step on all rows
-            share = S.total / max(float(batch.risks.weight), 1e-300)
+            share = mass / max(float(batch.risks.weight), 1e-300)
             step = self.anchor.step(S, share * batch.dS, lr)
             S = step if model.is_legal(step) else S
             if 2 * number >= len(batches) - 1:

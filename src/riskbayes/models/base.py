@@ -9,12 +9,27 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, label_rows, namespace, sent_to, sum_of, widest_float
+from riskbayes.arrays import (
+    Array,
+    as_kind,
+    label_rows,
+    namespace,
+    sent_to,
+    sum_of,
+    to_numpy,
+    widest_float,
+)
 from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
 
 Residual = Callable[[Array, Array], Array]
 """(P, y) -> E: what a learner adds to each row's statistics."""
+
+COUNT_ROUNDING = 1e-9
+"""What rounding may take from a sum of non-negative terms, as a share of the largest one, in float64."""
+
+SINGLE_ROUNDING = 1e-5
+"""The same of sums whose rows may have been in float32: Gaussian models', and all on devices."""
 
 
 class GenerativeModel(ABC):
@@ -39,6 +54,25 @@ class GenerativeModel(ABC):
     floor_warning: ClassVar[str | None] = None
     """What to tell the user, of `{classes}` and at `{most}` floored parameters of a class, when the closed
     form itself sits on a floor; None: nothing."""
+
+    non_negative: ClassVar[tuple[str, ...]] = ("s0",)
+    """Names of the statistics that no rows of non-negative weight can make negative."""
+
+    @property
+    def additive(self) -> bool:
+        """True if the statistics of tables that were learned from apart add up.
+
+        False for a model that learns structure from the rows: what it counts then differs by table.
+        """
+        return not self.writes("learn")
+
+    def learn(self, X: Array, y: Array, w: Array | None, n_classes: int) -> Self:
+        """Return the model with the structure that these rows and labels determine, by default none.
+
+        Called once a fit and once a fold, before `prepare`. A learned model can learn again: its
+        hyper-parameters say how, and what it learned before is replaced.
+        """
+        return self
 
     def prepare(self, X: Array, sample_weight: Array | None = None) -> Any:
         """Rows as the scans read them, made once a fit: any object with a length and `Z[rows]`.
@@ -87,6 +121,18 @@ class GenerativeModel(ABC):
     def is_legal(self, S: Statistics) -> bool:
         """Is S in the domain of `parameters`, judged after the prior is added?"""
         return S.least_mass() > 0
+
+    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+        """False if no rows of non-negative weight have the statistics S, up to rounding.
+
+        `ever` are the statistics of all rows that were added or subtracted on the way to S, in its frame:
+        rounding is measured by them. True proves nothing: other rows may have the same statistics.
+        """
+        rounding = COUNT_ROUNDING if isinstance(S["s0"], np.ndarray) else SINGLE_ROUNDING
+        pairs = ((to_numpy(S[name]), to_numpy(ever[name])) for name in self.non_negative)
+        return all(
+            value.min(initial=0.0) >= -rounding * np.abs(most).max(initial=0.0) for value, most in pairs
+        )
 
     def sample(self, theta: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """n rows and their class codes, drawn from the joint."""

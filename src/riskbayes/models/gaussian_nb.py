@@ -75,6 +75,12 @@ class GaussianNBModel(GaussianModel):
         second, mass = sum_of(S["s2_diagonal"], axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - sum_of(s1, axis=0) ** 2 / S.total, second - sum_of(s1**2 / mass[:, None], axis=0)
 
+    def moment_matrices(self, S: Statistics, size: Array) -> Array:
+        """One for each class and feature."""
+        s1, s2 = S["s1"] / size, S["s2_diagonal"] / size / size
+        s0 = np.broadcast_to(S["s0"][:, None], s1.shape)
+        return np.stack([s0, s1, s1, s2], axis=-1).reshape(*s1.shape, 2, 2)
+
     def covariances(self, S: Statistics, bound: Bound) -> Array:
         """var = (m2 var0 + squares) / (m2 + s0) + epsilon."""
         mu, kappa, mu0 = self.means(S, bound)

@@ -95,6 +95,11 @@ class LDAModel(GaussianModel):
         first, mass = sum_of(s1, axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
+    def moment_matrices(self, S: Statistics, size: Array) -> Array:
+        """One for all classes, with v_i = (one-hot class, x_i / size)."""
+        s1, s2 = S["s1"] / size, S["s2_tied"] / size[:, None] / size
+        return np.block([[np.diag(S["s0"]), s1], [s1.T, s2]])
+
     def covariances(self, S: Statistics, bound: Bound) -> Array:
         """Sigma = (m2 Sigma0 + scatter) / (m2 + total), then shrunk as in scikit-learn; a stack of one."""
         mu, kappa, mu0 = self.means(S, bound)

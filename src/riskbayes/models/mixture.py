@@ -41,12 +41,39 @@ class MixtureModel(GenerativeModel):
     sizes : tuple of int, optional
         Components of each class, class after class; None is one each.
     start : parameters of `base`, optional
-        What rows of the data are shared by: `start_components` finds them.
+        What rows of the data are shared by.
+    n_components : int, optional
+        Components of a class at most, which `learn` finds by k-means and EM. None leaves `sizes` and
+        `start` as given.
+    em_iter : int
+        The most iterations of EM.
+    em_log_likelihood : tuple of float
+        Mean joint log-likelihood of the rows, EM iteration by iteration. Set by `learn`.
     """
 
     base: GenerativeModel = field(default_factory=LDAModel)
     sizes: tuple[int, ...] | None = None
     start: Any = None
+    n_components: int | None = None
+    em_iter: int = 50
+    em_log_likelihood: tuple[float, ...] = ()
+
+    @property
+    def additive(self) -> bool:
+        """True where the components are given."""
+        return self.n_components is None and self.base.additive
+
+    def learn(self, X: Array, y: Array, w: Array | None, n_classes: int) -> Self:
+        """What the base model learns, and the components of each class by k-means and EM."""
+        base = self.base.learn(X, y, w, n_classes)
+        if self.n_components is None:
+            return replace(self, base=base)
+        sizes, start, path = start_components(base, X, y, w, self.n_components, self.em_iter)
+        return replace(self, base=base, sizes=sizes, start=start, em_log_likelihood=tuple(path))
+
+    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+        """For the components."""
+        return self.base.could_be_counted(of_components(S), of_components(ever))
 
     @property
     def floor_warning(self) -> str | None:  # type: ignore[override]

@@ -26,7 +26,7 @@ from riskbayes.arrays import (
 )
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Origin
-from riskbayes.models.base import GenerativeModel, invert_class_prior, log_class_prior
+from riskbayes.models.base import SINGLE_ROUNDING, GenerativeModel, invert_class_prior, log_class_prior
 from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
@@ -224,6 +224,27 @@ class GaussianModel(GenerativeModel):
         `pooled` is the within-class covariance.
         """
         raise NotImplementedError
+
+    def moment_matrices(self, S: Statistics, size: Array) -> Array:
+        """A stack of matrices of moments, sum_i w_i v_i v_i^T with v_i = (1, x_i / size), of NumPy's S."""
+        raise NotImplementedError
+
+    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+        """False if a matrix of moments is indefinite: then no rows of non-negative weight have these moments.
+
+        It is so where a scatter about the mean is, or where a mean lies further out than the scatter allows.
+        Rows moved by little, or with labels of a class nearby, may leave moments that other rows could have.
+        """
+        if not super().could_be_counted(S, ever):
+            return False
+        S, ever = (value.converted(to_numpy) for value in (S, ever))
+        total = max(ever.total, np.finfo(float).tiny)
+        # Of all classes: batches are recentred by as much as the rows of other classes lie away.
+        squares = diagonal(self.scatter(ever)[0]) / total + (ever["s1"].sum(axis=0) / total) ** 2
+        spacing = float(np.finfo(np.float32).eps) * np.abs(ever.origin)
+        size = np.maximum(np.sqrt(np.abs(squares)) + spacing, 1e-146)  # smaller squares have lost digits
+        M = self.moment_matrices(S, size) / total
+        return bool(np.linalg.eigvalsh(M).min() >= -SINGLE_ROUNDING * M.shape[-1] ** 0.5)
 
     def bind(self, S: Statistics) -> Self:
         """Freeze the scale of the columns, the pooled prior, and the covariances of the closed form."""

@@ -78,6 +78,20 @@ class ProductModel(GenerativeModel):
         """What it has itself, of parts that the experts must have too."""
         return super().writes(name) and all(expert.writes(name) for expert in self.experts)
 
+    @property
+    def additive(self) -> bool:
+        """True if every expert's statistics add up."""
+        return all(expert.additive for expert in self.experts)
+
+    def learn(self, X: Array, y: Array, w: Array | None, n_classes: int) -> Self:
+        """Each expert, from the same rows."""
+        return replace(self, experts=tuple(expert.learn(X, y, w, n_classes) for expert in self.experts))
+
+    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+        """For every expert."""
+        triples = zip(self.experts, parts(S), parts(ever), strict=True)
+        return all(expert.could_be_counted(own, most) for expert, own, most in triples)
+
     def prepare(self, X: Array, sample_weight: Array | None = None) -> ExpertRows:
         """As each expert reads them."""
         return ExpertRows([expert.prepare(X, sample_weight) for expert in self.experts])

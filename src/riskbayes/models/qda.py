@@ -164,6 +164,11 @@ class QDAModel(GaussianModel):
         first, second, mass = sum_of(s1, axis=0), sum_of(S["s2"], axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
+    def moment_matrices(self, S: Statistics, size: Array) -> Array:
+        """One for each class."""
+        s1, s2 = (S["s1"] / size)[:, :, None], S["s2"] / size[:, None] / size
+        return np.block([[S["s0"][:, None, None], s1.swapaxes(1, 2)], [s1, s2]])
+
     def covariances(self, S: Statistics, bound: Bound) -> Array:
         """Sigma = (m2 Sigma0 + scatter) / (m2 + s0), then shrunk as in scikit-learn."""
         mu, kappa, mu0 = self.means(S, bound)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -53,12 +54,19 @@ class SmoothModel(GenerativeModel):
         Share of the rows in each tail, beyond the outer knots.
     """
 
+    non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts", "beyond")
+
     n_knots: int = 6
     max_categories: int = 20
     alpha: float = 0.0
     class_alpha: float = 0.0
     class_prior: Array | None = None
     outer: float = 0.01
+
+    @property
+    def additive(self) -> bool:
+        """False: knots are placed by the rows."""
+        return False
 
     def prepare(self, X: Array, sample_weight: Array | None = None) -> Hats:
         """Hat weights between the quantiles of these rows."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -37,6 +37,8 @@ class Tables(Categories):
 
     sizes: Array
     """Categories of each feature."""
+    parents: Array
+    """Parents of each feature, a row each, filled up with -1."""
 
     own: ClassVar[Array]
     """For each column, the place of its (feature, value) among those of p(x | y)."""
@@ -85,10 +87,11 @@ class Tables(Categories):
         return arrays
 
     def __getstate__(self) -> dict:
-        return {"n_categories": self.n_categories, "sizes": self.sizes}
+        return {name: getattr(self, name) for name in ("n_categories", "sizes", "parents")}
 
     def __setstate__(self, state: dict) -> None:
         object.__setattr__(self, "sizes", state["sizes"])
+        object.__setattr__(self, "parents", state["parents"])
         super().__setstate__(state)
 
     def limited_to(self, log_prob: Array, sizes: Array) -> Array:
@@ -141,9 +144,13 @@ class TreeModel(GenerativeModel):
         A fixed p(y).
     min_categories : int or array, optional
         At least so many categories a feature, observed or not.
+    structure : "tree", int or None
+        How `learn` chooses the parents: Chow and Liu's tree, or so many parents a feature at most. None
+        leaves them as given.
     """
 
     support: ClassVar[str] = "categories"
+    non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts")
 
     parents: Parents | None = None
     alpha: float = 0.0
@@ -151,6 +158,21 @@ class TreeModel(GenerativeModel):
     class_alpha: float = 0.0
     class_prior: Array | None = None
     min_categories: Array | int | None = None
+    structure: str | int | None = None
+
+    @property
+    def additive(self) -> bool:
+        """True where the parents are given."""
+        return self.structure is None
+
+    def learn(self, X: Array, y: Array, w: Array | None, n_classes: int) -> Self:
+        """The parents that the dependences between these rows' features determine."""
+        if self.structure is None:
+            return self
+        check_codes(X)
+        found = dependences(X, y, w, n_classes, self.min_categories)
+        parents = tree_parents(*found) if self.structure == "tree" else k_parents(*found, int(self.structure))
+        return replace(self, parents=parents)
 
     def _parents(self, n: int) -> Parents:
         return ((),) * n if self.parents is None else self.parents
@@ -168,14 +190,16 @@ class TreeModel(GenerativeModel):
     def _joint(self, X: Array, sizes: Array) -> Codes:
         check_codes(X)
         codes = clipped_codes(X, sizes)  # one code stands for all that are unknown
-        joint, number = codes.copy(), sizes + 1
-        for i, above in enumerate(self._parents(X.shape[1])):
+        joint, number, parents = codes.copy(), sizes + 1, self._parents(X.shape[1])
+        for i, above in enumerate(parents):
             check_table(math.prod(int(sizes[j]) + 1 for j in (i, *above)), i, above)
             for p in above:
                 joint[:, i] += number[i] * codes[:, p]
                 number = number.copy()
                 number[i] *= sizes[p] + 1
-        return Codes(joint, Tables(number, sizes))
+        most = max(map(len, parents), default=0)
+        table = np.array([[*above, *[-1] * (most - len(above))] for above in parents], dtype=np.int64)
+        return Codes(joint, Tables(number, sizes, table))
 
     def statistics(self, Z: Codes, W: Array) -> Statistics:
         """Weighted counts of classes and of (class, feature, parents)."""

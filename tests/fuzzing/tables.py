@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
+
+try:
+    from polars import DataFrame as PolarsFrame
+except ImportError:  # a machine without it fits the same tables as pandas frames
+    PolarsFrame = None
 
 Array = Any
 EPS, EPS32 = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
@@ -339,6 +343,10 @@ def with_dates(X: Array, names: tuple[str, ...]) -> pd.DataFrame:
     return framed(X, names).assign(**{names[0]: pd.to_datetime(np.clip(X[:, 0], 0, 99), unit="D")})
 
 
+def polars_frame(X: Array, names: tuple[str, ...]) -> Any:
+    return framed(X, names) if PolarsFrame is None else PolarsFrame(X, schema=list(names))
+
+
 REALS: dict[str, Callable[[Array, tuple[str, ...]], Any]] = {
     "float64": lambda X, names: frozen(X.copy()),
     "float32": lambda X, names: frozen(X.astype(np.float32)),
@@ -348,7 +356,7 @@ REALS: dict[str, Callable[[Array, tuple[str, ...]], Any]] = {
     "int64": lambda X, names: frozen(X.astype(np.int64)),
     "uint8": lambda X, names: frozen(X.astype(np.uint8)),
     "pandas": framed,
-    "polars": lambda X, names: pl.DataFrame(X.copy(), schema=list(names)),
+    "polars": lambda X, names: polars_frame(X.copy(), names),
     # What a model of numbers does not read: refused, in a sentence.
     "strings": lambda X, names: frozen(np.where(X > 0, "high", "low").astype(object)),
     "dates": with_dates,
@@ -369,7 +377,7 @@ CATEGORIES: dict[str, Callable[[Array, tuple[str, ...]], Any]] = {
     "strings": lambda X, names: frozen(as_strings(X)),
     "mixed": lambda X, names: frozen(as_mixed(X, names)),
     "category": lambda X, names: framed(as_strings(X), names).astype("category"),
-    "polars": lambda X, names: pl.DataFrame(as_strings(X), schema=list(names)),
+    "polars": lambda X, names: polars_frame(as_strings(X), names),
 }
 CODES = ("int64", "int16", "uint8", "float64", "float32", "pandas")
 """Containers of codes from 0: what a model of categories reads, without an encoder before it."""

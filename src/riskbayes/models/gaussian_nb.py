@@ -104,8 +104,9 @@ class GaussianNBModel(GaussianModel):
         low = rounding(S["s2_diagonal"] / mass, S.frame, 4) >= C
         second = sum_of(S["s2_diagonal"], axis=0) / sum_of(mass)
         varies = pooled > rounding(second, S.frame, 4)
-        whole = xp.where(varies, pooled, SEPARATING * bound.scale * bound.scale)
-        return xp.where(low, whole[None, :], 0.0), xp.count_nonzero(low, axis=1)
+        whole = xp.where(varies, pooled, SEPARATING * bound.scale * bound.scale)[None, :]
+        noise = xp.abs(C)  # what is there may be negative
+        return xp.where(low, xp.where(whole > noise, whole, noise) - C, 0.0), xp.count_nonzero(low, axis=1)
 
     def parameters(self, S: Statistics) -> GaussianNBParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0), and the variances, floored."""

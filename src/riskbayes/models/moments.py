@@ -357,8 +357,9 @@ def check_range(variance: Array, S: Statistics) -> Array:
             int(np.flatnonzero(large)[0]),
             "has values whose squares overflow. Scale it, or treat such values as missing.",
         )
-    # The first moments of a constant column are exactly zero. What is negative is rounding.
-    small = (found >= 0) & (found < SMALLEST_VARIANCE) & (s1 != 0).any(axis=0)
+    # The first moments of a constant column are exactly zero, or their squares are numbers.
+    first = np.abs(s1).max(axis=0) / max(S.total, 1.0)
+    small = (np.abs(found) < SMALLEST_VARIANCE) & (first > 0) & (first < SMALLEST_VARIANCE**0.5)
     if small.any():
         raise ColumnError(
             int(np.flatnonzero(small)[0]),

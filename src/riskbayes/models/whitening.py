@@ -235,7 +235,7 @@ def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
         if not dpotrf((B - np.eye(len(B))).T, lower=0)[1]:
             continue
         eigenvalues, U = np.linalg.eigh(B)
-        U = U[:, eigenvalues <= 1.0]
+        low, U = eigenvalues[eigenvalues <= 1.0], U[:, eigenvalues <= 1.0]
         missing[k] = U.shape[1]
         if missing[k]:
             V = U / root[:, None]
@@ -243,8 +243,9 @@ def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
             half = V.T @ pooled @ V
             L = factors_by_eigenvectors(half[None])[0]  # whatever rounding does to it
             whitened = np.linalg.solve(L, V.T @ pooled)
-            own = root[:, None] * U  # N V, with V^T N V = 1: more than rounding, where P is less
-            found[k] = whitened.T @ whitened + 4 * own @ own.T
+            # In place of what C has there, which may be negative; more than rounding, where P is less.
+            own, noise_there = root[:, None] * U, np.maximum(4.0, np.abs(low))
+            found[k] = whitened.T @ whitened + (own * (noise_there - low)) @ own.T
     return found, missing
 
 

@@ -187,11 +187,21 @@ class Case:
             if gap <= bound:
                 return HELD
             raise Violation(f"posteriors differ by {gap:.3g}; rounding explains {bound:.3g}")
-        # A risk that rises by 1e-12 counts as the same, and one of float32 rows has the noise of their
-        # rounding. Near a minimum a step is as long as the root of what it does to the risk.
-        if gap <= (1e-5 if table.eps == EPS else 5e-3):
+        if gap <= self.tolerance(table):
             return HELD
         return UNDECIDED if self.is_noise_of_float32(table) else self.explain(gap, estimator, table)
+
+    def tolerance(self, table: Table) -> float:
+        """What two answers may differ by, before one asks for the reason.
+
+        A risk that rises by 1e-12 counts as the same, and one of float32 rows has the noise of their
+        rounding: near a minimum, a step is as long as the root of what it does to the risk. Directions in
+        which rows do not vary have a floor for a variance, and rounding is divided by it.
+        """
+        if table.eps > EPS:
+            return 5e-3
+        gaussian = table.kind == "real" and self.name != "SmoothNB"
+        return 1e-3 if gaussian and np.isinf(table.condition(COVARIANCES.get(self.name, "full"))) else 1e-5
 
     def explain(self, gap: float, estimator: Any, table: Table) -> str:
         """How a difference compares with what rounding of the input does."""
@@ -224,14 +234,16 @@ class Case:
         return found if found < 1e-3 else None
 
     def is_noise_of_float32(self, table: Table) -> bool:
-        """True for float32 rows that leave covariances to rounding, where no prior holds them.
+        """True for float32 rows that leave covariances to rounding.
 
-        Sums of float32 have noise in directions where the rows do not vary. Rows that are moved still do not
-        vary there, and do not show it.
+        Sums of float32 have noise in directions where the rows do not vary, if no prior holds them, and where
+        squares of the means cancel. Rows that are moved still do not vary there, and do not show it.
         """
+        if table.eps == EPS:
+            return False
         priors = ("covariance_strength", "variance_strength", "shrinkage", "reg_param", "prior")
         held = uses(self.estimator, *priors) or self.name in ("RiskBayesClassifier", "SmoothNB")
-        return table.eps > EPS and not held and table.eps * table.condition() > 1e-2
+        return table.eps * table.condition("diagonal" if held else "full") > 1e-2
 
     def __str__(self) -> str:
         (m, n), table = self.table.X.shape, self.table

@@ -8,16 +8,18 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn.utils
 from numpy.linalg import LinAlgError
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+import riskbayes
 from fuzzing.estimators import ESTIMATORS, random_estimator, random_kind, uses
 from fuzzing.tables import EPS, Array, Table, random_table
-from riskbayes import FlooredWarning
 from riskbayes.learners import ClosedForm
 
 HELD, ROUNDING, UNDECIDED, REFUSED = "held", "rounding", "undecided", "refused"
@@ -36,6 +38,10 @@ COVARIANCES = {
     "QuadraticDiscriminantAnalysis": "full",
 }
 """Estimators whose closed form has one Gaussian a class, and its covariance."""
+
+
+SPEAKING = (Path(riskbayes.__file__).parent, Path(sklearn.utils.__file__).parent)
+"""Where a refusal comes from: this package, and scikit-learn's validation of what it is given."""
 
 
 class Violation(Exception):
@@ -59,18 +65,17 @@ def attempt(work: Callable[[], Any]) -> Any:
             if is_deliberate(error):
                 return Refusal(str(error))
             last = traceback.extract_tb(error.__traceback__)[-1]
-            raise Violation(
-                f"{type(error).__name__}: {error} ({place(last.filename, last.lineno)})"
-            ) from error
+            where = place(last.filename, last.lineno)
+            raise Violation(f"{type(error).__name__}: {error} ({where})") from error
     for warning in caught:
-        if warning.category not in (UserWarning, FlooredWarning, ConvergenceWarning):
+        if warning.category not in (UserWarning, riskbayes.FlooredWarning, ConvergenceWarning):
             where = place(warning.filename, warning.lineno)
             raise Violation(f"{warning.category.__name__}: {warning.message} ({where})")
     return found
 
 
 def place(filename: str, line: int | None) -> str:
-    return f"{filename.rsplit('/', 1)[-1]}:{line}"
+    return f"{Path(filename).name}:{line}"
 
 
 def is_deliberate(error: Exception) -> bool:
@@ -79,10 +84,9 @@ def is_deliberate(error: Exception) -> bool:
         return False
     last = traceback.extract_tb(error.__traceback__)[-1]
     stated = "raise" in linecache.getline(last.filename, last.lineno or 0)
-    ours = "/riskbayes/" in last.filename or "/sklearn/utils/" in last.filename
-    return (
-        ours and stated and "contains NaN" not in str(error)
-    )  # the tables have none: whoever finds it made it
+    ours = any(Path(last.filename).is_relative_to(folder) for folder in SPEAKING)
+    made = "contains NaN" in str(error)  # the tables have none: whoever finds it made it
+    return ours and stated and not made
 
 
 @dataclass

@@ -28,18 +28,16 @@ def adds_up(case: Case) -> bool:
 
 
 def whole(case: Case, estimator: Any = None) -> Any:
-    """P of one fit by closed form on all rows, without validation rows, which change nothing."""
-    return case.posterior(
-        case.fit(case.closed_form if estimator is None else estimator, case.table), case.table
-    )
+    """P of one fit on all rows, by closed form unless said otherwise."""
+    found = case.fit(case.closed_form if estimator is None else estimator, case.table)
+    return case.posterior(found, case.table)
 
 
 def taken(case: Case, clf: Any, method: str, part: Table, **arguments: Any) -> Any:
     """What `partial_fit`, `forget` or `calibrate` makes of some rows, or a Refusal."""
-    weights = {} if part.w is None else {"sample_weight": part.w}
-    return attempt(
-        lambda: getattr(clf, method)(part.held(part.X), case.labels[part.y], **arguments, **weights)
-    )
+    if part.w is not None:
+        arguments["sample_weight"] = part.w
+    return attempt(lambda: getattr(clf, method)(part.held(part.X), case.labels[part.y], **arguments))
 
 
 def refused(case: Case, found: Any, what: str) -> str:

@@ -20,7 +20,7 @@ import sys
 import time
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -65,9 +65,9 @@ def run_case(seed: int, number: int, *, raising: bool = False) -> Report:
     start, case = time.perf_counter(), Case(seed, number)
     report = Report(number, case.name)
 
-    def hold(law: str, work: object) -> None:
+    def hold(law: str, work: Callable[[], str]) -> None:
         try:
-            outcome = work()  # type: ignore[operator]
+            outcome = work()
         except Exception as error:
             if raising:
                 traceback.print_exc()
@@ -80,6 +80,10 @@ def run_case(seed: int, number: int, *, raising: bool = False) -> Report:
         report.refusal = case.fitted.message if isinstance(case.fitted, Refusal) else None
         return HELD if report.refusal is None else REFUSED
 
+    def fits_noise() -> str:
+        report.noise = noise_error(case)
+        return REFUSED if report.noise is None else HELD
+
     hold("a fit answers or refuses in a sentence", fits)
     if not report.violations:
         for law, work in ANSWERS.items():
@@ -89,7 +93,7 @@ def run_case(seed: int, number: int, *, raising: bool = False) -> Report:
         for i in rng.permutation(len(applying))[:CHANGES_A_CASE]:
             hold(applying[i], lambda i=i: CHANGES[applying[i]][0](case))
         if rng.random() < NOISE_SHARE:
-            report.noise = noise_error(case)
+            hold("noise labels can be fitted", fits_noise)
     report.seconds = time.perf_counter() - start
     return report
 

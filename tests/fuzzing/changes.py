@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -153,10 +154,8 @@ def is_free_of_units(case: Case) -> bool:
 
 def has_room(case: Case) -> bool:
     """True if multiplying or dividing the columns by 2^60 (float32: 2^15) loses no digit of squares."""
-    size, most = (
-        np.abs(np.concatenate([case.table.X, case.table.near])),
-        1e10 if case.table.eps > EPS else 1e130,
-    )
+    size = np.abs(np.concatenate([case.table.X, case.table.near]))
+    most = 1e10 if case.table.eps > EPS else 1e130
     return is_free_of_units(case) and bool(((size == 0) | ((size > 1 / most) & (size < most))).all())
 
 
@@ -351,14 +350,12 @@ TWINS: dict[str, tuple[Any, tuple[str, ...]]] = {
 
 def has_a_twin(case: Case) -> bool:
     """True if scikit-learn fits these rows too, and they determine the answer."""
+    holder = case.table.holder
+    if case.name not in TWINS or holder in ("strings", "dates"):
+        return False
     if case.table.kind == "categories":  # without pseudo-counts it takes the logarithm of zero
-        return (
-            case.name in TWINS
-            and case.table.holder in ("int64", "int16", "uint8", "float64")
-            and case.estimator.alpha > 0
-        )
-    numbers = case.table.holder not in ("strings", "dates")
-    return case.name in TWINS and numbers and min(np.bincount(case.table.y)) > 1 and twin_bound(case) < 1e-4
+        return holder in ("int64", "int16", "uint8", "float64") and case.estimator.alpha > 0
+    return min(np.bincount(case.table.y)) > 1 and twin_bound(case) < 1e-4
 
 
 def twin_bound(case: Case) -> float:
@@ -383,7 +380,8 @@ def scikit_learn(case: Case) -> str:
     ours, theirs = type(case.estimator)(learner=ClosedForm.name, **arguments), twin(**arguments)
     X, y = table.held(table.X), case.labels[table.y]
     try:
-        Q = theirs.fit(X, y, **weights).predict_proba(X)
+        with warnings.catch_warnings(action="ignore"):
+            Q = theirs.fit(X, y, **weights).predict_proba(X)
     except np.linalg.LinAlgError:
         return UNDECIDED  # it gives covariances up sooner
     P = attempt(lambda: ours.fit(X, y, **weights).predict_proba(X))

@@ -28,18 +28,16 @@ def adds_up(case: Case) -> bool:
 
 
 def whole(case: Case, estimator: Any = None) -> Any:
-    """P of one fit by closed form on all rows, without validation rows, which change nothing."""
-    return case.posterior(
-        case.fit(case.closed_form if estimator is None else estimator, case.table), case.table
-    )
+    """P of one fit on all rows, by closed form unless said otherwise."""
+    found = case.fit(case.closed_form if estimator is None else estimator, case.table)
+    return case.posterior(found, case.table)
 
 
 def taken(case: Case, clf: Any, method: str, part: Table, **arguments: Any) -> Any:
     """What `partial_fit`, `forget` or `calibrate` makes of some rows, or a Refusal."""
-    weights = {} if part.w is None else {"sample_weight": part.w}
-    return attempt(
-        lambda: getattr(clf, method)(part.held(part.X), case.labels[part.y], **arguments, **weights)
-    )
+    if part.w is not None:
+        arguments["sample_weight"] = part.w
+    return attempt(lambda: getattr(clf, method)(part.held(part.X), case.labels[part.y], **arguments))
 
 
 def refused(case: Case, found: Any, what: str) -> str:
@@ -155,8 +153,8 @@ def strangers(case: Case) -> str:
         raise Violation("rows 100 standard deviations away are forgotten")
     if isinstance(taken(case, clf, "forget", rows.with_(y=np.full(len(rows.y), other))), Refusal):
         return HELD
-    least = min(np.linalg.eigvalsh(C)[0] for C in correlations(clf.data_statistics_))
-    if least < -1e4 * table.eps:
+    least = np.linalg.eigvalsh(scatters(clf.data_statistics_)).min()
+    if least < -1e-4:  # statistics do not tell the dtype of the rows that they came from
         raise Violation(f"forgetting rows of another class leaves a scatter with the eigenvalue {least:.3g}")
     P = case.posterior(clf, table)
     if isinstance(P, Refusal) or not np.isfinite(P).all():
@@ -164,17 +162,18 @@ def strangers(case: Case) -> str:
     return HELD
 
 
-def correlations(S: Any) -> list[Array]:
-    """Scatter matrices about the means of the classes, in units of the second moments that they come from."""
+def scatters(S: Any) -> Array:
+    """Scatter matrices about the means of the classes, as shares of the second moments of all rows."""
     s0, s1 = S["s0"], S["s1"]
+    means = s1[:, :, None] * s1[:, None, :] / s0[:, None, None]
     if "s2_tied" in S:
-        second, means = S["s2_tied"][None], (s1.T @ (s1 / s0[:, None]))[None]
+        second, means = S["s2_tied"][None], means.sum(axis=0)[None]
+    elif "s2" in S:
+        second = S["s2"]
     else:
-        means = s1[:, :, None] * s1[:, None, :] / s0[:, None, None]
-        second = S["s2"] if "s2" in S else S["s2_diagonal"][:, :, None] * np.eye(s1.shape[1])
-        means = means if "s2" in S else means * np.eye(s1.shape[1])
-    units = np.sqrt(np.maximum(np.abs(np.diagonal(second, axis1=1, axis2=2)), 1e-300))
-    return list((second - means) / (units[:, :, None] * units[:, None, :]))
+        second, means = (np.eye(s1.shape[1]) * A for A in (S["s2_diagonal"][:, :, None], means))
+    units = np.sqrt(np.maximum(np.diagonal(second, axis1=1, axis2=2).sum(axis=0), 1e-300))
+    return (second - means) / np.outer(units, units)
 
 
 @change("a stream keeps its mass and its posteriors", adds_up)

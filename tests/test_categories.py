@@ -381,8 +381,11 @@ def test_degrees_of_freedom_of_a_tree_count_what_the_rows_determine(alpha, backo
 
 def test_a_refused_learner_is_not_proposed():
     X, y = dependent_rows(m=60, n=4)
-    with pytest.raises(TypeError, match="choose another learner: 'closed_form', 'dfe', 'rc', 'rc_cv', 'tm'"):
+    with pytest.raises(
+        TypeError, match=r"choose another learner: 'closed_form', .*'rc', 'rc_cv', 'tm'"
+    ) as refused:
         TreeAugmentedNB(learner="gd").fit(X, y)
+    assert "'gd'" not in str(refused.value)
 
 
 # The order of columns, where trees have ties to break

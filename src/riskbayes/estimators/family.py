@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from time import perf_counter
 from typing import Any
@@ -33,6 +34,7 @@ from riskbayes.estimators.product_of_experts import ProductOfExperts, default_ex
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.loop import Iteration, Status, Task
+from riskbayes.models.base import GenerativeModel
 from riskbayes.preprocessing import KMeansBins
 
 ROUNDS = 30
@@ -112,9 +114,14 @@ def path_posteriors(
         last = max(i for i, (number, _) in enumerate(good) if number <= checkpoint)
         if last != at:
             at, theta = last, model.for_scan(good[last][1], Z)
-            P = held.map_rows(lambda rows, theta=theta: posterior(model.scores(rows, theta)))
+            P = held.map_rows(partial(row_posteriors, model, theta))
         found.append(P)
     return np.stack(found)
+
+
+def row_posteriors(model: GenerativeModel, theta: Any, Z: Any) -> Array:
+    """P(y | x) of encoded rows."""
+    return posterior(model.scores(Z, theta))
 
 
 def fold_posteriors(

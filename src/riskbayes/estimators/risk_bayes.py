@@ -38,8 +38,11 @@ from riskbayes.learners.rc import SMALL_WEIGHT
 class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A classifier from a family of generative models trained by risk-based calibration.
 
-    Takes tables of numbers. An interrupt leaves it as it was before `fit`. How accurate it is, and where it
-    is not: `doc/accuracy.md`.
+    Takes tables of numbers, in any unit. An interrupt leaves it as it was before `fit`. How accurate it is,
+    and where it is not: `doc/accuracy.md`.
+
+    For a progress bar set scikit-learn's callback, `sklearn.callback.ProgressBar`: members and folds are
+    tasks of a fit. A callback that asks to stop ends the search with the member at hand.
 
     Parameters
     ----------
@@ -181,8 +184,8 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return None
         w = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
-            self.class_weight_ = class_weights(self.class_weight, self.classes_, codes, w)
-            w = w * self.class_weight_[codes]
+            self.class_weight_ = factors = class_weights(self.class_weight, self.classes_, codes, w)
+            w = w * factors[codes]
         check_masses(self.classes_, codes, w)
         if w.sum() < SMALL_WEIGHT * len(w):
             warnings.warn(
@@ -227,15 +230,9 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _keep_paths(self) -> None:
         """Set `history_` and what it comes with: those of the one member, or lists over an ensemble."""
-        fitted = [clf for clf, _ in self.members_]
-        found = {
-            "history_": [clf.history_ for clf in fitted],
-            "n_iter_": [clf.n_iter_ for clf in fitted],
-            "best_iteration_": [best_iteration(clf) for clf in fitted],
-            "status_": [clf.status_ for clf in fitted],
-        }
-        for name, values in found.items():
-            setattr(self, name, values if self.strategy == "ensemble" else values[0])
+        paths = [(clf.history_, clf.n_iter_, best_iteration(clf), clf.status_) for clf, _ in self.members_]
+        found: Any = map(list, zip(*paths, strict=True)) if self.strategy == "ensemble" else paths[0]
+        self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
 
     def _say(self, line: str) -> None:
         if self.verbose:

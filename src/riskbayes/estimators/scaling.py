@@ -30,7 +30,7 @@ class ColumnScales:
         """
         exponents = range_exponents(X)
         most = np.finfo(X.dtype).maxexp
-        for j in np.flatnonzero(exponents > most // 2):
+        for j in np.flatnonzero(exponents > most // 2).tolist():
             if exponents[j] - typical_exponent(X[:, j]) > most // 2:
                 raise ValueError(
                     f"The squares of {column_name(estimator, j)} overflow: it has values too large for its "
@@ -53,9 +53,8 @@ class ColumnScales:
     def apply_to_new(self, estimator: Any, X: Array) -> Array:
         """Apply to rows to predict; refuse a value that is too large beside the training rows."""
         found = self.apply(X)
-        beyond = np.argwhere(np.isinf(found)) if len(self.scaled) else ()
-        if len(beyond):
-            i, j = beyond[0]
+        if len(self.scaled) and np.isinf(found).any():
+            i, j = np.argwhere(np.isinf(found))[0].tolist()
             raise ValueError(
                 f"The value {X[i, j]:g} of {column_name(estimator, j)} overflows beside the training rows: "
                 f"their range is about 2**{self.exponents[j]}. Treat it as missing, or drop the row."

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -33,6 +34,22 @@ from riskbayes.estimators.scaling import ColumnScales
 from riskbayes.exceptions import FlooredWarning
 from riskbayes.learners.objectives import check_cost_matrix
 from riskbayes.learners.rc import SMALL_WEIGHT
+
+
+def has_joint(clf: RiskBayesClassifier) -> bool:
+    """True if `sample` can be asked for; otherwise an error that says why not."""
+    return not hasattr(clf, "members_") or clf._normalised() is not None
+
+
+def has_density(clf: RiskBayesClassifier) -> bool:
+    """True if `score_samples` can be asked for; otherwise an error that says why not."""
+    if hasattr(clf, "members_") and has_joint(clf):
+        for j in clf._scales.scaled.tolist():
+            raise NotImplementedError(
+                f"The members read {column_name(clf, j)} in another unit, for its range is about "
+                f"2**{clf._scales.exponents[j]}: densities in yours may overflow. Scale it before `fit`."
+            )
+    return True
 
 
 class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
@@ -333,11 +350,12 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         logs = self.predict_log_proba(X)
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
+    @available_if(has_density)
     def score_samples(self, X: Any) -> Array:
         """Log density log p(x) of each row, where "cv" chose a member that has one.
 
         That is LDA, QDA, MDA or smooth naive Bayes. "single" is a product of densities, which is none, and
-        "ensemble" averages posteriors.
+        "ensemble" averages posteriors: they have neither this method nor `sample`.
 
         Parameters
         ----------
@@ -349,14 +367,9 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         log_density : ndarray of shape (n_samples,)
             Under the calibrated joint.
         """
-        clf = self._normalised("evaluate")
-        for j in self._scales.scaled:
-            raise NotImplementedError(
-                f"The members read {column_name(self, j)} in another unit, for its range is about "
-                f"2**{self._scales.exponents[j]}: densities in yours may overflow. Scale it before `fit`."
-            )
-        return clf.score_samples(self._columns(X))
+        return self._normalised().score_samples(self._columns(X))
 
+    @available_if(has_joint)
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Rows and labels drawn from the calibrated joint, where "cv" chose a member that has one.
 
@@ -374,10 +387,10 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Labels.
         """
-        X, codes = self._normalised("draw from").sample(n_samples, random_state)
+        X, codes = self._normalised().sample(n_samples, random_state)
         return self._scales.undo(X), self.classes_[codes]
 
-    def _normalised(self, purpose: str) -> Any:
+    def _normalised(self) -> Any:
         """The one member, if its joint is a density of the columns; otherwise an error that says why not."""
         check_is_fitted(self)
         clf = self.members_[0][0]
@@ -390,7 +403,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         else:
             return clf
         raise NotImplementedError(
-            f"{type(self).__name__}(strategy={self.strategy!r}) has no density to {purpose}: {reason}. Fit a "
+            f"{type(self).__name__}(strategy={self.strategy!r}) has no density p(x, y): {reason}. Fit a "
             "model that has one, such as QuadraticDiscriminantAnalysis(prior='recommended') or SmoothNB()."
         )
 

@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -39,11 +40,30 @@ from riskbayes.learners.objectives import check_cost_matrix
 from riskbayes.learners.rc import SMALL_WEIGHT
 
 
+def has_joint(clf: RiskBayesClassifier) -> bool:
+    """True if `sample` can be asked for; otherwise an error that says why not."""
+    return not hasattr(clf, "members_") or clf._normalised() is not None
+
+
+def has_density(clf: RiskBayesClassifier) -> bool:
+    """True if `score_samples` can be asked for; otherwise an error that says why not."""
+    if hasattr(clf, "members_") and has_joint(clf):
+        for j in clf._scales.scaled.tolist():
+            raise NotImplementedError(
+                f"The members read {column_name(clf, j)} in another unit, for its range is about "
+                f"2**{clf._scales.exponents[j]}: densities in yours may overflow. Scale it before `fit`."
+            )
+    return True
+
+
 class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """A classifier from a family of generative models trained by risk-based calibration.
 
-    Takes tables of numbers. An interrupt leaves it as it was before `fit`. How accurate it is, and where it
-    is not: `doc/accuracy.md`.
+    Takes tables of numbers, in any unit. An interrupt leaves it as it was before `fit`. How accurate it is,
+    and where it is not: `doc/accuracy.md`.
+
+    For a progress bar set scikit-learn's callback, `sklearn.callback.ProgressBar`: members and folds are
+    tasks of a fit. A callback that asks to stop ends the search with the member at hand.
 
     Parameters
     ----------
@@ -185,8 +205,8 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return None
         w = check_weights(sample_weight, X)
         if self.class_weight is not None:
-            self.class_weight_ = class_weights(self.class_weight, self.classes_, codes, w)
-            w = w * self.class_weight_[codes]
+            self.class_weight_ = factors = class_weights(self.class_weight, self.classes_, codes, w)
+            w = w * factors[codes]
             check_total(w, "class_weight" if sample_weight is None else "sample_weight times class_weight")
         check_masses(self.classes_, codes, w)
         if w.sum() < SMALL_WEIGHT * len(w):
@@ -232,15 +252,9 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _keep_paths(self) -> None:
         """Set `history_` and what it comes with: those of the one member, or lists over an ensemble."""
-        fitted = [clf for clf, _ in self.members_]
-        found: dict[str, list] = {
-            "history_": [clf.history_ for clf in fitted],
-            "n_iter_": [clf.n_iter_ for clf in fitted],
-            "best_iteration_": [best_iteration(clf) for clf in fitted],
-            "status_": [clf.status_ for clf in fitted],
-        }
-        for name, values in found.items():
-            setattr(self, name, values if self.strategy == "ensemble" else values[0])
+        paths = [(clf.history_, clf.n_iter_, best_iteration(clf), clf.status_) for clf, _ in self.members_]
+        found: Any = map(list, zip(*paths, strict=True)) if self.strategy == "ensemble" else paths[0]
+        self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
 
     def _say(self, line: str) -> None:
         if self.verbose:
@@ -344,11 +358,12 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         logs = self.predict_log_proba(X)
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
+    @available_if(has_density)
     def score_samples(self, X: Any) -> Array:
         """Log density log p(x) of each row, where "cv" chose a member that has one.
 
         That is LDA, QDA, MDA or smooth naive Bayes. "single" is a product of densities, which is none, and
-        "ensemble" averages posteriors.
+        "ensemble" averages posteriors: they have neither this method nor `sample`.
 
         Parameters
         ----------
@@ -360,16 +375,11 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         log_density : ndarray of shape (n_samples,)
             Under the calibrated joint.
         """
-        clf = self._normalised("evaluate")
-        for j in self._scales.scaled:
-            raise NotImplementedError(
-                f"The members read {column_name(self, j)} in another unit, for its range is about "
-                f"2**{self._scales.exponents[j]}: densities in yours may overflow. Scale it before `fit`."
-            )
-        X = self._columns(X)
+        clf, X = self._normalised(), self._columns(X)
         with naming_columns(self):
             return clf.score_samples(X)
 
+    @available_if(has_joint)
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Rows and labels drawn from the calibrated joint, where "cv" chose a member that has one.
 
@@ -387,10 +397,10 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n_samples,)
             Labels.
         """
-        X, codes = self._normalised("draw from").sample(n_samples, random_state)
+        X, codes = self._normalised().sample(n_samples, random_state)
         return self._scales.undo(X), self.classes_[codes]
 
-    def _normalised(self, purpose: str) -> Any:
+    def _normalised(self) -> Any:
         """The one member, if its joint is a density of the columns; otherwise an error that says why not."""
         check_is_fitted(self)
         clf = self.members_[0][0]
@@ -403,7 +413,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         else:
             return clf
         raise NotImplementedError(
-            f"{type(self).__name__}(strategy={self.strategy!r}) has no density to {purpose}: {reason}. Fit a "
+            f"{type(self).__name__}(strategy={self.strategy!r}) has no density p(x, y): {reason}. Fit a "
             "model that has one, such as QuadraticDiscriminantAnalysis(prior='recommended') or SmoothNB()."
         )
 

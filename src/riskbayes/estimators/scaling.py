@@ -27,7 +27,7 @@ class ColumnScales:
         """Return the scales of these rows; refuse values beside which the others would have no digits."""
         exponents = range_exponents(X)
         most = np.finfo(X.dtype).maxexp
-        for j in np.flatnonzero(exponents > most // 2):
+        for j in np.flatnonzero(exponents > most // 2).tolist():
             if exponents[j] - typical_exponent(X[:, j]) > most // 2:
                 raise ColumnError(
                     int(j),

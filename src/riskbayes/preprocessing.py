@@ -34,16 +34,21 @@ class ColumnCodes:
 
     name: str
     categories: tuple[Any, ...] | None
-    least: int = 0
-    """The least number of categories: those that the column declares, with rows or without."""
+    declared: int = 0
+    """How many of the first categories are known without a row, since the column declares them."""
+
+    @property
+    def least(self) -> int:
+        """The least number of categories."""
+        return 0 if self.categories is None else len(self.categories)
 
     def extended(self, values: list, *, declared: bool = False) -> ColumnCodes:
         """With further categories, after those that are there."""
         if self.categories is None:
             return self
         codes = {value: code for code, value in enumerate(dict.fromkeys([*self.categories, *values]))}
-        least = max([self.least, *(codes[value] + 1 for value in values if declared)])
-        return ColumnCodes(self.name, tuple(codes), least)
+        known = max([self.declared, *(codes[value] + 1 for value in values if declared)])
+        return ColumnCodes(self.name, tuple(codes), known)
 
     def encode(self, values: Array, *, learn: bool) -> Array:
         """Codes of values; those that were not there in training are `UNSEEN`."""
@@ -83,8 +88,8 @@ class CategoryEncoder:
 
     @property
     def least_categories(self) -> Array:
-        """The least number of categories of each column."""
-        return np.array([column.least for column in self.columns], dtype=np.int64)
+        """The number of categories that each column has without a row: a fold may not have the others."""
+        return np.array([column.declared for column in self.columns], dtype=np.int64)
 
     def encode(self, X: Any, names: list[str], *, learn: bool) -> tuple[Array, CategoryEncoder]:
         """Codes of shape (m, n), and the encoder; with `learn` it takes in new values."""

@@ -75,7 +75,7 @@ class LDAModel(GaussianModel):
         """
         xp, D, V = namespace(W), Z.exact, widened(W)
         w, size = sum_of(V, axis=1), sum_of(xp.abs(V), axis=1)
-        number = xp.finfo(V.dtype)
+        number = xp.finfo(W.dtype)  # a residual has the precision of the rows
         least = 8 * V.shape[1] * (float(number.eps) * size + float(number.smallest_normal))
         rows = xp.nonzero(xp.abs(w) > least)[0]  # those whose sum is more than its rounding
         if rows.shape[0] == w.shape[0]:
@@ -147,7 +147,8 @@ class LDAModel(GaussianModel):
     def scores(self, Z: Centred, theta: LDAParameters) -> Array:
         """x^T Sigma^-1 mu - mu^T Sigma^-1 mu / 2 + log p(y): linear in x."""
         B, c, X = self._linear(Z, theta)
-        if c.shape[0] == 2 and isinstance(X, np.ndarray):  # one product: the log odds
+        # One product, the log odds; not where a class without rows has an infinite one.
+        if c.shape[0] == 2 and isinstance(X, np.ndarray) and np.isfinite(c).all():
             out = np.zeros((2, X.shape[0]), dtype=B.dtype)
             np.matmul(X, B[:, 1] - B[:, 0], out=out[1])
             out[1] += c[1] - c[0]

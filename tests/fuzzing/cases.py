@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import traceback
 import warnings
 from collections.abc import Callable
@@ -182,7 +183,9 @@ class Case:
             return REFUSED
         for one in (P, Q):
             if isinstance(one, Refusal):
-                if "overflow" in one.message and {"scaled", "weights of a size"} & set(table.traits):
+                if re.search("(over|under)flow", one.message) and {"scaled", "weights of a size"} & set(
+                    table.traits
+                ):
                     return UNDECIDED  # at the end of the range of floats, the order of a sum decides
                 raise Violation(f"one is refused ({one.message}), the other answered")
         gap = float(np.abs(P - Q).max())

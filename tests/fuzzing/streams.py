@@ -42,8 +42,9 @@ def taken(case: Case, clf: Any, method: str, part: Table, **arguments: Any) -> A
 
 
 def refused(case: Case, found: Any, what: str) -> str:
-    """End a law whose rows were refused, as they may be by a model of one's own, or where a part of a table of
-    extreme numbers or weights underflows, or has no weight, and the whole does not.
+    """End a law whose rows were refused.
+
+    They may be by a model of one's own, or where a part of the table underflows, or has no weight.
     """
     if case.name in STREAMING and not re.search("underflow|at least one non-zero", found.message):
         raise Violation(f"{what} is refused: {found.message}")
@@ -76,8 +77,8 @@ def batches(case: Case) -> str:
 def recentred(case: Case, P: Any, Q: Any, estimator: Any) -> str:
     """Compare answers, one from moments that were recentred.
 
-    Where rounding leaves directions of a covariance open, it is larger after recentring, and may leave more of
-    them open: what stands in for them then differs.
+    Where rounding leaves directions of a covariance open, it is larger after recentring, and may leave more
+    of them open: what stands in for them then differs.
     """
     try:
         return case.compare(P, Q, estimator, case.table)

@@ -150,8 +150,8 @@ def check_total(w: Array, name: str) -> None:
         if total < LEAST_WEIGHT:
             beyond = f"less than {LEAST_WEIGHT:g}: weighted sums would under"
         raise ValueError(
-            f"{name} sums to {total:g}, {beyond}flow. Scale the weights, for instance to sum to the number of "
-            "rows."
+            f"{name} sums to {total:g}, {beyond}flow. Scale the weights, for instance to sum to the number "
+            "of rows."
         )
 
 

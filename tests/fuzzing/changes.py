@@ -268,10 +268,13 @@ def batch(case: Case) -> str:
     P = case.posterior(clf, table, rows)
     if isinstance(P, Refusal):
         return REFUSED
-    # Products of one row and of many are rounded differently, by the size of their terms: that of the joint.
+    # Products of one row and of many are rounded differently, by the size of their terms: that of the joint,
+    # and more where whitened columns are differences of similar ones.
     sizes = np.repeat([1.0, 1e6], [len(table.near), len(table.far)])
     if hasattr(clf, "predict_joint_log_proba"):
         sizes = 1 + np.abs(attempt(lambda: clf.predict_joint_log_proba(table.held(rows)))).max(axis=1)
+    if table.kind == "real" and case.name != "SmoothNB":
+        sizes = sizes * min(table.condition(), 1e12) ** 0.5
     tolerance = 1e-9 + 256 * table.eps * sizes
     for i in case.rng(3).choice(len(rows), size=6, replace=False):
         alone = case.posterior(clf, table, rows[i : i + 1])

@@ -87,7 +87,9 @@ def repeatable(case: Case) -> str:
 @change("samples can be predicted", lambda case: hasattr(case.estimator, "sample"))
 def samples(case: Case) -> str:
     clf, table = case.fitted, case.table
-    drawn = clf if isinstance(clf, Refusal) else attempt(lambda: clf.sample(12, random_state=0))
+    if not hasattr(clf, "sample"):  # refused, or what was fitted is no density
+        return REFUSED
+    drawn = attempt(lambda: clf.sample(12, random_state=0))
     if isinstance(drawn, Refusal):
         return REFUSED
     X, y = drawn

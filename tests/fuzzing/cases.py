@@ -243,14 +243,16 @@ class Case:
     def is_noise_of_float32(self, table: Table) -> bool:
         """True for float32 rows that leave covariances to rounding.
 
-        Sums of float32 have noise in directions where the rows do not vary, if no prior holds them, and where
-        squares of the means cancel. Rows that are moved still do not vary there, and do not show it.
+        Sums of float32 have noise in directions where the rows do not vary, unless a prior does there, and
+        where squares of the means cancel. Rows that are moved still do not vary there, and do not show it.
         """
         if table.eps == EPS:
             return False
-        priors = ("covariance_strength", "variance_strength", "shrinkage", "reg_param", "prior")
-        held = uses(self.estimator, *priors) or self.name in ("RiskBayesClassifier", "SmoothNB")
-        return table.eps * table.condition("diagonal" if held else "full") > 1e-2
+        mixed = uses(self.estimator, "covariance_strength") and uses(self.estimator, "diagonal_mix")
+        held = mixed or uses(self.estimator, "shrinkage", "reg_param", "prior", "prior_covariance")
+        by_default = self.name in ("RiskBayesClassifier", "SmoothNB")
+        covariance = "diagonal" if held or by_default else COVARIANCES.get(self.name, "full")
+        return table.eps * table.condition(covariance) > 1e-2
 
     def __str__(self) -> str:
         (m, n), table = self.table.X.shape, self.table

@@ -292,7 +292,7 @@ def test_one_value_that_leaves_no_digit_to_the_others_is_refused(iris):
     """It is a fill value: what it was before scaling is not what it would be after."""
     X, y = iris[0].copy(), iris[1]
     X[7, 1] = 1e200
-    with pytest.raises(ValueError, match="squares of column 1 overflow"):
+    with pytest.raises(ValueError, match="Column 1 has values whose squares overflow"):
         RiskBayesClassifier().fit(X, y)
     w = np.where(np.arange(len(y)) == 7, 0.0, 1.0)
     clf = RiskBayesClassifier().fit(X, y, w)  # a row without weight is no row

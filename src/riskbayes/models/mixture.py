@@ -212,11 +212,12 @@ def start_components(
     Clusters of a weight below `least` are merged with their neighbours. EM ends when the mean
     log-likelihood rises by less than `tol`.
     """
+    if w is not None and not w.all():
+        X, y, w = X[w > 0], y[w > 0], w[w > 0]
     weight = np.ones(len(y)) if w is None else w
-    counted = np.flatnonzero(weight > 0)
-    component, sizes = k_means(X[counted], y[counted], weight[counted], n_components, least)
+    component, sizes = k_means(X, y, weight, n_components, least)
     V = np.zeros((len(y), sum(sizes)))
-    V[counted, component] = weight[counted]
+    V[np.arange(len(y)), component] = weight
     Z, number, path = in_full(base.prepare(X, w)), np.array(sizes), []
     own = np.repeat(np.arange(len(sizes)), sizes)[None, :] == y[:, None]
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `bind`

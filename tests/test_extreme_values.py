@@ -21,6 +21,8 @@ from riskbayes import (
 )
 from riskbayes.exceptions import ColumnError
 from riskbayes.models import GenerativeModel, QDAModel
+from riskbayes.models.hats import Knots
+from riskbayes.models.smooth import SmoothModel, SmoothParameters
 from riskbayes.statistics import Statistics
 
 COLUMNS = ["length", "width", "height"]
@@ -203,6 +205,37 @@ def test_a_value_that_overflows_is_refused_in_training(kind, dtype, value):
             call()
         assert "missing" in str(caught.value)
         np.testing.assert_array_equal(clf.predict_proba(frame(X)), before)
+
+
+@pytest.mark.parametrize("kind", [MixtureDiscriminantAnalysis, full_mixture])
+@pytest.mark.parametrize("power", [-300, -160, -100, 100, 160, 220, 307])
+def test_mixtures_answer_or_refuse_columns_of_any_size(kind, power):
+    """Squares of such columns are no numbers, and times a weight of zero not even infinite."""
+    X, y = rows(np.random.default_rng(7))
+    w, size = np.where(np.arange(len(y)) % 5 > 0, 1.0, 0.0), np.abs(X).max()
+    posteriors = []
+    for scaled in ([0], [0, 1, 2]):
+        Z = X / size
+        Z[:, scaled] *= 10.0**power
+        clf = kind(learner="closed_form")
+        if abs(power) > 150:
+            with pytest.raises(ColumnError, match="overflow" if power > 0 else "underflow"):
+                clf.fit(Z, y, sample_weight=w)
+        else:
+            posteriors.append(clf.fit(Z, y, sample_weight=w).predict_proba(Z))
+    for P in posteriors:
+        np.testing.assert_allclose(P, kind(learner="closed_form").fit(X, y, w).predict_proba(X), atol=1e-6)
+
+
+def test_samples_of_densities_that_rise_beyond_the_exponential():
+    """Of a class whose counts at a knot are none, beside one of a mass that is not."""
+    knots = Knots(np.array([3]), np.array([0.0, 1.0, 2.0]), np.array([False]), np.array([[0.1, 0.1]]))
+    for height in ([-1000.0, 0.0, -1000.0], [0.0, -1000.0, -1000.0], [-2000.0, -1000.0, 0.0]):
+        log_density = np.array([height])
+        theta = SmoothParameters(np.zeros(1), log_density, knots, np.zeros(1, dtype=int))
+        drawn, _ = SmoothModel().sample(theta, 1000, np.random.default_rng(0))
+        # The density falls by e^1000 a unit on either side of its top, or with the tail.
+        assert np.abs(drawn - np.argmax(height)).max() < 2.0
 
 
 def test_an_overflow_in_a_chunk_of_its_own_has_the_row_of_the_table():

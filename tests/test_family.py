@@ -312,6 +312,21 @@ def test_tiny_clusters_are_merged():
 
 
 @pytest.mark.parametrize("covariance", ["tied", "full"])
+def test_em_of_float32_rows_climbs_as_that_of_float64(covariance):
+    """Of strongly correlated columns, whose log densities have few digits of float32."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(2, size=80)
+    X = 5 * rng.standard_normal((80, 1)) + 0.003 * rng.standard_normal((80, 10))
+    X = (X + 5 * rng.standard_normal((2, 10))[y]).astype(np.float32)
+    clf = MixtureDiscriminantAnalysis(covariance=covariance, covariance_strength=5.0, learner="closed_form")
+    exact = clone(clf).fit(X.astype(np.float64), y)
+    for order in (np.arange(80), rng.permutation(80)):
+        clf = clone(clf).fit(X[order], y[order])
+        np.testing.assert_allclose(clf.em_log_likelihood_, exact.em_log_likelihood_, rtol=1e-5)
+        assert clf.statistics_["0:s0"] == pytest.approx(exact.statistics_["0:s0"], rel=1e-4)
+
+
+@pytest.mark.parametrize("covariance", ["tied", "full"])
 def test_mixtures_see_what_one_gaussian_does_not(covariance):
     rng = np.random.default_rng(1)
     y = rng.integers(2, size=600)

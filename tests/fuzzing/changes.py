@@ -155,10 +155,18 @@ def is_free_of_units(case: Case) -> bool:
 
 
 def has_room(case: Case) -> bool:
-    """True if multiplying or dividing the columns by 2^60 (float32: 2^15) loses no digit of squares."""
+    """True if multiplying or dividing the columns by 2^60 (float32: 2^15) loses no digit of squares.
+
+    Nor of squares times weights, which moments are sums of: those of tiny weights underflow.
+    """
     size = np.abs(np.concatenate([case.table.X, case.table.near]))
     most = 1e10 if case.table.eps > EPS else 1e130
-    return is_free_of_units(case) and bool(((size == 0) | ((size > 1 / most) & (size < most))).all())
+    roots = np.sqrt(case.table.weights[case.table.weights > 0])
+
+    def within(low: float, high: float, limit: float) -> bool:
+        return bool(((size == 0) | ((size * low > 1 / limit) & (size * high < limit))).all())
+
+    return is_free_of_units(case) and within(1.0, 1.0, most) and within(roots.min(), roots.max(), 1e130)
 
 
 def compares_columns(case: Case) -> bool:

@@ -7,11 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from riskbayes.arrays import Array
+from riskbayes.arrays import Array, widest_float
 from riskbayes.frames import SideBySide
 from riskbayes.models.base import GenerativeModel, Residual
 from riskbayes.models.hats import quantiles
 from riskbayes.models.lda import LDAModel
+from riskbayes.models.moments import Centred
 from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
 
@@ -114,8 +115,7 @@ class MixtureModel(GenerativeModel):
         sizes = self._sizes(W.shape[1])
         if self.start is None:
             return self._counted(Z, W, np.ones(1), sizes)
-        start = self.base.for_scan(self.start, Z)
-        shares, _ = shares_and_scores(self.base.scores(Z, start), sizes)
+        shares, _ = shares_and_scores(self.base.scores(in_full(Z), self.start), sizes)
         return self._counted(Z, W, shares, sizes)
 
     def parameters(self, S: Statistics) -> MixtureParameters:
@@ -192,6 +192,11 @@ def shares_and_scores(scores: Array, sizes: Array) -> tuple[Array, Array]:
     return e, top + np.log(sums)
 
 
+def in_full(Z: Any) -> Any:
+    """The same rows in the widest precision: EM would follow the rounding of narrower log densities."""
+    return Centred(Z.X, Z.frame, Z.width, widest_float(Z.X)) if isinstance(Z, Centred) else Z
+
+
 def start_components(
     base: GenerativeModel,
     X: Array,
@@ -207,17 +212,19 @@ def start_components(
     Clusters of a weight below `least` are merged with their neighbours. EM ends when the mean
     log-likelihood rises by less than `tol`.
     """
+    if w is not None and not w.all():
+        X, y, w = X[w > 0], y[w > 0], w[w > 0]
     weight = np.ones(len(y)) if w is None else w
     component, sizes = k_means(X, y, weight, n_components, least)
     V = np.zeros((len(y), sum(sizes)))
     V[np.arange(len(y)), component] = weight
-    Z, number, path = base.prepare(X, w), np.array(sizes), []
+    Z, number, path = in_full(base.prepare(X, w)), np.array(sizes), []
     own = np.repeat(np.arange(len(sizes)), sizes)[None, :] == y[:, None]
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `bind`
         bound = base.bind(base.statistics(Z, V))
     while True:
         theta = bound.parameters(base.statistics(Z, V))
-        shares, scores = shares_and_scores(bound.log_joint(Z, bound.for_scan(theta, Z)), number)
+        shares, scores = shares_and_scores(bound.log_joint(Z, theta), number)
         path.append(float(weight @ scores[np.arange(len(y)), y] / weight.sum()))
         if len(path) > max_iter or (len(path) > 1 and path[-1] - path[-2] < tol):
             return tuple(sizes), theta, path
@@ -226,10 +233,10 @@ def start_components(
 
 def k_means(X: Array, y: Array, w: Array, n_components: int, least: float) -> tuple[Array, list[int]]:
     """The component of each row, class after class, and how many each class has; no random choice."""
-    total = w / w.sum()
-    with np.errstate(over="ignore"):
-        spread = np.sqrt(np.maximum(total @ (X - total @ X) ** 2, 0.0))
-    U = (X - total @ X) / np.where(spread > 0, spread, 1.0)
+    U, total = in_own_units(X), w / w.sum()
+    U = U - total @ U
+    spread = np.sqrt(total @ U**2)
+    U /= np.where(spread > len(y) * np.finfo(float).eps, spread, 1.0)  # of a constant column, it is rounding
     component = np.empty(len(y), dtype=np.int64)
     sizes: list[int] = []
     for k in range(int(y.max()) + 1):
@@ -240,14 +247,19 @@ def k_means(X: Array, y: Array, w: Array, n_components: int, least: float) -> tu
     return component, sizes
 
 
+def in_own_units(X: Array) -> Array:
+    """Columns divided by powers of two that bring them to a size below one, so that no square overflows."""
+    X = X.astype(np.float64)
+    return np.ldexp(X, -np.frexp(np.abs(X).max(axis=0))[1])
+
+
 def clusters(U: Array, w: Array, n_components: int, least: float) -> Array:
     """The cluster of each row; centres start along the first principal axis."""
-    counted = w > 0
-    V, v = U[counted], w[counted] / w.sum()
-    mean = v @ V
-    axis = np.linalg.eigh((V - mean).T @ ((V - mean) * v[:, None]))[1][:, -1]
+    v = w / w.sum()
+    mean = v @ U
+    axis = np.linalg.eigh((U - mean).T @ ((U - mean) * v[:, None]))[1][:, -1]
     axis = axis * np.sign(axis[np.argmax(np.abs(axis))])
-    places, inverse = np.unique(np.round((V - mean) @ axis, 9), return_inverse=True)
+    places, inverse = np.unique(np.round((U - mean) @ axis, 9), return_inverse=True)
     number = min(n_components, max(1, int(w.sum() // least)), len(places))
     levels = (np.arange(number) + 0.5) / number
     chosen = np.unique(quantiles(places, np.bincount(inverse, weights=v), levels))
@@ -256,7 +268,7 @@ def clusters(U: Array, w: Array, n_components: int, least: float) -> Array:
         from sklearn.cluster import KMeans  # slow to import, and few need it
 
         # Lloyd's algorithm to its end: the same for weights as for repeated rows.
-        fitted = KMeans(len(centres), init=centres, n_init=1, tol=0.0, max_iter=100).fit(V, sample_weight=v)
+        fitted = KMeans(len(centres), init=centres, n_init=1, tol=0.0, max_iter=100).fit(U, sample_weight=v)
         centres = fitted.cluster_centers_
     while True:
         near = np.argmin(((U[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2), axis=1)

@@ -121,7 +121,9 @@ class SmoothModel(GenerativeModel):
             knot, u = knot + first, rng.random(n)
             d = rise[y, knot]
             flat = np.abs(d) < 1e-9
-            along = np.where(flat, u, np.log1p(u * np.expm1(np.where(flat, 1.0, d))) / np.where(flat, 1.0, d))
+            fall = np.where(flat, -1.0, -np.abs(d))  # from the higher end: e^d may overflow
+            away = np.where(flat, u, np.log1p(u * np.expm1(fall)) / fall)
+            along = np.where(d > 0, 1.0 - away, away)
             tail = -np.log1p(-u)
             steps = np.stack(
                 [-frame.lower[knot] * tail, frame.pieces[knot] * along, frame.upper[knot] * tail]

@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 
 from riskbayes import CategoricalNB, RiskBayesClassifier
 from riskbayes.estimators.family import cross_validate, family, recipe
-from riskbayes.estimators.risk_bayes import refitted
+from riskbayes.estimators.member import CHECKPOINTS
 from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
 from riskbayes.preprocessing import KMeansBins
@@ -102,7 +102,10 @@ def fit_all(name: str, split: int) -> list[dict]:
         walked = perf_counter() - start
         for method, choose in CHOICES.items():
             start = perf_counter()
-            members = refitted(paths, choose(paths), X, y, None, SEED)
+            members = [
+                (paths.members[i].with_iterations(CHECKPOINTS[place], SEED).fit(X, y), weight)
+                for (i, place), weight in choose(paths).items()
+            ]
             spent = walked + perf_counter() - start
             P = sum(weight * clf.predict_proba(X_test) for clf, weight in members)
             record(method, P, P.argmax(axis=1), spent)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, converted, device_of, namespace, sent_to, sum_of, take
+from riskbayes.arrays import Array, converted, device_of, namespace, sent_to, sum_of, take, to_numpy
 
 Arrays = dict[str, Array]
 
@@ -107,20 +107,22 @@ class Origin(Frame):
     origin: Array
     eps: Array = field(default_factory=lambda: EPS)
     """Relative spacing of the numbers that the rows were given in: what varies by less is constant."""
+    moved: Array = field(default_factory=lambda: np.array(0.0))
+    """How far each column's moments were recentred: they have the rounding of moments that far away."""
 
     def join(self, other: Frame) -> Frame:
         """About this origin; of two precisions the coarser one."""
-        if not isinstance(other, Origin) or self.origin.shape != other.origin.shape or self.eps >= other.eps:
+        if not isinstance(other, Origin) or self.origin.shape != other.origin.shape:
             return super().join(other)
-        return Origin(self.origin, other.eps)
+        if self == other:
+            return self
+        distance = np.abs(to_numpy(self.origin - other.origin))
+        moved = np.maximum(np.maximum(self.moved, other.moved), distance)
+        return Origin(self.origin, np.maximum(self.eps, other.eps), moved)
 
     def converted(self, converter: Any) -> Origin:
-        """The origin as an array of another library; `eps` stays on the host."""
-        return Origin(converter(self.origin), self.eps)
-
-    def centre(self) -> Array:
-        """The origin."""
-        return self.origin
+        """The origin as an array of another library; the others stay on the host."""
+        return Origin(converter(self.origin), self.eps, self.moved)
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Recentre: with d = old - new origin, x - new = (x - old) + d."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 import traceback
 import warnings
 from collections.abc import Callable
@@ -182,7 +183,9 @@ class Case:
             return REFUSED
         for one in (P, Q):
             if isinstance(one, Refusal):
-                if "overflow" in one.message and {"scaled", "weights of a size"} & set(table.traits):
+                if re.search("(over|under)flow", one.message) and {"scaled", "weights of a size"} & set(
+                    table.traits
+                ):
                     return UNDECIDED  # at the end of the range of floats, the order of a sum decides
                 raise Violation(f"one is refused ({one.message}), the other answered")
         gap = float(np.abs(P - Q).max())
@@ -240,14 +243,16 @@ class Case:
     def is_noise_of_float32(self, table: Table) -> bool:
         """True for float32 rows that leave covariances to rounding.
 
-        Sums of float32 have noise in directions where the rows do not vary, if no prior holds them, and where
-        squares of the means cancel. Rows that are moved still do not vary there, and do not show it.
+        Sums of float32 have noise in directions where the rows do not vary, unless a prior does there, and
+        where squares of the means cancel. Rows that are moved still do not vary there, and do not show it.
         """
         if table.eps == EPS:
             return False
-        priors = ("covariance_strength", "variance_strength", "shrinkage", "reg_param", "prior")
-        held = uses(self.estimator, *priors) or self.name in ("RiskBayesClassifier", "SmoothNB")
-        return table.eps * table.condition("diagonal" if held else "full") > 1e-2
+        mixed = uses(self.estimator, "covariance_strength") and uses(self.estimator, "diagonal_mix")
+        held = mixed or uses(self.estimator, "shrinkage", "reg_param", "prior", "prior_covariance")
+        by_default = self.name in ("RiskBayesClassifier", "SmoothNB")
+        covariance = "diagonal" if held or by_default else COVARIANCES.get(self.name, "full")
+        return table.eps * table.condition(covariance) > 1e-2
 
     def __str__(self) -> str:
         (m, n), table = self.table.X.shape, self.table

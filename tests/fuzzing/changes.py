@@ -87,7 +87,9 @@ def repeatable(case: Case) -> str:
 @change("samples can be predicted", lambda case: hasattr(case.estimator, "sample"))
 def samples(case: Case) -> str:
     clf, table = case.fitted, case.table
-    drawn = clf if isinstance(clf, Refusal) else attempt(lambda: clf.sample(12, random_state=0))
+    if not hasattr(clf, "sample"):  # refused, or what was fitted is no density
+        return REFUSED
+    drawn = attempt(lambda: clf.sample(12, random_state=0))
     if isinstance(drawn, Refusal):
         return REFUSED
     X, y = drawn
@@ -268,10 +270,13 @@ def batch(case: Case) -> str:
     P = case.posterior(clf, table, rows)
     if isinstance(P, Refusal):
         return REFUSED
-    # Products of one row and of many are rounded differently, by the size of their terms: that of the joint.
+    # Products of one row and of many are rounded differently, by the size of their terms: that of the joint,
+    # and more where whitened columns are differences of similar ones.
     sizes = np.repeat([1.0, 1e6], [len(table.near), len(table.far)])
     if hasattr(clf, "predict_joint_log_proba"):
         sizes = 1 + np.abs(attempt(lambda: clf.predict_joint_log_proba(table.held(rows)))).max(axis=1)
+    if table.kind == "real" and case.name != "SmoothNB":
+        sizes = sizes * min(table.condition(), 1e12) ** 0.5
     tolerance = 1e-9 + 256 * table.eps * sizes
     for i in case.rng(3).choice(len(rows), size=6, replace=False):
         alone = case.posterior(clf, table, rows[i : i + 1])

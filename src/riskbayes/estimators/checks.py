@@ -22,8 +22,8 @@ from riskbayes.statistics import Statistics
 MOST_LISTED = 5
 """Values that a message lists."""
 
-MOST_WEIGHT = 1e100
-"""The largest sum of weights: its square, and its product with squares of values, must not overflow."""
+LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
+"""Sums of weights: their squares, and their products with squares of values, must be numbers."""
 
 
 @contextmanager
@@ -142,13 +142,16 @@ def check_weights(sample_weight: Any, X: Array, name: str = "sample_weight") -> 
 
 
 def check_total(w: Array, name: str) -> None:
-    """Refuse weights that are too large to be multiplied by values."""
+    """Refuse weights that are too large or too small to be multiplied by values."""
     with np.errstate(over="ignore"):
         total = float(namespace(w).sum(w))
-    if not total <= MOST_WEIGHT:
+    if not total <= MOST_WEIGHT or 0 < total < LEAST_WEIGHT:
+        beyond = f"more than {MOST_WEIGHT:g}: weighted sums would over"
+        if total < LEAST_WEIGHT:
+            beyond = f"less than {LEAST_WEIGHT:g}: weighted sums would under"
         raise ValueError(
-            f"{name} sums to {total:g}, more than {MOST_WEIGHT:g}: weighted sums would overflow. Scale the "
-            "weights, for instance to sum to the number of rows."
+            f"{name} sums to {total:g}, {beyond}flow. Scale the weights, for instance to sum to the number "
+            "of rows."
         )
 
 

@@ -36,8 +36,8 @@ EPS = float(np.finfo(float).eps)
 LARGEST_ROOT = 1e140
 """What can be squared, and multiplied again."""
 
-SMALLEST_VARIANCE = 1e-290
-"""A variance below it has lost digits, for it is near the smallest number."""
+SMALLEST_VARIANCE, SMALLEST_SINGLE = 1e-290, 1e-24
+"""Least variances of columns of float64 and of float32: there must be room for classes of less."""
 
 PAD = 4
 """Columns before those of X in a design: a one, and zeros that keep the rows aligned."""
@@ -110,7 +110,7 @@ class Bound:
     variance: Array
     """Total variance of each column; zero where it is constant."""
     scale: Array
-    """Its root; one where the column is constant."""
+    """Its root; of a constant column the largest of the others, or one."""
     mean: Array
     """The prior's mean relative to `origin`, where it does not lose digits."""
     covariance: Array
@@ -254,9 +254,11 @@ class GaussianModel(GenerativeModel):
         variance = check_range(diagonal(total_scatter) / total, S)
         mean = sum_of(S["s1"], axis=0) / total
         xp = namespace(variance)
-        constant = variance <= rounding(variance + mean * mean, S.frame)
+        with np.errstate(over="ignore"):
+            constant = variance <= rounding(variance + mean * mean, S.frame)
         variance = xp.where(constant, 0.0, variance)
-        scale = xp.sqrt(xp.where(constant, 1.0, variance))
+        widest = max_of(variance)
+        scale = xp.sqrt(xp.where(constant, xp.where(widest > 0, widest, 1.0), variance))
         pooled = within / total
         prior = (1 - self.diagonal_mix) * pooled + self.diagonal_mix * keep_diagonal(pooled)
         bound = Bound(
@@ -266,8 +268,11 @@ class GaussianModel(GenerativeModel):
             mean if self.prior_mean is None else sent_to(self.prior_mean, mean) - S.origin,
             prior if self.prior_covariance is None else sent_to(self.prior_covariance, mean),
         )
-        C = self.covariances(S, bound)
-        completion, missing = self.completion(S, bound, C, pooled)
+        with np.errstate(over="ignore", invalid="ignore"):
+            C = self.covariances(S, bound)
+            if not bool(xp.all(xp.isfinite(C))):
+                raise overflowing(to_numpy(scale) == to_numpy(max_of(scale)))
+            completion, missing = self.completion(S, bound, C, pooled)
         bound = replace(bound, completion=completion, missing=missing)
         return replace(self, bound=replace(bound, reference=bound.completed(C)))
 
@@ -348,35 +353,46 @@ def eps_of(X: Array) -> Array:
 
 
 def check_range(variance: Array, S: Statistics) -> Array:
-    """Refuse a column whose squares are too large for the precision of the rows, or too small for any."""
+    """Refuse a column whose squares are too large or too small for the precision of its rows."""
     found, s1 = to_numpy(variance), to_numpy(S["s1"])
-    largest = np.finfo(np.float64 if S.frame.eps <= EPS else np.float32).max
-    large = ~(found <= largest / max(S.total, 1.0))  # the sum of the squares
+    single = S.frame.eps > EPS
+    wider = ", or pass it as float64" if single else ""
+    large = ~(np.abs(found) <= np.finfo(np.float32 if single else np.float64).max / max(S.total, 1.0))
     if large.any():
-        raise ColumnError(
-            int(np.flatnonzero(large)[0]),
-            "has values whose squares overflow. Scale it, or treat such values as missing.",
-        )
+        raise overflowing(large, wider)
     # The first moments of a constant column are exactly zero, or their squares are numbers.
+    least = SMALLEST_SINGLE if single else SMALLEST_VARIANCE
     first = np.abs(s1).max(axis=0) / max(S.total, 1.0)
-    small = (np.abs(found) < SMALLEST_VARIANCE) & (first > 0) & (first < SMALLEST_VARIANCE**0.5)
+    small = (np.abs(found) < least) & (first > 0) & (first < least**0.5)
     if small.any():
         raise ColumnError(
             int(np.flatnonzero(small)[0]),
-            "has values whose squares underflow: they differ by too little. Multiply it by a power of ten.",
+            "has values whose squares underflow: they differ by too little. Multiply it by a power of "
+            f"ten{wider}.",
         )
     return variance
+
+
+def overflowing(columns: Array, wider: str = "") -> ColumnError:
+    """The error for the first of these columns, whose squares are no numbers."""
+    return ColumnError(
+        int(np.flatnonzero(columns)[0]),
+        f"has values whose squares overflow. Scale it{wider}, or treat such values as missing.",
+    )
 
 
 def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:
     """Variances below which nothing is known: what rounding does to moments about the frame's origin.
 
-    `second` are second moments about it. Sums and differences of `terms` such products err by their share in
-    the last digit of float64; the values themselves are known to the last digit of the rows.
+    `second` are second moments about it. Sums and differences of `terms` such products, here and where they
+    were recentred from, err by their share in the last digit of float64; the values themselves are known to
+    the last digit of the rows.
     """
     xp, eps = namespace(second), 8 * float(frame.eps)
     resolved = xp.clip(eps * xp.abs(frame.origin), max=LARGEST_ROOT)  # of a constant column it may be huge
-    return 16 * terms * EPS * xp.abs(second) + eps**2 * second + resolved * resolved
+    moved = sent_to(np.minimum(frame.moved, LARGEST_ROOT) ** 2, second)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `bind`
+        return 16 * terms * EPS * (xp.abs(second) + moved) + eps**2 * second + resolved * resolved
 
 
 def diagonal(C: Array) -> Array:

@@ -22,6 +22,9 @@ LEAF = 32
 LEAST = 1e-14
 """Least eigenvalue, as a share of the largest, of a matrix that is positive definite but for rounding."""
 
+MOST = 1e280
+"""Largest noise, in the units of the columns: more would overflow, and says no more."""
+
 NEAREST = 1e-9
 """What a sign must be told from, as a share of the largest eigenvalue."""
 
@@ -59,7 +62,8 @@ def whiten(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Arra
 def unit_scale(C: Array) -> Array:
     """The standard deviations of a stack of covariances: a square of units must not over- or underflow."""
     xp = namespace(C)
-    return xp.sqrt(xp.linalg.diagonal(C))
+    variances = xp.linalg.diagonal(C)
+    return xp.sqrt(xp.where(variances > 0, variances, 1.0))
 
 
 def cholesky_or_none(C: Array) -> Array | None:
@@ -210,12 +214,13 @@ def completed(
     class varies, is a small share of the columns' own variances.
     """
     xp, units = namespace(C), outer(scale)
-    B, N = C / units, noise / (scale * scale)[None, :] + LEAST**2
+    B, N = C / units, xp.clip(noise / (scale * scale)[None, :], LEAST**2, MOST)
     if xp is not np and cholesky_or_none(B - N[:, :, None] * eye_like(B)[None, ...]) is not None:
         return None, xp.zeros(C.shape[0], **{**like(C), "dtype": xp.int64})
     reference = SEPARATING * np.eye(C.shape[-1])
     if pooled is not None:
-        P, N0 = to_numpy(pooled / units), to_numpy(pooled_noise / (scale * scale)) + LEAST**2
+        P = to_numpy(pooled / units)
+        N0 = np.clip(to_numpy(pooled_noise / (scale * scale)), LEAST**2, MOST)
         reference = P + completion(P[None], N0[None], reference)[0][0]
     found, missing = completion(to_numpy(B), to_numpy(N), reference)
     return sent_to(found, C) * units if missing.any() else None, sent_to(missing, C)

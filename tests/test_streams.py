@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from riskbayes import (
@@ -183,6 +184,34 @@ def test_balanced_weights_are_not_merged(kind):
         with pytest.raises(ValueError, match="class_weight='balanced' depends on all rows"):
             one.merge(other)
         assert one.data_statistics_ is before
+
+
+@every_estimator
+def test_a_batch_without_weight_is_refused_and_leaves_nothing_behind(kind):
+    """As a batch of no rows is: the stream goes on without it."""
+    X, y, w = rows_for(kind)
+    clf, expected = (kind(learner="closed_form") for _ in range(2))
+    for part in (slice(0, 60), slice(60, 150)):
+        with pytest.raises(ValueError, match="at least one non-zero"):
+            clf.partial_fit(X[part], y[part], classes=[0, 1, 2], sample_weight=np.zeros(len(y[part])))
+        for stream in (clf, expected):
+            stream.partial_fit(X[part], y[part], classes=[0, 1, 2], sample_weight=w[part])
+    np.testing.assert_array_equal(clf.predict_proba(X), expected.predict_proba(X))
+
+
+@given(seed=st.integers(0, 2**32 - 1), least=st.sampled_from([None, 1, 4, 9]))
+def test_a_merge_has_as_many_categories_as_one_fit(seed, least):
+    """Places that `min_categories` adds in one model stood beside names that only the other has."""
+    rng = np.random.default_rng(seed)
+    y, m, n = np.arange(40) % 2, 40, 3
+    X = np.char.add("v", (rng.integers(2**31, size=(m, n)) % rng.integers(1, 8, n)).astype(str))
+    cut = int(rng.integers(2, m - 1))
+    clf = CategoricalNB(learner="closed_form", min_categories=least)
+    parts = slice(None), slice(cut), slice(cut, None)
+    expected, one, other = (clone(clf).fit(X[part], y[part]) for part in parts)
+    one.merge(other)
+    np.testing.assert_array_equal(one.n_categories_, expected.n_categories_)
+    np.testing.assert_allclose(one.predict_proba(X), expected.predict_proba(X), atol=1e-12)
 
 
 def test_covariances_of_one_part_are_not_merged():

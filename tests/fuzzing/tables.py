@@ -302,11 +302,18 @@ def random_categories(y: Array, n: int, holders: tuple[str, ...], rng: np.random
         traits.append("repeated")
         X[:, rng.integers(n)] = X[:, rng.integers(n)]
     cast = CASTS.get(holder, lambda A: A)
-    # Columns that are the same in training stay so: which of them is whose parent cannot matter then.
-    same = np.unique(X, axis=1, return_inverse=True)[1].ravel()
+    # Columns that hold the same in training, up to the names of their categories, are interchangeable there.
+    # They stay so in rows to predict: which of them is whose parent cannot matter then.
+    same = np.unique(unnamed(X), axis=1, return_inverse=True)[1].ravel()
     near, far = X[rng.integers(m, size=(16, n))[:, same], np.arange(n)], X[rng.integers(m, size=8)]
     far[np.arange(8), rng.integers(n, size=8)] = rng.choice([250, 400], size=8)
     return Table("categories", cast(X), y, None, cast(near), cast(far), far[:0], holder, tuple(traits))
+
+
+def unnamed(X: Array) -> Array:
+    """Each cell as the first row that holds the same in its column: values without their names."""
+    columns = (np.unique(x, return_index=True, return_inverse=True)[1:] for x in X.T)
+    return np.stack([first[inverse] for first, inverse in columns], axis=1)
 
 
 CASTS: dict[str, Callable[[Array], Array]] = {

@@ -74,7 +74,7 @@ class TreeAugmentedNB(AugmentedNB):
 
     Mutual informations that agree in nine decimals tie. What the columns hold then decides, not where they
     stand: a permutation of the columns changes no prediction, but of rows in which columns differ that held
-    the same in training.
+    the same in training, up to the names of their categories.
 
     Parameters
     ----------

@@ -160,10 +160,12 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
             columns.append(union)
             position = {value: code for code, value in enumerate(union.categories or range(k))}
             named = list(column.categories or range(k))
-            # Categories that only min_categories asks for have no name: they stay at the end.
-            unnamed = range(len(position), len(position) + k - len(named))
-            places.append([*(position[value] for value in named), *unnamed])
-            n_categories.append(len(position) + len(unnamed))
+            own, total = [position[value] for value in named], max(len(position), k)
+            # Categories that only min_categories asks for have no name. Values that only this model knows
+            # take their places, as those of further rows would: one fit has no more categories.
+            unnamed = sorted(set(range(total)) - set(own))[: k - len(named)]
+            places.append([*own, *unnamed])
+            n_categories.append(total)
         self._encoder = CategoryEncoder(tuple(columns))
         frame = Categories(np.array(n_categories))
         place = np.concatenate(

@@ -125,6 +125,7 @@ class CategoricalModel(GenerativeModel):
         frame, xp = S.frame, namespace(S["s0"])
         counts = S["counts"] + self.alpha
         floor = COUNT_FLOOR * max(S.total, TINY)
+        floor = min(floor, self.alpha) if self.alpha > 0 else floor  # pseudo-counts need none
         floored = counts < floor
         counts = xp.where(floored, floor, counts)
         log_sums = xp.log(frame.sums(counts))

@@ -17,8 +17,8 @@ from riskbayes.models.moments import (
     GaussianModel,
     diagonal,
     eye_like,
+    noise_of,
     outer,
-    rounding,
     spread,
 )
 from riskbayes.models.whitening import completed, floor_eigenvalues, whiten
@@ -118,7 +118,7 @@ class LDAModel(GaussianModel):
 
     def completion(self, S: Statistics, bound: Bound, C: Array, pooled: Array) -> tuple[Array | None, Array]:
         """A small share of the columns' own variances, in the directions in which no class varies."""
-        noise = rounding(diagonal(S["s2_tied"]) / S.total, S.frame, C.shape[-1])
+        noise = noise_of(diagonal(S["s2_tied"]) / S.total, S.frame, bound)
         return completed(C, noise[None, :], None, None, bound.scale)
 
     def parameters(self, S: Statistics) -> LDAParameters:

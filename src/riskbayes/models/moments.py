@@ -395,6 +395,13 @@ def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:
         return 16 * terms * EPS * (xp.abs(second) + moved) + eps**2 * second + resolved * resolved
 
 
+def noise_of(second: Array, frame: Origin, bound: Bound) -> Array:
+    """The rounding of a class's variances in its closed form; of a constant column as of one that varies."""
+    n, xp = second.shape[-1], namespace(second)
+    found, usual = rounding(second, frame, n), 16 * n * EPS * bound.scale * bound.scale
+    return xp.where((bound.variance > 0) | (found > usual), found, usual)
+
+
 def diagonal(C: Array) -> Array:
     """The diagonals of covariances, one or a stack of them, that may be stored as diagonals."""
     return C if C.ndim == 1 else namespace(C).linalg.diagonal(C)

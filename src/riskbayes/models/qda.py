@@ -28,8 +28,8 @@ from riskbayes.models.moments import (
     GaussianModel,
     diagonal,
     eye_like,
+    noise_of,
     outer,
-    rounding,
     rows_that_count,
     spread,
 )
@@ -193,10 +193,10 @@ class QDAModel(GaussianModel):
 
     def completion(self, S: Statistics, bound: Bound, C: Array, pooled: Array) -> tuple[Array | None, Array]:
         """The pooled covariance, in the directions that the rows of a class do not determine."""
-        s0, second, n = S["s0"][:, None], diagonal(S["s2"]), S["s1"].shape[1]
+        s0, second = S["s0"][:, None], diagonal(S["s2"])
         mass = namespace(s0).where(s0 > 0, s0, 1.0)
-        noise = rounding(second / mass, S.frame, n)
-        whole = rounding(sum_of(second, axis=0) / sum_of(mass), S.frame, n)
+        noise = noise_of(second / mass, S.frame, bound)
+        whole = noise_of(sum_of(second, axis=0) / sum_of(mass), S.frame, bound)
         return completed(C, noise, pooled, whole, bound.scale)
 
     def parameters(self, S: Statistics) -> QDAParameters:

@@ -33,6 +33,7 @@ from riskbayes.estimators.prediction import posterior
 from riskbayes.estimators.product_of_experts import ProductOfExperts, default_experts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
+from riskbayes.exceptions import ColumnError
 from riskbayes.loop import Iteration, Status, Task
 from riskbayes.models.base import GenerativeModel
 from riskbayes.preprocessing import KMeansBins
@@ -134,7 +135,10 @@ def fold_posteriors(
     X_kept, y_kept, X_held = transformed(before, X[kept]), y[kept], transformed(before, X[held])
     for rows, weights in drawn_bags(member.bags, y_kept, None if w is None else w[kept], seed):
         present = np.unique(y_kept[rows])
-        total[:, :, present] += path_posteriors(member, X_kept[rows], y_kept[rows], weights, X_held)
+        try:
+            total[:, :, present] += path_posteriors(member, X_kept[rows], y_kept[rows], weights, X_held)
+        except ColumnError:  # a fold whose rows it cannot read: what is not finite is not chosen
+            total[:] = np.nan
     return (total / member.bags).astype(np.float32)
 
 

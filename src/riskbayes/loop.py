@@ -169,12 +169,14 @@ class Walk:
         watched = step.residual if hasattr(step.residual, "losses") else None
 
         def visit(number: int, S: Statistics) -> Iteration:
-            theta = task.model.parameters(S)
-            scan = task.engine.scan(theta, step.residual)
-            risks = scan.risks.mean()
-            judged = None
-            if task.validation is not None:
-                found = task.validation.scan(theta, watched).risks.mean()
+            # A step may lead where scores overflow: a risk that is no number is not accepted.
+            with np.errstate(over="ignore", invalid="ignore"):
+                theta = task.model.parameters(S)
+                scan = task.engine.scan(theta, step.residual)
+                held = None if task.validation is None else task.validation.scan(theta, watched)
+            risks, judged = scan.risks.mean(), None
+            if held is not None:
+                found = held.risks.mean()
                 judged = step.risk(found)
                 risks |= {f"val_{name}": value for name, value in found.items()}
             return Iteration(number, S, theta, scan, risks, step.value(risks, theta), judged, task.model)

@@ -26,12 +26,15 @@ from riskbayes.arrays import (
 )
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Origin
-from riskbayes.models.base import SINGLE_ROUNDING, GenerativeModel, invert_class_prior, log_class_prior
+from riskbayes.models.base import GenerativeModel, invert_class_prior, log_class_prior
 from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
 
 EPS = float(np.finfo(float).eps)
+
+MOMENT_ROUNDING = 1e-10
+"""What sums of many rows, added and subtracted, may err by, as a share of all that was ever summed."""
 
 LARGEST_ROOT = 1e140
 """What can be squared, and multiplied again."""
@@ -244,7 +247,7 @@ class GaussianModel(GenerativeModel):
         spacing = float(np.finfo(np.float32).eps) * np.abs(ever.origin)
         size = np.maximum(np.sqrt(np.abs(squares)) + spacing, 1e-146)  # smaller squares have lost digits
         M = self.moment_matrices(S, size) / total
-        return bool(np.linalg.eigvalsh(M).min() >= -SINGLE_ROUNDING * M.shape[-1] ** 0.5)
+        return bool(np.linalg.eigvalsh(M).min() >= -MOMENT_ROUNDING * M.shape[-1] ** 0.5)
 
     def bind(self, S: Statistics) -> Self:
         """Freeze the scale of the columns, the pooled prior, and the covariances of the closed form."""

@@ -195,12 +195,12 @@ def factors_of(C: Array) -> tuple[Array, Array]:
 
 
 def lifted_one(C: Array, floor: float) -> tuple[Array, int]:
-    """C with no eigenvalue below the floor, and their number: only these eigenvectors are computed."""
+    """C with no eigenvalue below the floor, and their number: of a large C only these are computed."""
     if len(C) <= SMALL:
         eigenvalues, V = np.linalg.eigh(C)
-        low, V = eigenvalues[eigenvalues < floor], V[:, eigenvalues < floor]
-    else:
-        low, V = eigh(C, subset_by_value=(-np.inf, floor), driver="evr", check_finite=False)
+        # Put together anew: beside a very negative eigenvalue the floor would be lost in a sum.
+        return (V * np.maximum(eigenvalues, floor)) @ V.T, int(np.count_nonzero(eigenvalues < floor))
+    low, V = eigh(C, subset_by_value=(-np.inf, floor), driver="evr", check_finite=False)
     return C + (V * (floor - low)) @ V.T, len(low)
 
 

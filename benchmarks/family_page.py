@@ -152,10 +152,11 @@ Beside `RC.paper()` on categorical naive Bayes of five bins the ensemble has
 The recipe and the family were composed on other splits of the same sets, 0 to 2 and 100 to 104, where about
 a hundred settings were compared; `benchmarks/recipe.py` compares the recipe with its neighbours there
 (`benchmarks/results/recipe.txt`). They were judged on splits {first} to {last} six times; what was changed
-in between had been decided on the other splits, or had other reasons. The change before the last only drew the
-bags in another way and moved "cv" and "ensemble" by up to a tenth of a point: so much is chance. The last, exact
-covariances and another order among equal columns of trees, moved the ensemble by 0.02. "Calibrated" reads the new
-`decision_function`, as scikit-learn prefers it to posteriors, and has lost half a point by it.
+in between had been decided on the other splits, or had other reasons. The change before the last only drew
+the bags in another way and moved "cv" and "ensemble" by up to a tenth of a point: so much is chance. The
+last, exact covariances and another order among equal columns of trees, moved the ensemble by 0.02.
+"Calibrated" reads the new `decision_function`, which scikit-learn prefers to posteriors, and has lost half a
+point by it.
 
 ## Set by set
 

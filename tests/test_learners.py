@@ -822,3 +822,9 @@ def test_an_interrupted_fit_leaves_a_usable_model():
     assert np.isfinite(clf.predict_proba(X[:100])).all()
     kept = clf.history_["soft_error"][clf.history_["accepted"]]
     assert kept[-1] < kept[0]
+
+
+def test_gd_refuses_columns_whose_natural_parameters_overflow():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="GD steps in the units of the data"):
+        GaussianNB(learner="gd").fit(1e-60 * X, y)

@@ -207,8 +207,8 @@ class Case:
         an anchor has a log-likelihood in it, and so the logarithms of the units: in others it is rounded
         elsewhere, which moving the rows does not show.
         """
-        if table.eps > EPS:
-            return 5e-3
+        if table.eps > EPS:  # a search by halves ends where the noise of risks says
+            return 5e-3 if getattr(self.estimator, "learner", None) == ClosedForm.name else 2e-2
         gaussian = table.kind == "real" and self.name != "SmoothNB"
         learner = getattr(self.estimator, "learner", None)
         if learner == RC.name or getattr(learner, "generative_weight", 0) not in (0, 0.0):

@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from riskbayes.arrays import Array, as_kind, namespace
+from riskbayes.arrays import Array, as_kind, namespace, widened
 from riskbayes.estimators.checks import naming_columns
 from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
 from riskbayes.estimators.prediction import first_overflow
@@ -231,9 +231,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _projected(self, X: Array, B: Array, c: Any) -> Array:
         """(X - xbar) B + c: from xbar, not from zero, for data may lie far away."""
-        xbar, B = as_kind(self._overall_mean(), X.dtype), as_kind(B, X.dtype)
         with naming_columns(self), np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
-            found = (X - xbar[None, :]) @ B + c
+            # In the widest precision: of nearly collinear columns, scores are differences of large terms.
+            found = as_kind((widened(X) - self._overall_mean()[None, :]) @ B + c, X.dtype)
             bad = first_overflow(0.0 * found)  # NaN where an entry is not finite
             if bad is not None:
                 raise self._far_row(X, bad, self.model_.scores, self.parameters_)
@@ -257,4 +257,4 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             return super().decision_function(X)
         X = self._encode_again(X, "decision_function")
         coef, intercept = self._scores()
-        return self._projected(X, coef.T, as_kind(intercept, X.dtype)[None, :])
+        return self._projected(X, coef.T, intercept[None, :])

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from riskbayes.arrays import Array, like, namespace
+from riskbayes.arrays import Array, like, max_of, namespace
 from riskbayes.engines.base import Engine, Scan
 from riskbayes.learners.base import Learner, Step
 from riskbayes.learners.objectives import LogLoss
@@ -17,6 +17,10 @@ from riskbayes.statistics import Statistics
 
 LEAST_PROBABILITY = 1e-9
 """A projection on the simplex may end on its border, where logarithms do not exist."""
+
+
+LARGEST = 1e100
+"""Natural parameters: there is room for products of them with statistics, and for their squares."""
 
 
 def project_on_simplex(logarithms: Array) -> Array:
@@ -140,5 +144,12 @@ class GD(Learner):
         self.tol = tol
 
     def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
-        """A gradient step."""
+        """A gradient step; natural parameters that cannot be squared are refused."""
+        for value in model.to_natural(model.parameters(S)).values():
+            if not float(max_of(namespace(value).abs(value))) < LARGEST:
+                raise ValueError(
+                    "GD steps in the units of the data, and the natural parameters of these rows are too large "
+                    "to be squared. Scale the columns, for instance by sklearn.preprocessing.StandardScaler, or "
+                    "take another learner."
+                )
         return GradientStep(model, S, self)

@@ -138,7 +138,8 @@ def factors_by_eigenvectors(C: Array) -> Array:
     """Cholesky factors of a stack that rounding leaves indefinite: V sqrt(lambda) = L Q."""
     xp = namespace(C)
     eigenvalues, V = xp.linalg.eigh(C)
-    least = LEAST * xp.max(eigenvalues, axis=-1, keepdims=True)
+    largest = xp.max(xp.abs(eigenvalues), axis=-1, keepdims=True)
+    least = LEAST * xp.where(largest > 0, largest, 1.0)
     roots = xp.sqrt(xp.where(eigenvalues < least, least, eigenvalues))
     R = xp.linalg.qr(xp.matrix_transpose(V * roots[:, None, :]))[1]
     signs = xp.sign(xp.linalg.diagonal(R))  # never zero: no root is
@@ -158,7 +159,11 @@ def whiten_on_cpu(C: Array, reference: Array, floor: float) -> tuple[Array, Arra
         factors = factors_above(scaled, standard, floor)
         if factors is None:
             L0, inverse0 = factors_of(standard)
-            share, number = lifted_one(inverse0 @ scaled @ inverse0.T, floor)
+            shares = inverse0 @ scaled @ inverse0.T
+            if not np.isfinite(shares).all():  # a step led out of the range of numbers: its risks are none
+                W[k], half_log_det[k] = np.nan, np.nan
+                return 0
+            share, number = lifted_one(shares, floor)
             L, inverse = factors_of(share)
             factors = L0 @ L, inverse @ inverse0
             if number:

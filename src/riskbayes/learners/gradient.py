@@ -148,8 +148,8 @@ class GD(Learner):
         for value in model.to_natural(model.parameters(S)).values():
             if not float(max_of(namespace(value).abs(value))) < LARGEST:
                 raise ValueError(
-                    "GD steps in the units of the data, and the natural parameters of these rows are too large "
-                    "to be squared. Scale the columns, for instance by sklearn.preprocessing.StandardScaler, or "
-                    "take another learner."
+                    "GD steps in the units of the data, and the natural parameters of these rows are too "
+                    "large to be squared. Scale the columns, for instance by "
+                    "sklearn.preprocessing.StandardScaler, or take another learner."
                 )
         return GradientStep(model, S, self)

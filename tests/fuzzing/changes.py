@@ -54,6 +54,9 @@ def never_worse(case: Case) -> str:
     objective, monitor = getattr(learner, "objective", "log_loss"), getattr(learner, "monitor", "soft_error")
     if monitor is None:
         monitor = "soft_error" if learner.step == "fixed" else "objective"
+    anchored = getattr(learner, "generative_weight", 0) != 0 and monitor == "objective"
+    if anchored and ("Smooth" in repr(case.estimator) or case.name == "ProductOfExperts"):
+        return UNDECIDED  # the closed form of smooth densities is a plug-in, not their largest likelihood
     if monitor == "objective":
         monitor = objective if isinstance(objective, str) else "cost"
     closed, w = case.fit(case.closed_form, table), row_weights(clf, table)

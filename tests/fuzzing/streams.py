@@ -71,8 +71,10 @@ def batches(case: Case) -> str:
         part = table.rows(index)
         found = taken(case, clf, "partial_fit", part, classes=case.labels)
         if isinstance(found, Refusal):
-            if not part.weights.any():
-                continue  # refused as a batch of no rows is: the others are all that one fit has
+            if not part.weights.any():  # refused as a batch of no rows is
+                if table.kind == "categories":
+                    return UNDECIDED  # one fit counts the categories of its rows too
+                continue
             return REFUSED if isinstance(P, Refusal) else refused(case, found, "a batch")
     return recentred(case, P, case.posterior(clf, table), case.closed_form)
 

@@ -157,6 +157,11 @@ def take_rows(A: Array, rows: Array) -> Array:
     return take(A, rows, 0)
 
 
+def rows_of(A: Array, rows: Array | slice) -> Array:
+    """Return some rows of A, by a slice or by indices on A's device."""
+    return A[rows, ...] if isinstance(rows, slice) else take_rows(A, rows)
+
+
 def take(A: Array, indices: Array, axis: int) -> Array:
     """Some rows or columns of A."""
     if hasattr(A, "index_select"):  # PyTorch: the detour over `take` costs more than the copy of few rows

@@ -1,22 +1,31 @@
-"""What statistics are measured in: the origin of moments, the categories of counts, several side by side.
+"""What a model learns from rows before the loop, as one immutable value.
 
-Adding statistics of different frames brings them to a common one first.
+Statistics carry it: it says what they are measured in (the origin of moments, the categories of counts, the
+knots, the tables of a tree), and holds what else calibration must not move (the pooled prior, the closed
+form). Adding statistics of different frames brings them to a common one first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, converted, device_of, namespace, sent_to, sum_of, take, to_numpy
+from riskbayes.arrays import Array, converted, device_of, namespace, sent_to, sum_of, take
 
 Arrays = dict[str, Array]
 
-EPS = np.array(np.finfo(np.float64).eps)
-EPS.flags.writeable = False
+
+def measured(kind: type[Frame]) -> tuple[str, ...]:
+    """Return the fields that statistics are measured in: all but the unmeasured ones."""
+    if kind not in _MEASURED:
+        _MEASURED[kind] = tuple(f.name for f in fields(kind) if f.name not in kind.unmeasured)
+    return _MEASURED[kind]
+
+
+_MEASURED: dict[type, tuple[str, ...]] = {}
 
 
 def frozen(value: Array) -> Array:
@@ -28,39 +37,43 @@ def frozen(value: Array) -> Array:
 
 
 def same_values(a: Array, b: Array) -> bool:
-    """Whether two arrays have one shape and equal entries."""
-    return a.shape == b.shape and bool(namespace(a).all(a == b))
+    """True if two arrays have one shape and equal entries."""
+    return a is b or (a.shape == b.shape and bool(namespace(a).all(a == b)))
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What statistics are measured in. The default frame is the absence of one.
+    """What was learned before the loop; the default frame is empty.
 
-    A subclass is a frozen dataclass of arrays, so that it can be written down with the statistics.
+    A subclass is a frozen dataclass. Frames are equal where they measure alike: fields named in `unmeasured`,
+    in which nothing is measured, are not compared and not written down with the statistics.
     """
 
+    unmeasured: ClassVar[tuple[str, ...]] = ()
+    """Fields in which nothing is measured: what the rows or their statistics determine beside."""
+
     _kinds: ClassVar[dict[str, type[Frame]]] = {}
-    """Frames that have arrays, by name."""
+    """Subclasses by name."""
 
     def __init_subclass__(cls) -> None:
         Frame._kinds[cls.__name__] = cls
 
     def __post_init__(self) -> None:
-        for f in fields(self):
-            object.__setattr__(self, f.name, frozen(getattr(self, f.name)))
+        for name in measured(type(self)):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         return type(self) is type(other) and all(
-            same_values(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
+            same_values(getattr(self, name), getattr(other, name)) for name in measured(type(self))
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def join(self, other: Frame) -> Frame:
-        """The common frame of two statistics that are added."""
-        mine, theirs = ([np.shape(getattr(frame, f.name)) for f in fields(frame)] for frame in (self, other))
+        """Return the common frame of two statistics that are added."""
+        mine, theirs = ([np.shape(getattr(f, name)) for name in measured(type(f))] for f in (self, other))
         if type(self) is not type(other) or mine != theirs:
             raise ValueError(
                 f"These statistics are measured differently: {type(self).__name__} {mine} and "
@@ -69,16 +82,16 @@ class Frame:
         return self
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
-        """Express arrays, measured in this frame, in another one."""
+        """Return arrays that are measured in this frame, measured in another one."""
         return arrays
 
     def centre(self) -> Array | None:
-        """A point amid the rows that were fitted, where the frame knows one."""
+        """Return a point amid the rows that were fitted, where the frame knows one."""
         return None
 
     def to_arrays(self) -> Arrays:
-        """Plain arrays, whose names begin with the kind of the frame."""
-        return {f"{type(self).__name__}.{f.name}": getattr(self, f.name) for f in fields(self)}
+        """Return the measured fields as plain arrays, whose names begin with the kind of the frame."""
+        return {f"{type(self).__name__}.{name}": getattr(self, name) for name in measured(type(self))}
 
     @classmethod
     def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
@@ -95,55 +108,6 @@ class Frame:
                 {name.split(".", 1)[1]: arrays[name] for name in sorted(arrays)}
             )
         return None
-
-
-@dataclass(frozen=True, eq=False)
-class Origin(Frame):
-    """Moments are taken about `origin`, so that data far from zero do not cancel.
-
-    It moves the arrays named s1, s2 (full), s2_diagonal and s2_tied (not split by class).
-    """
-
-    origin: Array
-    eps: Array = field(default_factory=lambda: EPS)
-    """Relative spacing of the numbers that the rows were given in: what varies by less is constant."""
-    moved: Array = field(default_factory=lambda: np.array(0.0))
-    """How far each column's moments were recentred: they have the rounding of moments that far away."""
-
-    def join(self, other: Frame) -> Frame:
-        """About this origin; of two precisions the coarser one."""
-        if not isinstance(other, Origin) or self.origin.shape != other.origin.shape:
-            return super().join(other)
-        if self == other:
-            return self
-        distance = np.abs(to_numpy(self.origin - other.origin))
-        moved = np.maximum(np.maximum(self.moved, other.moved), distance)
-        return Origin(self.origin, np.maximum(self.eps, other.eps), moved)
-
-    def converted(self, converter: Any) -> Origin:
-        """The origin as an array of another library; the others stay on the host."""
-        return Origin(converter(self.origin), self.eps, self.moved)
-
-    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
-        """Recentre: with d = old - new origin, x - new = (x - old) + d."""
-        if same_values(self.origin, target.origin):  # type: ignore[attr-defined]
-            return arrays
-        d = self.origin - target.origin  # type: ignore[attr-defined]
-        dd = d[:, None] * d[None, :]
-        s0, s1, moved = arrays["s0"], arrays["s1"], dict(arrays)
-        xp = namespace(s0)
-        moved["s1"] = s1 + s0[:, None] * d[None, :]
-        if "s2" in arrays:
-            cross = s1[:, :, None] * d[None, None, :]
-            moved["s2"] = arrays["s2"] + cross + xp.matrix_transpose(cross) + s0[:, None, None] * dd
-        if "s2_diagonal" in arrays:
-            moved["s2_diagonal"] = (
-                arrays["s2_diagonal"] + 2 * s1 * d[None, :] + s0[:, None] * (d * d)[None, :]
-            )
-        if "s2_tied" in arrays:
-            cross = sum_of(s1, axis=0)[:, None] * d[None, :]
-            moved["s2_tied"] = arrays["s2_tied"] + cross + cross.T + sum_of(s0) * dd
-        return moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,9 +260,11 @@ class SideBySide(Frame):
         """Model by model."""
         if not isinstance(other, SideBySide) or len(self.frames) != len(other.frames):
             return super().join(other)
-        if self == other:
-            return self
-        return SideBySide(tuple(a.join(b) for a, b in zip(self.frames, other.frames, strict=True)))
+        found = tuple(a.join(b) for a, b in zip(self.frames, other.frames, strict=True))
+        for whole in (self, other):
+            if all(a is b for a, b in zip(found, whole.frames, strict=True)):
+                return whole
+        return replace(self, frames=found)
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Model by model."""
@@ -315,8 +281,8 @@ class SideBySide(Frame):
         return next((point for point in found if point is not None), None)
 
     def converted(self, converter: Any) -> SideBySide:
-        """The frames with arrays of another library."""
-        return SideBySide(tuple(converted(frame, converter) for frame in self.frames))
+        """Return the frames with arrays of another library."""
+        return replace(self, frames=tuple(converted(frame, converter) for frame in self.frames))
 
     def to_arrays(self) -> Arrays:
         """The arrays of each frame, after its number; and how many there are, for plain ones have none."""
@@ -336,4 +302,4 @@ class SideBySide(Frame):
             if name != "number":
                 number, rest = name.split(".", 1)
                 parts[int(number)][rest] = arrays[name]
-        return cls(tuple(Frame.from_arrays(part) or Frame() for part in parts))
+        return SideBySide(tuple(Frame.from_arrays(part) or Frame() for part in parts))

@@ -17,10 +17,11 @@ from riskbayes.arrays import (
     to_numpy,
     widest_float,
 )
+from riskbayes.objectives import Objective
 
 
 class Risks:
-    """Weighted sums over rows, one a name; they add over chunks, and `mean` divides by the weight."""
+    """Weighted sums of losses over rows, by name; they add over chunks, and `mean` divides by the weight."""
 
     __slots__ = ("names", "sums", "weight")
 
@@ -60,6 +61,14 @@ def log_posterior(log_joint: Array) -> Array:
     return below - xp.log(sum_of(xp.exp(below), axis=1, keepdims=True))
 
 
+def posterior(log_joint: Array) -> Array:
+    """Return p(k | x) of each row, from log joints that may miss a constant of the row."""
+    below = below_largest(log_joint)
+    P = namespace(below).exp(below)
+    P /= sum_of(P, axis=1, keepdims=True)
+    return P
+
+
 def below_largest(scores: Array) -> Array:
     """scores - the largest of each row, class by class, as a new array: a model may keep its own."""
     ordered = class_by_class(scores)
@@ -69,11 +78,12 @@ def below_largest(scores: Array) -> Array:
     return ordered - top
 
 
-def posterior_and_risks(scores: Array, y: Array, w: Array | None, objective: Any) -> tuple[Array, Risks]:
-    """P and the risks, from log joints that may miss a constant of the row.
+def posterior_and_risks(
+    scores: Array, y: Array, w: Array | None, objective: Objective
+) -> tuple[Array, Risks]:
+    """Return P and the risks, from log joints that may miss a constant of the row.
 
-    `y` are class codes, `w` the weights (None: one each). An objective with losses of its own has them
-    counted too.
+    `y` are class codes, `w` the weights (None: one each). Losses of the objective's own are counted too.
     """
     xp = namespace(scores)
     scores = below_largest(scores)
@@ -87,8 +97,7 @@ def posterior_and_risks(scores: Array, y: Array, w: Array | None, objective: Any
     evidence = evidence[:, 0]
     soft = 1.0 - xp.exp(own) / evidence
     losses = {"soft_error": soft, "error": wrong, "log_loss": xp.log(evidence) - own}
-    if hasattr(objective, "losses"):
-        losses |= objective.losses(P, y)
+    losses |= objective.losses(P, y)
     if xp is np:
         if w is None:
             sums, weight = np.array([loss.sum(dtype=np.float64) for loss in losses.values()]), len(y)

@@ -1,8 +1,8 @@
 """The statistics S of a generative model, as an immutable value.
 
 Everything that calibration, streaming, merging and forgetting do is arithmetic on this value.
-A *frame* says what the arrays are measured in (the origin of moments, the categories of counts);
-adding statistics of different frames brings them to a common one first.
+A *frame* says what the arrays are measured in (the origin of moments, the categories of counts) and holds
+what else was learned before the loop; adding statistics of different frames brings them to a common one.
 """
 
 from __future__ import annotations
@@ -92,17 +92,17 @@ class Statistics(Mapping[str, Array]):
         return self.frame.origin
 
     def to_frame(self, frame: Frame) -> Statistics:
-        """The same statistics, measured in another frame."""
-        if self.frame == frame:
+        """Return the same statistics, measured in another frame."""
+        if self.frame is frame:
             return self
-        return Statistics(self.frame.convert(dict(self._arrays), frame), frame)
-
-    def _shapes(self) -> list:
-        return [(name, value.shape) for name, value in self._arrays.items()]
+        arrays = dict(self._arrays)
+        return Statistics(arrays if self.frame == frame else self.frame.convert(arrays, frame), frame)
 
     def _aligned(self, other: Statistics) -> tuple[Statistics, Statistics]:
-        """Both in their common frame, or an error that says why there is none."""
-        if self.frame is other.frame and self._shapes() == other._shapes():
+        """Return both in their common frame, or raise an error that says why there is none."""
+        if self.frame is other.frame and [a.shape for a in self._arrays.values()] == [
+            b.shape for b in other._arrays.values()
+        ]:
             return self, other
         if set(self) != set(other):
             raise ValueError(

@@ -1,74 +1,101 @@
-"""What an engine is: where the scan of the data runs."""
+"""What an engine is: rows somewhere, and scans of them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
-from riskbayes.arrays import sum_of
-from riskbayes.models.base import GenerativeModel, Residual
+import numpy as np
+
+from riskbayes.arrays import Array, sum_of
+from riskbayes.frames import Frame
+from riskbayes.models.base import Fitted, GenerativeModel
+from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
-from riskbayes.statistics import Array, Statistics
+from riskbayes.statistics import Statistics
 
 
 class Scan(NamedTuple):
-    """One pass over the data: the change of the statistics (None without a residual), the risks."""
+    """One pass over the data: the change of the statistics (None if only risks were asked for), the risks."""
 
     dS: Statistics | None
     risks: Risks
 
 
-class Engine(ABC):
-    """Holds the rows, splits them, reduces what the model makes of each part.
+Formula = Callable[[Any, Any, int], Array]
+"""(Z, theta, first): what `map_rows` applies to encoded rows; `first` is the number of the first one."""
 
-    `model` may be replaced by its bound form once the statistics of the data are known.
+
+class Engine(ABC):
+    """Holds rows with labels and weights, splits them, and sums what a model makes of each part.
+
+    It holds no model and promises no whole vector of labels or weights: rows may be on a disk or a cluster.
+    The four abstract methods are enough for RC; a method that is left out is refused with its name by the
+    learner that needs it.
     """
 
-    model: GenerativeModel
+    n_rows: int
+    n_classes: int
 
     @property
     @abstractmethod
-    def y(self) -> Array:
-        """Class codes of the rows."""
+    def masses(self) -> Array:
+        """The weight of each class."""
 
-    @property
     @abstractmethod
-    def w(self) -> Array | None:
-        """Weights of the rows; None is one each."""
+    def learn(self, model: GenerativeModel) -> Frame:
+        """Return what the model learns from these rows before the loop."""
+
+    @abstractmethod
+    def statistics(self, model: GenerativeModel, frame: Frame) -> Statistics:
+        """Return s(X, Y) in the frame: labels, times weights, as W."""
+
+    @abstractmethod
+    def scan(self, fitted: Fitted, objective: Objective, part: Any = None, risks_only: bool = False) -> Scan:
+        """Scan all rows, or a part that `batches` returned."""
 
     @property
     def mass(self) -> float:
         """The weight of all rows."""
-        return float(self.y.shape[0] if self.w is None else sum_of(self.w))
+        return float(sum_of(self.masses))
 
-    @abstractmethod
-    def statistics(self) -> Statistics:
-        """s(X, Y): labels, times weights, as W."""
+    def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
+        """Apply a formula to all rows, by the parameters of each model of a path; they share a frame."""
+        raise self._cannot("return results row by row")
 
-    @abstractmethod
-    def scan(self, theta: Any, residual: Residual | None, rows: Array | slice | None = None) -> Scan:
-        """One pass over all rows, or some. No residual: only the risks."""
+    def class_counts(self) -> Array:
+        """Return how many rows of positive weight each class has."""
+        raise self._cannot("count the rows of each class")
 
-    def subset(self, rows: Array) -> Self:
-        """An engine over some of the rows (repeats allowed), without a copy of them."""
-        raise NotImplementedError(f"{type(self).__name__} cannot pick rows.")
+    def folds(self, n_folds: int, random_state: Any) -> Iterator[tuple[Self, Self]]:
+        """Yield engines over the rows that are kept and over those that are held out, fold after fold.
 
-    def fold(
-        self, kept: Array, held: Array, mass: float, past: Statistics | None = None
-    ) -> tuple[Self, Self, Statistics]:
-        """Engines over the kept and the held rows, and the statistics that the held rows have no part in.
-
-        Everything is learned anew from the kept rows: structure, frame, and what `bind` freezes. Their
-        weights are then scaled to `mass`, that of both parts, so that priors and anchors act as they do on
-        all rows. `past` are the statistics of rows counted before, which this engine does not hold.
+        Folds are stratified by class; rows without weight are in none.
         """
-        raise NotImplementedError(f"{type(self).__name__} cannot hold rows out.")
+        raise self._cannot("make folds")
 
-    def read_by(self, model: GenerativeModel, theta: Any) -> Self:
-        """An engine over the same rows, as a model with the parameters theta reads them."""
-        raise NotImplementedError(f"{type(self).__name__} cannot read its rows again.")
+    def hold_out(self, size: int, random: np.random.RandomState) -> tuple[Self, Self]:
+        """Return engines over the kept rows and over `size` rows that are held out, stratified by class."""
+        raise self._cannot("hold rows out")
 
-    def rows(self, order: Array) -> Iterator[tuple[Any, int, float]]:
-        """One row after another, for a learner that goes row by row: Z, class code, weight."""
-        raise NotImplementedError(f"{type(self).__name__} cannot go row by row.")
+    def scaled(self, factor: float) -> Self:
+        """Return an engine over the same rows, with weights multiplied by a factor."""
+        raise self._cannot("scale its weights")
+
+    def bootstrap(self, random: np.random.RandomState) -> Self:
+        """Return an engine over a sample of the rows, drawn with replacement."""
+        raise self._cannot("draw a bootstrap sample")
+
+    def batches(self, size: int, rng: np.random.Generator) -> Sequence[Any]:
+        """Return parts of about `size` rows for `scan`, which together are all rows in a random order."""
+        raise self._cannot("scan batches")
+
+    def one_by_one(
+        self, model: GenerativeModel, frame: Frame, random: np.random.RandomState | None
+    ) -> Iterator[tuple[Any, Array, Any]]:
+        """Yield each row as (encoded row, class code, weight), in random order where `random` is given."""
+        raise self._cannot("go row by row")
+
+    def _cannot(self, what: str) -> NotImplementedError:
+        return NotImplementedError(f"{type(self).__name__} cannot {what}.")

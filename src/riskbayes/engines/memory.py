@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from riskbayes.arrays import like, namespace, sent_to, take_rows, widest_float
-from riskbayes.engines.base import Engine, Scan
-from riskbayes.models.base import GenerativeModel, Residual
-from riskbayes.risks import NO_RISK
-from riskbayes.statistics import Array, Statistics
+from riskbayes.arrays import (
+    Array,
+    label_rows,
+    namespace,
+    sent_to,
+    sum_of,
+    take_rows,
+    to_numpy,
+    widest_float,
+)
+from riskbayes.engines.base import Engine, Formula, Scan
+from riskbayes.frames import Frame
+from riskbayes.models.base import Fitted, GenerativeModel, Sample
+from riskbayes.objectives import Objective
+from riskbayes.risks import NO_RISK, Risks
+from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
 
 T = TypeVar("T")
@@ -19,170 +31,239 @@ T = TypeVar("T")
 CHUNK_CELLS = 2**18
 """Cells of a chunk of rows, features and classes together: 2 MiB of float64."""
 
-SHARES = 4
-"""Several chunks are a multiple of this."""
+SHARES = 16
+"""Chunks are summed in at most this many shares, one thread each: as many threads finish together."""
 
 
-def row_chunks(m: int, width: int, cells: int = CHUNK_CELLS) -> list[slice]:
-    """Slices of m rows, each of about so many cells or less.
+def shares_of(m: int, width: float, cells: int = CHUNK_CELLS) -> list[list[slice]]:
+    """Return slices of m rows, each of at most about so many cells, in shares that threads sum.
 
-    Where there are several they are of one size and a multiple of `SHARES`, so that threads end together;
-    they do not depend on the number of threads, nor do the sums over them.
+    They depend on the size of the table only, so that sums are the same for any number of threads. Where
+    there is more than one chunk their number is a multiple of four, from five on one of `SHARES`.
     """
-    number = -(-m // max(64, cells // max(1, width)))
+    number = -(-m // max(64, int(cells // max(1, width))))
     if number > 1:
-        number = -(-number // SHARES) * SHARES
+        several = 4 if number <= 4 else SHARES
+        number = -(-number // several) * several
     size = max(1, -(-m // max(1, number)))
-    return [slice(start, min(m, start + size)) for start in range(0, m, size)]
+    chunks = [slice(start, min(m, start + size)) for start in range(0, m, size)]
+    each = -(-len(chunks) // SHARES)
+    return [chunks[i : i + each] for i in range(0, len(chunks), each)]
+
+
+@dataclass
+class EncodedRows:
+    """The rows as a model reads them in a frame, with the plan of the last scan of them all."""
+
+    model: GenerativeModel
+    frame: Frame
+    Z: Any
+    plan: Any = None
 
 
 class MemoryEngine(Engine):
     """NumPy arrays on this machine.
 
-    Chunks go to threads of our own, each with one thread of BLAS: what is not a product then runs on all
-    cores too.
+    Chunks go to threads of our own, each with one thread of BLAS, so that all cores also work on what is
+    not a matrix product.
 
     Parameters
     ----------
-    model : GenerativeModel
-        What reads the rows.
-    Z : prepared rows
-        What `model.prepare` made.
-    y : array of int, shape (m,)
-        Class codes.
+    X : array of shape (m, n)
+        Rows, as the estimator validated them.
+    y : array of int, shape (m,), or None
+        Class codes; None for rows that are only predicted.
     w : array of shape (m,) or None
         Weights; None is one each.
     n_classes : int
         The number of classes, observed here or not.
-    picked : array of int, optional
-        The rows that count; None is all of them.
-    X : array of shape (m, n), optional
-        The table that Z was made of: what a fold learns from.
     """
 
     chunk_cells = CHUNK_CELLS
 
-    def __init__(
-        self,
-        model: GenerativeModel,
-        Z: Any,
-        y: Array,
-        w: Array | None,
-        n_classes: int,
-        picked: Array | None = None,
-        X: Array | None = None,
-    ):
-        self.model, self.n_classes = model, n_classes
-        self._Z, self._y, self._w, self._picked, self._X = Z, y, w, picked, X
+    def __init__(self, X: Array, y: Array | None, w: Array | None, n_classes: int):
+        self._X, self._y, self._w, self.n_classes = X, y, w, n_classes
+        self.n_rows: int = X.shape[0]
+        self._encoded: EncodedRows | None = None
 
     @property
-    def y(self) -> Array:
-        """Class codes of the rows."""
-        return self._y if self._picked is None else self._y[self._picked]
+    def masses(self) -> Array:
+        """The weight of each class."""
+        if isinstance(self._y, np.ndarray):
+            return np.bincount(self._y, self._w, self.n_classes).astype(np.float64)
+        return sum_of(label_rows(self._y, self.n_classes, self._w, widest_float(self._y)), axis=0)
 
     @property
-    def w(self) -> Array | None:
-        """Weights of the rows."""
-        return self._w if self._w is None or self._picked is None else self._w[self._picked]
+    def mass(self) -> float:
+        """The weight of all rows."""
+        return float(self.n_rows if self._w is None else sum_of(self._w))
 
-    def subset(self, rows: Array) -> Self:
-        """Some of the rows, gathered a chunk at a time."""
-        picked = rows if self._picked is None else self._picked[rows]
-        return type(self)(self.model, self._Z, self._y, self._w, self.n_classes, picked, self._X)
+    def learn(self, model: GenerativeModel) -> Frame:
+        """Return what the model learns from these rows, all of them."""
+        return model.learn(Sample(self._X, self._y, self._w, self.n_classes))
 
-    def fold(
-        self, kept: Array, held: Array, mass: float, past: Statistics | None = None
-    ) -> tuple[Self, Self, Statistics]:
-        """Engines over copies of the kept and of the held rows."""
-        X, y, w = self._taken(kept)
-        model = self.model.learn(X, y, w, self.n_classes)
-        train = type(self)(model, model.prepare(X, w), y, w, self.n_classes, X=X)
-        ones = namespace(y).ones(y.shape[0], **{**like(y), "dtype": widest_float(y)}) if w is None else w
-        train._w = (mass / train.mass) * ones
-        S = train.statistics() if past is None else train.statistics() + past
-        train.model = model.bind(S)
-        X, y, w = self._taken(held)
-        Z = train.model.rows(X, train.model.parameters(S))
-        return train, type(self)(train.model, Z, y, w, self.n_classes, X=X), S
+    def _rows(self, model: GenerativeModel, frame: Frame) -> EncodedRows:
+        """Return the encoded rows; a fit encodes them once, for its frames measure alike."""
+        known = self._encoded
+        if known is None or known.model is not model or known.frame != frame:
+            known = self._encoded = EncodedRows(model, frame, model.encode(self._X, frame))
+        return known
 
-    def read_by(self, model: GenerativeModel, theta: Any) -> Self:
-        """The same rows, with parameters of another fold, say."""
-        Z = model.rows(self._table(), theta)
-        return type(self)(model, Z, self._y, self._w, self.n_classes, self._picked, self._X)
+    def statistics(self, model: GenerativeModel, frame: Frame) -> Statistics:
+        """Return s(X, Y)."""
+        rows, r = self._rows(model, frame), self.n_classes
 
-    def _table(self) -> Array:
-        if self._X is None:
-            raise ValueError("This engine was made without the table X: pass it to hold rows out.")
-        return self._X
+        def work(Z: Any, y: Array, w: Array | None) -> tuple[Statistics, Risks]:
+            return model.label_statistics(Z, y, w, r), NO_RISK
 
-    def _taken(self, rows: Array) -> tuple[Array, Array, Array | None]:
-        """A copy of some rows of the table, with their labels and weights."""
-        picked = sent_to(rows if self._picked is None else self._picked[rows], self._y)
-        parts = (None if A is None else take_rows(A, picked) for A in (self._table(), self._y, self._w))
-        return tuple(parts)  # type: ignore[return-value]
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses sums that overflow
+            total, _ = self._sum(model, work, rows.Z, self._y, self._w)
+        assert total is not None
+        return total
 
-    def rows(self, order: Array) -> Iterator[tuple[Any, Array, Any]]:
-        """One row after another."""
-        for i in order.tolist() if self._picked is None else self._picked[order].tolist():
-            row = slice(i, i + 1)
-            yield self._Z[row], self._y[row], 1.0 if self._w is None else self._w[row]
+    def scan(self, fitted: Fitted, objective: Objective, part: Any = None, risks_only: bool = False) -> Scan:
+        """Scan in one fused pass; there is at most one chunk of posteriors a thread at a time."""
+        model, S, theta = fitted
+        rows = self._rows(model, S.frame)
+        Z, y, w, last = rows.Z, self._y, self._w, rows.plan
+        if part is not None:
+            Z, y, w, last = Z[part], take_rows(y, part), None if w is None else take_rows(w, part), None
+        plan = model.plan_scan(Z, theta, objective, last)
+        if part is None:
+            rows.plan = plan
 
-    def _parts(self, rows: Array | slice | None) -> list:
-        """Rows of each chunk: slices, or indices where rows are picked."""
-        picked = self._picked
-        if rows is not None:
-            picked = np.arange(self._y.shape[0])[rows] if picked is None else picked[rows]
-        width = getattr(self._Z, "width", self._Z.shape[1]) + self.n_classes
-        parts = row_chunks(self._y.shape[0] if picked is None else len(picked), width, self.chunk_cells)
-        return parts if picked is None else [picked[part] for part in parts]
+        def work(Z: Any, y: Array, w: Array | None) -> tuple[Statistics | None, Risks]:
+            return model.scan_chunk(Z, y, w, plan, objective, risks_only)
 
-    def _each(self, work: Callable[[Any, Array, Array | None], T], rows: Array | slice | None) -> Iterator[T]:
-        """The work on every chunk, in their order."""
-        Z, y, w, parts = self._Z, self._y, self._w, self._parts(rows)
+        dS, risks = self._sum(model, work, Z, y, w)
+        return Scan(None if dS is None else dS.to_frame(S.frame), risks)
 
-        def on_part(part: Any) -> T:
-            return work(Z[part], y[part], None if w is None else w[part])
+    def _sum(
+        self, model: GenerativeModel, work: Callable, Z: Any, y: Array, w: Array | None
+    ) -> tuple[Statistics | None, Risks]:
+        """Return the sums of the statistics and risks that `work` returns for each chunk of rows."""
 
-        threaded = len(parts) > 1 and getattr(Z, "releases_gil", False)
-        yield from in_threads(on_part, parts, min(len(parts), available_threads()) if threaded else 1)
-
-    def statistics(self) -> Statistics:
-        """s(X, Y)."""
-        total, model, r = Sum(), self.model, self.n_classes
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by who asks for S
-            for S in self._each(lambda Z, y, w: model.label_statistics(Z, y, w, r), None):
+        def on_share(share: list[slice]) -> tuple[Sum, Risks]:
+            total, risks = Sum(), NO_RISK
+            for chunk in share:
+                S, found = work(Z[chunk], y[chunk], None if w is None else w[chunk])
                 total.add(S)
-        return total.value()
+                risks = risks.plus(found)
+            return total, risks
 
-    def scan(self, theta: Any, residual: Residual | None, rows: Array | slice | None = None) -> Scan:
-        """One fused pass; at most one chunk of posteriors a thread exists at a time."""
-        total, risks, model = Sum(), NO_RISK, self.model
-        if rows is None and self._picked is None:
-            theta = model.for_full_scan(theta, self._Z, residual)
-        else:
-            theta = model.for_scan(theta, self._Z)
-        for dS, found in self._each(lambda Z, y, w: model.scan_chunk(Z, y, w, theta, residual), rows):
-            risks = risks.plus(found)
-            if dS is not None:
-                total.add(dS)
-        return Scan(None if residual is None else total.value(), risks)
+        shares = shares_of(Z.shape[0], model.row_cells(Z) + self.n_classes, self.chunk_cells)
+        found = self._threads(on_share, shares, model.releases_lock(Z))
+        total, risks = next(found)
+        for more, others in found:
+            total.add(more.value())
+            risks = risks.plus(others)
+        return total.value(), risks
 
-    def map_rows(self, formula: Callable[[Any], Array]) -> Array:
-        """Apply `formula` to every chunk of prepared rows; return the results row by row."""
-        found = list(self._each(lambda Z, y, w: formula(Z), None))
-        return found[0] if len(found) == 1 else namespace(found[0]).concat(found, axis=0)
+    def _threads(self, work: Callable[[Any], T], parts: Sequence[Any], threaded: bool) -> Iterator[T]:
+        """Apply `work` to every part, in threads where that gains; yield the results in order."""
+        threads = min(len(parts), available_threads()) if threaded and len(parts) > 1 else 1
+        return in_threads(work, parts, threads)
+
+    def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
+        """Apply a formula to the rows, which are encoded a chunk at a time."""
+        model, frame = path[0].model, path[0].S.frame
+        one = model.encode(self._X[:1, ...], frame)
+        plans = [model.plan(one, fitted.theta) for fitted in path]
+
+        def work(share: list[slice]) -> list[list[Array]]:
+            return [
+                [formula(Z, plan, chunk.start) for plan in plans]
+                for chunk in share
+                for Z in [model.encode(self._X[chunk, ...], frame)]
+            ]
+
+        width = max(model.row_cells(one), one.shape[1]) + self.n_classes
+        shares = shares_of(self.n_rows, width, self.chunk_cells)
+        chunks = [found for share in self._threads(work, shares, model.releases_lock(one)) for found in share]
+        if len(chunks) == 1:
+            return chunks[0]
+        xp = namespace(self._X)
+        return [xp.concat(results, axis=0) for results in zip(*chunks, strict=True)]
+
+    def class_counts(self) -> Array:
+        """Return how many rows of positive weight each class has."""
+        return np.bincount(to_numpy(self._y)[self._counted()], minlength=self.n_classes)
+
+    def _counted(self) -> Array:
+        """Return the numbers of the rows that have a weight: only these are split."""
+        return np.arange(self.n_rows) if self._w is None else np.flatnonzero(to_numpy(self._w) > 0)
+
+    def folds(self, n_folds: int, random_state: Any) -> Iterator[tuple[Self, Self]]:
+        """Yield copies of the kept and of the held rows, fold after fold."""
+        from sklearn.model_selection import StratifiedKFold  # slow to import
+
+        yield from self._split(StratifiedKFold(n_folds, shuffle=True, random_state=random_state))
+
+    def hold_out(self, size: int, random: np.random.RandomState) -> tuple[Self, Self]:
+        """Return copies of the kept and of the held rows."""
+        from sklearn.model_selection import StratifiedShuffleSplit  # slow to import
+
+        return next(self._split(StratifiedShuffleSplit(1, test_size=size, random_state=random)))
+
+    def _split(self, splitter: Any) -> Iterator[tuple[Self, Self]]:
+        rows = self._counted()
+        for kept, held in splitter.split(np.empty((len(rows), 0)), to_numpy(self._y)[rows]):
+            yield self.taken(rows[kept]), self.taken(rows[held])
+
+    def taken(self, rows: Array) -> Self:
+        """Return an engine over a copy of some rows."""
+        picked = sent_to(rows, self._X)
+        X, y, w = (None if A is None else take_rows(A, picked) for A in (self._X, self._y, self._w))
+        return type(self)(X, y, w, self.n_classes)
+
+    def _weighted(self, w: Array) -> Self:
+        """Return an engine over the same rows with other weights; what was encoded is shared."""
+        found = type(self)(self._X, self._y, w, self.n_classes)
+        if self._encoded is not None:
+            found._encoded = EncodedRows(self._encoded.model, self._encoded.frame, self._encoded.Z)
+        return found
+
+    def _ones(self) -> Array:
+        return namespace(self._X).ones_like(self._X[:, 0], dtype=widest_float(self._X))
+
+    def scaled(self, factor: float) -> Self:
+        """Return an engine over the same rows, with weights multiplied by a factor."""
+        return self._weighted(factor * (self._ones() if self._w is None else self._w))
+
+    def bootstrap(self, random: np.random.RandomState) -> Self:
+        """Return the same rows, weighted by how often each was drawn."""
+        drawn = np.bincount(random.randint(self.n_rows, size=self.n_rows), minlength=self.n_rows)
+        times = sent_to(drawn.astype(np.float64), self._X)
+        return self._weighted(times if self._w is None else times * self._w)
+
+    def batches(self, size: int, rng: np.random.Generator) -> Sequence[Array]:
+        """Return row numbers, batch after batch."""
+        parts = np.array_split(rng.permutation(self.n_rows), max(1, round(self.n_rows / size)))
+        return [sent_to(part, self._X) for part in parts]
+
+    def one_by_one(
+        self, model: GenerativeModel, frame: Frame, random: np.random.RandomState | None
+    ) -> Iterator[tuple[Any, Array, Any]]:
+        """Yield one row after another."""
+        Z, y = self._rows(model, frame).Z, self._y
+        assert y is not None
+        order = range(self.n_rows) if random is None else random.permutation(self.n_rows).tolist()
+        for i in order:
+            row = slice(i, i + 1)
+            yield Z[row], y[row], 1.0 if self._w is None else self._w[row]
 
 
 class Sum:
-    """Adds statistics of one frame in place: chunks are many, their arrays may be large."""
+    """Adds statistics of one frame in place: chunks are many, and their arrays may be large."""
 
     def __init__(self) -> None:
         self.first: Statistics | None = None
         self.arrays: dict[str, Array] = {}
-        self.frame: Any = None
 
-    def add(self, S: Statistics) -> None:
-        """Add one chunk's statistics."""
+    def add(self, S: Statistics | None) -> None:
+        """Add the statistics of one chunk."""
+        if S is None:
+            return
         if self.arrays:
             for name, value in S.items():
                 self.arrays[name] += value
@@ -190,12 +271,8 @@ class Sum:
             self.first, self.frame = S, S.frame
         else:
             self.arrays = {name: value + S[name] for name, value in self.first.items()}
-            self.first = None  # its arrays may be large
+            self.first = None
 
-    def value(self) -> Statistics:
-        """The sum."""
-        if self.arrays:
-            return Statistics(self.arrays, self.frame)
-        if self.first is None:
-            raise ValueError("There are no rows to sum over.")
-        return self.first
+    def value(self) -> Statistics | None:
+        """Return the sum; None if nothing was added."""
+        return Statistics(self.arrays, self.frame) if self.arrays else self.first

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
-from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.categorical_input import CategoricalInput
 from riskbayes.learners.base import Learner
 from riskbayes.learners.rc import RC
-from riskbayes.models.tree import Parents, TreeModel
+from riskbayes.models.augmented_nb import Parents, TreeModel
 
 FEW_ITERATIONS = 8
 """Scans of `learner="rc"`: tables of pairs overfit after that."""
@@ -48,8 +47,8 @@ class AugmentedNB(CategoricalInput):
         """How the parents are chosen, in the model's terms."""
         raise NotImplementedError
 
-    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> TreeModel:
-        least = self._least_categories(X.shape[1])
+    def _make_model(self) -> TreeModel:
+        least = self._least_categories(self.n_features_in_)
         return TreeModel(
             None,
             self.alpha,
@@ -62,7 +61,7 @@ class AugmentedNB(CategoricalInput):
     @property
     def parents_(self) -> Parents:
         """The parents of each feature."""
-        return self.model_.parents  # type: ignore[attr-defined]
+        return self.statistics_.frame.parent_lists
 
 
 class TreeAugmentedNB(AugmentedNB):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,8 +25,8 @@ from riskbayes.arrays import (
     take_rows,
     to_numpy,
 )
-from riskbayes.engines.array_api import engine_for
-from riskbayes.engines.memory import MemoryEngine
+from riskbayes.engines import engine_for
+from riskbayes.engines.base import Engine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
 from riskbayes.estimators.checks import (
     check_lengths,
@@ -46,9 +46,10 @@ from riskbayes.estimators.tables import validated_numbers
 from riskbayes.exceptions import FlooredWarning
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
-from riskbayes.loop import History, Iteration, Outcome, Status, Task, run
-from riskbayes.models.base import GenerativeModel
+from riskbayes.loop import History, run
+from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.statistics import Statistics
+from riskbayes.task import Iteration, Outcome, Status, Task
 
 
 @dataclass
@@ -84,7 +85,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     warm_start: Any
     verbose: Any
 
-    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> GenerativeModel:
+    def _make_model(self) -> GenerativeModel:
+        """Return the model of the parameters; `classes_` and `n_features_in_` are known."""
         raise NotImplementedError
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
@@ -167,7 +169,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         return self._unless_interrupted()
 
     def _unless_interrupted(self) -> Self:
-        """Ctrl-C left a model, which is kept; now it goes on its way."""
+        """Re-raise the KeyboardInterrupt that the loop caught, now that the best model is stored."""
         if self.status_ is Status.INTERRUPTED:
             raise KeyboardInterrupt
         return self
@@ -176,21 +178,14 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
     ) -> None:
         old = copy(self) if self.warm_start and hasattr(self, "statistics_") else None
-        encoded, labels = self._check_X_y(X, y, reset=True)
-        self.classes_, codes = classes_and_codes(labels, encoded)
-        self._check_two_classes()
-        self.class_weight_ = self._class_weights(codes, sample_weight, encoded)
-        w = self._weights(sample_weight, encoded, codes)
-        check_masses(self.classes_, codes, w, every=self._needs_all_classes())
-        engine, S = self._begin(encoded, codes, w)
-        start = None
+        task = begin_fit(self, X, y, sample_weight)
         if old is not None:
-            start = self._start_from(old, S)
-            frame = S.frame.join(start.frame)  # one of the two may know more categories
-            S, start = S.to_frame(frame), start.to_frame(frame)
-        self.data_statistics_, self._forgotten = S, None
-        validation = self._validation_engine(S, X_val, y_val, sample_weight_val)
-        self._calibrate(engine, start, callback_data(X, y, sample_weight), validation)
+            start = self._start_from(old, task.S)
+            frame = task.S.frame.join(start.frame)  # one of the two may know more categories
+            task = replace(task, S=task.S.to_frame(frame), start=start.to_frame(frame))
+        self._forgotten = None
+        validation = self._validation_engine(task.S, X_val, y_val, sample_weight_val)
+        self._calibrate(replace(task, validation=validation), callback_data(X, y, sample_weight))
 
     def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
         self._resolved_learner()
@@ -233,7 +228,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
                 f"these rows have {self.n_features_in_} and {listed(self.classes_)}. Set warm_start=False."
             )
         self._check_same_columns(old, "warm_start", stacklevel=6)
-        last = self._statistics_of(old)[1]
+        last = self._statistics_of(old, S)[1]
         return (S.total / last.total) * last
 
     def _check_same_columns(self, other: Self, what: str, stacklevel: int) -> None:
@@ -259,8 +254,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
                 f"{theirs[j]!r} there. Select and order the columns of both alike."
             )
 
-    def _statistics_of(self, other: Self) -> tuple[Statistics, Statistics]:
-        """Another estimator's data and calibrated statistics, in this one's terms."""
+    def _statistics_of(self, other: Self, S: Statistics) -> tuple[Statistics, Statistics]:
+        """Return another estimator's data and calibrated statistics, to be added to S, this one's."""
         return other.data_statistics_, other.statistics_
 
     def _class_weights(self, codes: Array, sample_weight: Any, X: Array) -> Array | None:
@@ -282,19 +277,15 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
         return w
 
-    def _begin(self, X: Array, y: Array, w: Array | None) -> tuple[MemoryEngine, Statistics]:
-        """The model with all that it learns from these rows, an engine that holds them, their statistics."""
-        model = self._make_model(X, y, w)
-        r = self.classes_.shape[0]
-        self._resolved_learner().check(model, r)
-        model = model.learn(X, y, w, r)
-        engine = engine_for(model, model.prepare(X, w), y, w, r, X)
-        S = engine.statistics()
+    def _begin(self, engine: Engine, X: Array) -> Statistics:
+        """Set the model; return the statistics of an engine's rows with all that it learns from them."""
+        self.model_ = model = self._make_model()
+        self._resolved_learner().check(model, self.classes_.shape[0])
+        S = engine.statistics(model, engine.learn(model))
         check_statistics(S, X)
-        self.model_ = engine.model = model.bind(S)
-        return engine, S
+        return model.settle(S)
 
-    def _validation_engine(self, S: Statistics, X: Any, y: Any, sample_weight: Any) -> MemoryEngine | None:
+    def _validation_engine(self, S: Statistics, X: Any, y: Any, sample_weight: Any) -> Engine | None:
         if (X is None) != (y is None):
             raise ValueError("X_val and y_val go together: pass both or none.")
         if X is None:
@@ -305,10 +296,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         labels, codes = self._known_labels(y, encoded, "y_val")
         check_lengths(encoded, labels, "X_val", "y_val")
         w = self._weights(sample_weight, encoded, codes, "sample_weight_val")
-        theta = self.model_.parameters(S)
-        self._check_rows(encoded, theta, "X_val")
-        Z = self.model_.rows(encoded, theta)
-        return engine_for(self.model_, Z, codes, w, self.classes_.shape[0])
+        self._check_rows(encoded, Fitted.of(self.model_, S), "X_val")
+        return engine_for(encoded, codes, w, self.classes_.shape[0])
 
     def _known_labels(self, y: Any, X: Array, name: str) -> tuple[Array, Array]:
         """Labels and their codes, all of them among `classes_`."""
@@ -327,47 +316,35 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             )
         return labels, found if xp is namespace(X) else sent_to(found, X)
 
-    def _calibrate(
-        self,
-        engine: MemoryEngine,
-        start: Statistics | None,
-        data: dict[str, Any],
-        validation: MemoryEngine | None = None,
-        past: Statistics | None = None,
-        max_iter: int | None = None,
-    ) -> None:
-        """Run the learner from `start` on the engine's rows; `max_iter` asks for so many steps only.
-
-        `data_statistics_` are those of all that was counted; `past` the part that the engine does not hold.
-        """
+    def _calibrate(self, task: Task, data: dict[str, Any], max_iter: int | None = None) -> None:
+        """Run the learner and store what it found; `max_iter` asks for so many steps only."""
         learner = self._resolved_learner()
-        self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])
+        self.cost_matrix_ = learner.cost_matrix
 
         def fitted(iteration: Iteration) -> dict[str, Any]:
-            return {"model_": iteration.model, "statistics_": iteration.S, "parameters_": iteration.theta}
+            model, S, theta = iteration.fitted
+            return {"model_": model, "data_statistics_": task.S, "statistics_": S, "parameters_": theta}
 
-        most = learner.most_iterations() if max_iter is None else max_iter + 1
+        most = learner.most_iterations if max_iter is None else max_iter + 1
         progress = FitProgress(self, most, data, fitted)
-        task = Task(self.model_, engine, self.data_statistics_, start, validation, progress, past)
+        task = replace(task, on_iteration=progress)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
-        if outcome.model is not task.model or outcome.S.frame != task.S.frame:
-            self.data_statistics_, outcome = in_one_frame(task, outcome)
+        self.data_statistics_, outcome = in_one_frame(task, outcome)
         self.learner_ = learner
-        self.cost_matrix_ = learner.cost_matrix(self.classes_.shape[0])  # RCCV may have chosen
+        self.cost_matrix_ = learner.cost_matrix  # RCCV may have chosen
         self._store(outcome)
         self._warn_of_floors(outcome.floored)
         progress.end()
 
     def _store(self, outcome: Outcome) -> None:
-        self.model_, self.statistics_, self.parameters_ = outcome.model, outcome.S, outcome.theta
+        self.model_, self.statistics_, self.parameters_ = outcome.fitted
         self.history_, self.status_ = outcome.history, outcome.status
         self.n_iter_, self.best_iteration_ = max(0, len(outcome.history["lr"]) - 1), outcome.number
         self.refit_history_ = outcome.refit_history
 
     def _update(self, S: Statistics) -> None:
-        """Take S as it is, without a scan."""
-        theta = self.model_.parameters(S)
-        self._store(Outcome(self.model_, S, theta, History().arrays(), Status.UPDATED, None))
+        """Store the model of S, without a scan."""
+        self._store(Outcome(Fitted.of(self.model_, S), History().arrays(), Status.UPDATED, None))
 
     def _warn_of_floors(self, found: Array | None) -> None:
         if self.model_.floor_warning is None or found is None:
@@ -379,14 +356,34 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             warnings.warn(message, FlooredWarning, stacklevel=6)
 
 
-def in_one_frame(task: Task, outcome: Outcome) -> tuple[Statistics, Outcome]:
-    """Return what was counted, and an outcome that learned from part of the rows, in a common frame.
+def begin_fit(clf: BaseGenerativeClassifier, X: Any, y: Any, sample_weight: Any = None) -> Task:
+    """Validate rows for a new estimator; return what its learner starts from: the closed form."""
+    encoded, labels = clf._check_X_y(X, y, reset=True)
+    clf.classes_, codes = classes_and_codes(labels, encoded)
+    clf._check_two_classes()
+    clf.class_weight_ = clf._class_weights(codes, sample_weight, encoded)
+    w = clf._weights(sample_weight, encoded, codes)
+    check_masses(clf.classes_, codes, w, every=clf._needs_all_classes())
+    engine = engine_for(encoded, codes, w, clf.classes_.shape[0])
+    S = clf._begin(engine, encoded)
+    return Task(clf.model_, engine, S)
 
-    Where the model learned structure, all rows are counted again by it.
+
+def rows_for(clf: BaseGenerativeClassifier, X: Any) -> Engine:
+    """Return an engine over new rows of an estimator that has begun a fit."""
+    return engine_for(clf._encode(X, reset=False, learn=False), None, None, clf.classes_.shape[0])
+
+
+def in_one_frame(task: Task, outcome: Outcome) -> tuple[Statistics, Outcome]:
+    """Return what was counted, and the outcome, in a common frame.
+
+    They differ where an outcome was learned from part of the rows. Where the model learned structure, all
+    rows are counted again by it.
     """
-    S, model = task.S, outcome.model
-    if not model.additive:
-        S = task.engine.read_by(model, outcome.theta).statistics()
-    frame = S.frame.join(outcome.S.frame)
-    calibrated = outcome.S.to_frame(frame)
-    return S.to_frame(frame), outcome._replace(S=calibrated, theta=model.parameters(calibrated))
+    (model, found, _), S = outcome.fitted, task.S
+    if found.frame is S.frame:
+        return S, outcome
+    if not model.additive and found.frame != S.frame:
+        S = task.engine.statistics(model, found.frame)
+    frame = found.frame.join(S.frame)
+    return S.to_frame(frame), outcome._replace(fitted=Fitted.of(model, found.to_frame(frame)))

@@ -8,8 +8,8 @@ from typing import Any
 
 from sklearn.callback import CallbackSupportMixin
 
-from riskbayes.loop import Iteration
 from riskbayes.statistics import Array
+from riskbayes.task import Iteration
 
 __all__ = ["CallbackSupportMixin", "FitProgress", "FitTask"]
 

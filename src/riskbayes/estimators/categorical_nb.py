@@ -122,8 +122,8 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> CategoricalModel:
-        r, least = self.classes_.shape[0], self._least_categories(X.shape[1])
+    def _make_model(self) -> CategoricalModel:
+        r, least = self.classes_.shape[0], self._least_categories(self.n_features_in_)
         prior = check_class_prior(self.class_prior, r, "class_prior", renormalise=True)
         if prior is None and not self.fit_prior:
             prior = np.full(r, 1.0 / r)
@@ -145,7 +145,7 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
                     "fitted."
                 )
 
-    def _statistics_of(self, other: CategoricalNB) -> tuple[Statistics, Statistics]:
+    def _statistics_of(self, other: CategoricalNB, S: Statistics) -> tuple[Statistics, Statistics]:
         """The other's counts, with its categories in the order of this one's."""
         theirs, columns, n_categories, places = other._encoder.columns, [], [], []
         for j, (column, known, k) in enumerate(
@@ -175,12 +175,12 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         source = np.full(int(frame.n_categories.sum()), len(place))
         source[place] = np.arange(len(place))
 
-        def moved(S: Statistics) -> Statistics:
-            counts = S.to_frame(other.statistics_.frame)["counts"]
+        def moved(theirs: Statistics) -> Statistics:
+            counts = theirs.to_frame(other.statistics_.frame)["counts"]
             xp = namespace(counts)
             padded = xp.concat([counts, xp.zeros_like(counts[:, :1])], axis=1)
             return Statistics(
-                {"s0": S["s0"], "counts": xp.take(padded, sent_to(source, counts), axis=1)}, frame
+                {"s0": theirs["s0"], "counts": xp.take(padded, sent_to(source, counts), axis=1)}, frame
             )
 
         return moved(other.data_statistics_), moved(other.statistics_)

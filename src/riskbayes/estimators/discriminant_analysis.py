@@ -6,14 +6,12 @@ from dataclasses import fields
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
-from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.checks import check_class_prior, check_prior_covariance, check_prior_mean
 from riskbayes.estimators.streaming import StreamingClassifier
-from riskbayes.models.moments import GaussianModel
+from riskbayes.models.gaussian import GaussianModel
 
 
 class DiscriminantAnalysis(StreamingClassifier):
@@ -36,52 +34,40 @@ class DiscriminantAnalysis(StreamingClassifier):
         "class_alpha": [Interval(Real, 0, None, closed="left")],
     }
 
-    def _gaussian_parameters(self, n: int) -> dict[str, Any]:
-        """The hyper-parameters that every Gaussian model has, checked."""
+    def _gaussian_parameters(self) -> dict[str, Any]:
+        """Return the hyper-parameters that every Gaussian model has, checked."""
+        n, auto = self.n_features_in_, self.shrinkage == "auto"
         own = {f.name for f in fields(GaussianModel)} & set(self.get_params(deep=False))
         return {name: getattr(self, name) for name in own} | {
             "prior_mean": check_prior_mean(self.prior_mean, n),
             "prior_covariance": check_prior_covariance(self.prior_covariance, n),
             "class_prior": check_class_prior(self.priors, self.classes_.shape[0], "priors", renormalise=True),
-            "shrinkage": 0.0 if self.shrinkage is None or self.shrinkage == "auto" else float(self.shrinkage),
+            "shrinkage": 0.0 if self.shrinkage is None or auto else float(self.shrinkage),
+            "covariance_estimator": self._covariance_estimator(),
+            "standardise": auto,
         }
 
-    def _given_covariances(self, X: Array, y: Array, sample_weight: Array | None) -> Array | None:
-        """Class covariances by an estimator, where the user asks for one."""
+    def _covariance_estimator(self) -> Any:
+        """Return the estimator of the classes' covariances, where the user asks for one."""
         if self.shrinkage == "auto":
-            from sklearn.covariance import LedoitWolf  # here: slow to import, and seldom needed
+            from sklearn.covariance import LedoitWolf  # slow to import, and seldom needed
 
             estimator = LedoitWolf()
         else:
             estimator = self.covariance_estimator
         if estimator is None:
             return None
-        name = "shrinkage='auto'" if self.shrinkage == "auto" else "covariance_estimator"
         if self.shrinkage not in (None, 0) and self.covariance_estimator is not None:
             raise ValueError(
                 "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
             )
         if self._resolved_learner().max_iter > 0:
+            name = "shrinkage='auto'" if self.shrinkage == "auto" else "covariance_estimator"
             raise ValueError(
                 f"{name} is no function of the statistics that {self.learner!r} calibrates: use it with "
                 "learner='closed_form', or a prior (covariance_strength) in its place."
             )
-        if not isinstance(X, np.ndarray):
-            raise ValueError(f"{name} reads NumPy arrays only: pass those, or a shrinkage between 0 and 1.")
-        if sample_weight is not None:
-            raise ValueError(f"{name} does not take weights: leave out sample_weight and class_weight.")
-        covariances = []
-        for k in range(self.classes_.shape[0]):
-            rows = X[y == k]
-            # Ledoit-Wolf on standardised columns, as scikit-learn does.
-            scale = rows.std(axis=0) if self.shrinkage == "auto" else np.ones(X.shape[1])
-            scale = np.where(scale > 0, scale, 1.0)
-            fitted = clone(estimator, safe=False)  # any object with fit and covariance_ will do
-            fitted.fit((rows - rows.mean(axis=0) * (self.shrinkage == "auto")) / scale)
-            if not hasattr(fitted, "covariance_"):
-                raise ValueError(f"{type(fitted).__name__} does not have a covariance_ attribute.")
-            covariances.append(fitted.covariance_ * np.outer(scale, scale))
-        return np.stack(covariances)
+        return estimator
 
     def _check_stream(self) -> None:
         super()._check_stream()

@@ -1,10 +1,8 @@
-"""The members of :class:`RiskBayesClassifier`, their cross-validated paths, and choices among them."""
+"""The members of :class:`RiskBayesClassifier`, and the walk of their paths in folds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from time import perf_counter
 from typing import Any
@@ -15,8 +13,8 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from riskbayes.arrays import Array
-from riskbayes.engines.array_api import engine_for
 from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
+from riskbayes.estimators.base import begin_fit, rows_for
 from riskbayes.estimators.callbacks import FitTask
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
 from riskbayes.estimators.member import (
@@ -29,17 +27,12 @@ from riskbayes.estimators.member import (
     transformed,
 )
 from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
-from riskbayes.estimators.prediction import posterior
 from riskbayes.estimators.product_of_experts import ProductOfExperts, default_experts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.exceptions import ColumnError
-from riskbayes.loop import Iteration, Status, Task
-from riskbayes.models.base import GenerativeModel
 from riskbayes.preprocessing import KMeansBins
-
-ROUNDS = 30
-"""Members that the greedy selection takes, with repeats."""
+from riskbayes.search import HeldOut, posteriors_along
 
 REPEATED_ROWS, MOST_REPEATS = 4000, 4
 """Few rows are folded again and again, until about so many were judged: a choice by few is mostly noise."""
@@ -83,125 +76,34 @@ def family(n: int) -> list[Member]:
     ]
 
 
-def path_posteriors(
-    member: Member, X: Array, y: Array, w: Array | None, X_held: Array, learner: Any = None
+def fold_posteriors(
+    member: Member,
+    X: Array,
+    y: Array,
+    w: Array | None,
+    kept: Array,
+    held: Array,
+    n_classes: int,
+    seed: int,
+    learner: Any = None,
 ) -> Array:
-    """Posteriors of the held rows at each checkpoint, of one path on rows whose classes are codes.
+    """Return posteriors of one fold's held rows at each checkpoint, averaged over the bags.
 
     The path is that of the family's learner, or of another.
     """
     learner = learner or family_learner(member.most)
-    estimator = clone(member.estimator).set_params(learner=learner)
-    encoded = estimator._encode(X, reset=True, learn=True)
-    estimator.classes_, codes = np.unique(y, return_inverse=True)
-    estimator.class_weight_ = None
-    engine, S = estimator._begin(encoded, codes, w)
-    good: list[tuple[int, Any]] = []
-
-    def keep(iteration: Iteration) -> bool:
-        good.append((iteration.number, iteration.theta))
-        return False
-
-    model = estimator.model_
-    task = Task(model, engine, S, on_iteration=keep)
-    if learner.fit_statistics(task).status is Status.INTERRUPTED:
-        raise KeyboardInterrupt  # half a path is nothing to choose by
-    # All models of a path read the same rows: they are encoded once.
-    Z = model.rows(estimator._encode(X_held, reset=False, learn=False), good[0][1])
-    held = engine_for(model, Z, np.zeros(len(X_held), np.intp), None, len(estimator.classes_))
-    found: list[Array] = []
-    at = -1
-    for checkpoint in CHECKPOINTS:
-        last = max(i for i, (number, _) in enumerate(good) if number <= checkpoint)
-        if last != at:
-            at, theta = last, model.for_scan(good[last][1], Z)
-            P = held.map_rows(partial(finite_or_nan, model, theta))
-        found.append(P)
-    return np.stack(found)
-
-
-def finite_or_nan(model: GenerativeModel, theta: Any, rows: Any) -> Array:
-    """Posteriors; of held rows that overflow NaN, which no choice takes."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return posterior(model.scores(rows, theta))
-
-
-def fold_posteriors(
-    member: Member, X: Array, y: Array, w: Array | None, kept: Array, held: Array, n_classes: int, seed: int
-) -> Array:
-    """Posteriors of one fold's held rows at each checkpoint, averaged over the bags."""
     total = np.zeros((len(CHECKPOINTS), len(held), n_classes))
     before = fitted_before(member.before, X[kept])
     X_kept, y_kept, X_held = transformed(before, X[kept]), y[kept], transformed(before, X[held])
     for rows, weights in drawn_bags(member.bags, y_kept, None if w is None else w[kept], seed):
-        present = np.unique(y_kept[rows])
+        clf = clone(member.estimator).set_params(learner=learner)
         try:
-            total[:, :, present] += path_posteriors(member, X_kept[rows], y_kept[rows], weights, X_held)
+            task = begin_fit(clf, X_kept[rows], y_kept[rows], weights)
+            found = posteriors_along(task, learner, rows_for(clf, X_held), CHECKPOINTS)
+            total[:, :, clf.classes_] += found
         except ColumnError:  # a fold whose rows it cannot read: what is not finite is not chosen
             total[:] = np.nan
     return (total / member.bags).astype(np.float32)
-
-
-@dataclass
-class Paths:
-    """Cross-validated posteriors of members along their paths; rows go fold by fold."""
-
-    members: list[Member]
-    posteriors: Array
-    """Of shape (members, checkpoints, rows, classes)."""
-    seconds: list[float]
-    y: Array
-    w: Array | None
-
-    def mean(self, values: Array) -> Array:
-        """The weighted mean over rows, which are the last axis."""
-        return np.average(values, axis=-1, weights=self.w)
-
-    def errors(self) -> Array:
-        """Cross-validated error, members x checkpoints."""
-        return self.mean(self.posteriors.argmax(axis=-1) != self.y)
-
-    def log_losses(self) -> Array:
-        """Cross-validated log loss, members x checkpoints."""
-        own = self.posteriors[:, :, np.arange(len(self.y)), self.y]
-        return self.mean(-np.log(np.maximum(own, 1e-15)))
-
-    def scores(self) -> Array:
-        """What choices are made by, members x checkpoints: the error and the log loss.
-
-        The log loss tells apart what the error of few rows leaves equal. What is not finite is not chosen.
-        """
-        scores = (self.errors() + self.log_losses()).round(12)
-        return np.where(np.isfinite(scores), scores, np.inf)
-
-    def winner(self, only: Sequence[int] = range(len(CHECKPOINTS))) -> dict[tuple[int, int], float]:
-        """The member and checkpoint of the least score; of equal ones the first."""
-        columns = list(only)
-        scores = self.scores()[:, columns]
-        member, column = np.unravel_index(np.argmin(scores), scores.shape)
-        return {(int(member), columns[column]): 1.0}
-
-    def greedy(self, only: Sequence[int] = range(len(CHECKPOINTS))) -> dict[tuple[int, int], float]:
-        """Weights of members and checkpoints: each round adds the one that leaves the least score."""
-        columns = list(only)
-        P = self.posteriors[:, columns].reshape(-1, *self.posteriors.shape[2:])
-        row, total, chosen, best = np.arange(len(self.y)), np.zeros(P.shape[1:], np.float32), [], np.inf
-        kept = 0
-        for number in range(1, ROUNDS + 1):
-            scores = []
-            for own in P:
-                mixed = total + own
-                error = self.mean(mixed.argmax(axis=1) != self.y)
-                loss = self.mean(-np.log(np.maximum(mixed[row, self.y] / number, 1e-15)))
-                scores.append(error + loss if np.isfinite(loss) else np.inf)
-            pick = int(np.argmin(scores))
-            chosen.append(pick)
-            total += P[pick]
-            if scores[pick] < best - 1e-12:
-                best, kept = scores[pick], number
-        counts = np.bincount(chosen[:kept], minlength=len(P))
-        places = [divmod(int(i), len(columns)) for i in np.flatnonzero(counts)]
-        return {(m, columns[c]): counts[m * len(columns) + c] / kept for m, c in places}
 
 
 def cross_validate(
@@ -209,27 +111,28 @@ def cross_validate(
     X: Array,
     y: Array,
     w: Array | None,
-    cv: Any,
+    folds: list[tuple[Array, Array]],
     seed: int,
+    combine: bool,
     n_jobs: int | None = None,
     deadline: float = np.inf,
     report: Callable[[str], None] = lambda line: None,
     fit: FitTask | None = None,
-) -> Paths:
-    """Walk the path of every member in every fold; past the deadline no further member is begun.
+) -> tuple[HeldOut, list[float]]:
+    """Walk the path of every member in every fold; return what held rows say of them, and the seconds.
 
-    Members and folds are tasks of `fit`. If a callback asks to stop, the member at hand is the last.
+    Past the deadline no further member is begun. Members and folds are tasks of `fit`; if a callback asks
+    to stop, the member at hand is the last. Posteriors are kept to `combine` members.
     """
-    r, folds, fit = int(y.max()) + 1, folds_of(cv, X, y, w, seed), fit or FitTask()
+    r, fit = int(y.max()) + 1, fit or FitTask()
     judged = np.concatenate([held for _, held in folds])
-    y_judged, w_judged = y[judged], None if w is None else w[judged]
-    done: list[Member] = []
-    posteriors, seconds = [], []
+    found = HeldOut(y[judged], None if w is None else w[judged], r, combine)
+    seconds: list[float] = []
     stop = ""
     with Parallel(n_jobs, return_as="generator") as parallel:
         for number, member in enumerate(members):
             start = perf_counter()
-            stop = stop or ("time_limit reached" if done and start > deadline else "")
+            stop = stop or ("time_limit reached" if seconds and start > deadline else "")
             if stop:
                 report(f"{stop}: {len(members) - number} members were not tried")
                 break
@@ -238,23 +141,25 @@ def cross_validate(
                 delayed(one_thread)(fold_posteriors, n_jobs, member, X, y, w, kept, held, r, seed + fold)
                 for fold, (kept, held) in enumerate(folds)
             )
-            parts = []
-            for _ in folds:
-                fold_task = task.begin("fold")
-                parts.append(next(walked))
-                stop = "a callback asked to stop" if fold_task.end() else stop
-            next(walked, None)  # joblib must see the end of it
-            P = np.concatenate(parts, axis=1)
-            done.append(member)
-            posteriors.append(P)
+            stopped: list[bool] = []
+            found.add(in_tasks(walked, task, len(folds), stopped))
             seconds.append(perf_counter() - start)
-            error = np.average(P.argmax(axis=2) != y_judged, axis=1, weights=w_judged)
+            error = found.errors[-1]
             report(
                 f"{number + 1}/{len(members)} {member.name}: cross-validated error {error.min():.4f}, closed "
                 f"form {error[0]:.4f}, {seconds[-1]:.1f} s"
             )
-            stop = "a callback asked to stop" if task.end() else stop
-    return Paths(done, np.stack(posteriors), seconds, y_judged, w_judged)
+            stop = "a callback asked to stop" if task.end() or any(stopped) else stop
+    return found, seconds
+
+
+def in_tasks(walked: Iterator[Array], task: FitTask, n_folds: int, stopped: list[bool]) -> Iterator[Array]:
+    """Yield what is walked, each fold a task; add to `stopped` whether a callback asked to stop there."""
+    for _ in range(n_folds):
+        fold = task.begin("fold")
+        yield next(walked)
+        stopped.append(fold.end())
+    next(walked, None)  # joblib must see the end of it
 
 
 def folds_of(cv: Any, X: Array, y: Array, w: Array | None, seed: int) -> list[tuple[Array, Array]]:

@@ -109,8 +109,8 @@ class GaussianNB(StreamingClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> GaussianNBModel:
-        n = X.shape[1]
+    def _make_model(self) -> GaussianNBModel:
+        n = self.n_features_in_
         return GaussianNBModel(
             mean_strength=self.mean_strength,
             covariance_strength=self.variance_strength,

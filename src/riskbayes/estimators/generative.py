@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from riskbayes.arrays import Array
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.models.base import GenerativeModel
 
@@ -83,5 +82,5 @@ class GenerativeClassifier(StreamingClassifier):
         tags.normalised_density = getattr(self.model, "normalised", True)
         return tags
 
-    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> GenerativeModel:
+    def _make_model(self) -> GenerativeModel:
         return self.model

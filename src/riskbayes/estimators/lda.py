@@ -15,6 +15,7 @@ from riskbayes.arrays import Array, as_kind, namespace, widened
 from riskbayes.estimators.checks import naming_columns
 from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
 from riskbayes.estimators.prediction import first_overflow
+from riskbayes.models.base import Fitted
 from riskbayes.models.lda import LDAModel
 
 
@@ -137,20 +138,15 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> LDAModel:
-        r, n = self.classes_.shape[0], X.shape[1]
+    def _make_model(self) -> LDAModel:
+        r, n = self.classes_.shape[0], self.n_features_in_
         most = min(r - 1, n)
         if self.n_components is not None and self.n_components > most:
             raise ValueError(
                 f"n_components cannot be larger than min(n_features, n_classes - 1) = {most} of {n} features "
                 f"and {r} class{'es' * (r > 1)}; got {self.n_components}."
             )
-        parameters = self._gaussian_parameters(n)
-        given = self._given_covariances(X, y, sample_weight)
-        if given is not None:
-            p = np.bincount(y) / len(y) if self.priors is None else parameters["class_prior"]
-            given = np.tensordot(p, given, axes=1)
-        return LDAModel(**parameters, fixed_covariance=given)
+        return LDAModel(**self._gaussian_parameters())
 
     @property
     def _n_features_out(self) -> int:
@@ -236,7 +232,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             found = as_kind((widened(X) - self._overall_mean()[None, :]) @ B + c, X.dtype)
             bad = first_overflow(0.0 * found)  # NaN where an entry is not finite
             if bad is not None:
-                raise self._far_row(X, bad, self.model_.scores, self.parameters_)
+                fitted = Fitted(self.model_, self.statistics_, self.parameters_)
+                raise self._far_row(X, bad, "scores", fitted)
         return found
 
     def decision_function(self, X: Any) -> Array:

@@ -7,28 +7,30 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.family import Paths
 from riskbayes.estimators.member import CHECKPOINTS
+from riskbayes.search import HeldOut
 
 Leaderboard = dict[str, Array]
 
 
-def cross_validated(paths: Paths, weights: dict[tuple[int, int], float]) -> Leaderboard:
+def cross_validated(
+    names: list[str], found: HeldOut, seconds: list[float], weights: dict[tuple[int, int], float]
+) -> Leaderboard:
     """Return an entry for each member tried, at the best checkpoint of its path."""
-    errors, losses, scores = paths.errors(), paths.log_losses(), paths.scores()
+    errors, losses, scores = np.array(found.errors), np.array(found.log_losses), found.scores()
     order, best = np.argsort(scores.min(axis=1), kind="stable"), scores.argmin(axis=1)[:, None]
 
     def at_best(values: Array) -> Array:
         return np.take_along_axis(values, best, axis=1)[order, 0]
 
     return leaderboard(
-        member=[paths.members[i].name for i in order],
+        member=[names[i] for i in order],
         cv_error=at_best(errors),
         cv_error_closed_form=errors[order, 0],
         cv_log_loss=at_best(losses),
         cv_score=at_best(scores),
         n_iter=np.array(CHECKPOINTS)[best[order, 0]],
-        seconds=[paths.seconds[i] for i in order],
+        seconds=[seconds[i] for i in order],
         weight=[sum(v for (m, _), v in weights.items() if m == i) for i in order],
     )
 

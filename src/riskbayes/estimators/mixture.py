@@ -5,12 +5,12 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import listed
+from riskbayes.frames import same_values
 from riskbayes.models.lda import LDAModel
 from riskbayes.models.mixture import MixtureModel
 from riskbayes.models.qda import QDAModel
@@ -118,7 +118,7 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         tags.array_api_support = False
         return tags
 
-    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> MixtureModel:
+    def _make_model(self) -> MixtureModel:
         base = (LDAModel if self.covariance == "tied" else QDAModel)(
             covariance_strength=self.covariance_strength,
             diagonal_mix=self.diagonal_mix,
@@ -126,14 +126,14 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         )
         return MixtureModel(base, n_components=self.n_components, em_iter=self.em_iter)
 
-    def _statistics_of(self, other: Self) -> tuple[Statistics, Statistics]:
-        if other.model_.sizes != self.model_.sizes:  # type: ignore[attr-defined]
-            sizes = np.array(self.model_.sizes)  # type: ignore[attr-defined]
+    def _statistics_of(self, other: Self, S: Statistics) -> tuple[Statistics, Statistics]:
+        sizes = S.frame.sizes
+        if not same_values(other.n_components_, sizes):
             raise ValueError(
                 f"warm_start goes on from {listed(other.n_components_)} components of the classes; these "
                 f"rows have {listed(sizes)}. Set warm_start=False."
             )
-        return super()._statistics_of(other)
+        return super()._statistics_of(other, S)
 
     @property
     def means_(self) -> Array:
@@ -150,7 +150,7 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
     @property
     def em_log_likelihood_(self) -> list[float]:
         """Mean joint log-likelihood of the training rows, EM iteration by iteration."""
-        return list(self.model_.em_log_likelihood)  # type: ignore[attr-defined]
+        return list(self.statistics_.frame.em_log_likelihood)
 
     @property
     def n_components_(self) -> Array:

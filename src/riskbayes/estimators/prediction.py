@@ -24,15 +24,13 @@ from riskbayes.arrays import (
     take_rows,
     to_numpy,
 )
-from riskbayes.engines.array_api import ArrayEngine
-from riskbayes.engines.memory import CHUNK_CELLS, row_chunks
+from riskbayes.engines import engine_for
 from riskbayes.estimators.checks import naming_columns, or_wider
 from riskbayes.exceptions import ColumnError
-from riskbayes.learners.objectives import check_cost_matrix
-from riskbayes.models.base import GenerativeModel
-from riskbayes.risks import below_largest, log_evidence, log_posterior
+from riskbayes.models.base import Fitted, GenerativeModel
+from riskbayes.objectives import check_cost_matrix
+from riskbayes.risks import log_evidence, log_posterior, posterior
 from riskbayes.statistics import Statistics
-from riskbayes.threads import available_threads, in_threads
 
 MOST_SUSPECTS = 64
 """Columns of a row that overflows, the farthest from the fitted rows first, that are tried alone."""
@@ -43,6 +41,7 @@ class PredictionMixin:
 
     model_: GenerativeModel
     parameters_: Any
+    statistics_: Statistics
     data_statistics_: Statistics
     classes_: Array
 
@@ -72,56 +71,60 @@ class PredictionMixin:
         return self._chunkwise(X, "predict_joint_log_proba", "log_joint", unchanged)
 
     def _chunkwise(self, X: Any, method: str, formula: str, finish: Callable[[Array], Array]) -> Array:
-        """What `finish` makes of the model's `log_joint` or `scores`, a chunk of rows at a time."""
+        """Apply `finish` to the model's `log_joint` or `scores` of the rows, a chunk of them at a time."""
         X = self._encode_again(X, method)
-        with naming_columns(self), np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
-            return self._map_rows(X, self.parameters_, formula, finish)
+        fitted = Fitted(self.model_, self.statistics_, self.parameters_)
+        masses: Any = self.data_statistics_["s0"]
+        if float(namespace(masses).min(masses)) > 0:
+            masses = None  # there are classes without rows only in a stream that has not seen them all
+        with naming_columns(self):
+            return self._map_rows(X, fitted, formula, finish, masses=masses)
 
     def _map_rows(
-        self, X: Array, theta: Any, formula: str, finish: Callable[[Array], Array], name: str = "X"
+        self,
+        X: Array,
+        fitted: Fitted,
+        formula: str,
+        finish: Callable[[Array], Array],
+        name: str = "X",
+        masses: Array | None = None,
     ) -> Array:
-        """The same of rows that are encoded; rows whose scores overflow are refused."""
-        model, masses, score = self.model_, self.data_statistics_["s0"], getattr(self.model_, formula)
-        Z, known = model.rows(X, theta), theta
-        theta, missing = model.for_scan(theta, Z), not self._all_classes_have_rows()
+        """Apply `finish` to the scores of encoded rows; rows whose scores overflow are refused.
 
-        def work(part: slice) -> Array:
-            joint = score(Z[part], theta)
-            if missing:
+        Where masses are given, a class without any is impossible.
+        """
+        score = getattr(fitted.model, formula)
+
+        def work(Z: Any, theta: Any, first: int) -> Array:
+            joint = score(Z, theta)
+            if masses is not None:
                 joint = namespace(joint).where((masses > 0)[None, :], joint, -np.inf)
             bad = first_overflow(joint)
             if bad is not None:
-                raise self._far_row(X, part.start + bad, score, known, name)
+                raise self._far_row(X, first + bad, formula, fitted, name)
             return finish(joint)
 
-        on_host = isinstance(X, np.ndarray)
-        width = getattr(Z, "width", X.shape[1]) + masses.shape[0]
-        parts = row_chunks(X.shape[0], width, CHUNK_CELLS if on_host else ArrayEngine.chunk_cells)
-        threaded = len(parts) > 1 and getattr(Z, "releases_gil", False)
-        threads = min(len(parts), available_threads()) if threaded and on_host else 1
-        found = list(in_threads(work, parts, threads))
-        return found[0] if len(found) == 1 else namespace(X).concat(found, axis=0)
+        engine = engine_for(X, None, None, fitted.S["s0"].shape[0])
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+            return engine.map_rows([fitted], work)[0]
 
-    def _check_rows(self, X: Array, theta: Any, name: str = "X") -> None:
+    def _check_rows(self, X: Array, fitted: Fitted, name: str = "X") -> None:
         """Refuse rows whose log joints overflow before they are worked with."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._map_rows(X, theta, "log_joint", most_probable, name)
+        self._map_rows(X, fitted, "log_joint", most_probable, name)
 
-    def _far_row(
-        self, X: Array, i: int, score: Callable[[Any, Any], Array], theta: Any, name: str = "X"
-    ) -> ColumnError:
-        """The error for row i, whose scores overflow: it names the column that is to blame.
+    def _far_row(self, X: Array, i: int, formula: str, fitted: Fitted, name: str = "X") -> ColumnError:
+        """Return the error for row i, whose scores overflow: it names the column that is to blame.
 
         That is one whose value overflows among those of the fit's centre, else the farthest from it.
         """
         x = to_numpy(X[i, :]).astype(np.float64)
-        centre = self.data_statistics_.frame.centre()
+        centre = fitted.S.frame.centre()
         centre = np.zeros_like(x) if centre is None else to_numpy(centre)
         suspects = np.argsort(-np.abs(x - centre))[:MOST_SUSPECTS]
         rows = np.tile(centre, (len(suspects), 1))
         rows[np.arange(len(suspects)), suspects] = x[suspects]
-        Z = self.model_.rows(as_kind(sent_to(rows, X), X.dtype), theta)
-        bad = first_overflow(score(Z, self.model_.for_scan(theta, Z)))
+        Z = fitted.model.encode(as_kind(sent_to(rows, X), X.dtype), fitted.S.frame)
+        bad = first_overflow(getattr(fitted.model, formula)(Z, fitted.model.plan(Z, fitted.theta)))
         j = int(suspects[0 if bad is None else bad])
         return ColumnError(
             j,
@@ -129,10 +132,6 @@ class PredictionMixin:
             "finite score. If it stands for a missing value, fill it in or drop the row; otherwise clip it"
             f"{or_wider(X)}.",
         )
-
-    def _all_classes_have_rows(self) -> bool:
-        """False only in a stream that has not seen them all."""
-        return float(namespace(self._fitted_on).min(self._fitted_on)) > 0
 
     @property
     def _fitted_on(self) -> Array:
@@ -303,14 +302,6 @@ def unchanged(joint: Array) -> Array:
 def log_odds(joint: Array) -> Array:
     """log p(y=1 | x) - log p(y=0 | x) of two classes."""
     return joint[:, 1] - joint[:, 0]
-
-
-def posterior(joint: Array) -> Array:
-    """p(y | x)."""
-    joint = below_largest(joint)
-    P = namespace(joint).exp(joint)
-    P /= sum_of(P, axis=1, keepdims=True)
-    return P
 
 
 def most_probable(joint: Array) -> Array:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
-from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import as_floats
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
@@ -94,8 +93,8 @@ class ProductOfExperts(BaseGenerativeClassifier):
         tags.normalised_density = False
         return tags
 
-    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> ProductModel:
-        experts = default_experts(X.shape[1]) if self.experts is None else list(self.experts)
+    def _make_model(self) -> ProductModel:
+        experts = default_experts(self.n_features_in_) if self.experts is None else list(self.experts)
         if not experts:
             raise ValueError("experts must hold at least one estimator or model.")
         weights = (
@@ -107,10 +106,10 @@ class ProductOfExperts(BaseGenerativeClassifier):
             raise ValueError(
                 f"weights must be one positive number an expert, {len(experts)} in all; got {self.weights!r}."
             )
-        models = tuple(self._model_of(expert, X, y, sample_weight) for expert in experts)
+        models = tuple(self._model_of(expert) for expert in experts)
         return ProductModel(models, tuple(weights.tolist()))
 
-    def _model_of(self, expert: Any, X: Array, y: Array, sample_weight: Array | None) -> GenerativeModel:
+    def _model_of(self, expert: Any) -> GenerativeModel:
         if isinstance(expert, GenerativeModel):
             return expert
         if not isinstance(expert, BaseGenerativeClassifier):
@@ -126,7 +125,7 @@ class ProductOfExperts(BaseGenerativeClassifier):
         own = clone(expert)
         own._validate_params()
         own.classes_, own.n_features_in_ = self.classes_, self.n_features_in_
-        return own._make_model(X, y, sample_weight)
+        return own._make_model()
 
     @property
     def experts_(self) -> list[GenerativeModel]:

@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
-from riskbayes.models.moments import LOG_2PI
+from riskbayes.models.gaussian import LOG_2PI
 from riskbayes.models.qda import QDAModel
 
 RECOMMENDED_STRENGTH, RECOMMENDED_MIX = 20, 0.5
@@ -143,13 +143,13 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> QDAModel:
-        parameters = self._gaussian_parameters(X.shape[1])
+    def _make_model(self) -> QDAModel:
+        n = self.n_features_in_
+        parameters = self._gaussian_parameters()
         if self.prior == "recommended":
-            parameters["covariance_strength"] = self.covariance_strength or RECOMMENDED_STRENGTH * X.shape[1]
+            parameters["covariance_strength"] = self.covariance_strength or RECOMMENDED_STRENGTH * n
             parameters["diagonal_mix"] = self.diagonal_mix or RECOMMENDED_MIX
-        given = self._given_covariances(X, y, sample_weight)
-        return QDAModel(**parameters, reg_param=self.reg_param, fixed_covariance=given)
+        return QDAModel(**parameters, reg_param=self.reg_param)
 
     @property
     def covariance_(self) -> list[Array]:

@@ -30,14 +30,14 @@ from riskbayes.estimators.checks import (
     naming_columns,
     unchanged_on_error,
 )
-from riskbayes.estimators.family import cross_validate, family, recipe
+from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier
 from riskbayes.estimators.scaling import ColumnScales
 from riskbayes.estimators.tables import validated_numbers
 from riskbayes.exceptions import FlooredWarning
-from riskbayes.learners.objectives import check_cost_matrix
 from riskbayes.learners.rc import SMALL_WEIGHT
+from riskbayes.objectives import check_cost_matrix
 
 
 def has_joint(clf: RiskBayesClassifier) -> bool:
@@ -232,21 +232,24 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         fit = FitTask.root(self, len(members) + 1, data)
         seed = check_random_state(self.random_state).randint(2**31 - 1000)
         deadline = np.inf if self.time_limit is None else start + self.time_limit
-        paths = cross_validate(members, X, codes, w, self.cv, seed, self.n_jobs, deadline, self._say, fit)
-        if not np.isfinite(paths.scores()).any():
+        combine, folds = self.strategy == "ensemble", folds_of(self.cv, X, codes, w, seed)
+        found, seconds = cross_validate(
+            members, X, codes, w, folds, seed, combine, self.n_jobs, deadline, self._say, fit
+        )
+        if not np.isfinite(found.scores()).any():
             raise ValueError(
                 "No member of the family has finite posteriors on these rows: look for values of extreme "
                 "size, and scale them."
             )
-        weights = paths.winner() if self.strategy == "cv" else paths.greedy()
+        weights = found.ensemble() if combine else found.best()
         refit = fit.begin("refit", len(weights))
         self.members_ = []
         for (i, place), weight in weights.items():
-            clf = paths.members[i].with_iterations(CHECKPOINTS[place], seed)
+            clf = members[i].with_iterations(CHECKPOINTS[place], seed)
             with refit.fitting("member", clf):
                 self.members_.append((clf.fit(*weighted_rows(X, codes, w)), float(weight)))
         refit.end()
-        self.leaderboard_ = cross_validated(paths, weights)
+        self.leaderboard_ = cross_validated([member.name for member in members], found, seconds, weights)
         self._keep_paths()
         fit.end(dict)
 

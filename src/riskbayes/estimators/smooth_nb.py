@@ -104,7 +104,7 @@ class SmoothNB(BaseGenerativeClassifier):
         tags.array_api_support = False
         return tags
 
-    def _make_model(self, X: Array, y: Array, sample_weight: Array | None) -> SmoothModel:
+    def _make_model(self) -> SmoothModel:
         prior = check_class_prior(self.priors, self.classes_.shape[0], "priors")
         return SmoothModel(self.n_knots, self.max_categories, self.alpha, self.class_alpha, prior)
 

@@ -9,9 +9,9 @@ from sklearn.base import _fit_context
 from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
-from riskbayes.arrays import Array, to_numpy
-from riskbayes.engines.array_api import engine_for
-from riskbayes.engines.memory import MemoryEngine
+from riskbayes.arrays import Array, namespace, to_numpy
+from riskbayes.engines import engine_for
+from riskbayes.engines.base import Engine
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.callbacks import callback_data
 from riskbayes.estimators.checks import (
@@ -22,7 +22,9 @@ from riskbayes.estimators.checks import (
     unchanged_on_error,
 )
 from riskbayes.frames import same_values
+from riskbayes.models.base import Fitted
 from riskbayes.statistics import Statistics
+from riskbayes.task import Task
 
 
 class StreamingClassifier(BaseGenerativeClassifier):
@@ -98,15 +100,16 @@ class StreamingClassifier(BaseGenerativeClassifier):
         self.class_weight_ = self._class_weights(codes, sample_weight, encoded)
         w = self._weights(sample_weight, encoded, codes)
         past = None if first else (self.data_statistics_, self.statistics_)
-        engine, batch = self._begin(encoded, codes, w)
+        engine = engine_for(encoded, codes, w, self.classes_.shape[0])
+        S = start = self._begin(engine, encoded)
         self._check_additive()
-        if past is None:
-            self.data_statistics_, start = batch, batch
-        else:
-            self.data_statistics_, start = past[0] + batch, past[1] + batch
-            self.model_ = engine.model = self.model_.bind(self.data_statistics_)
-        if self._all_classes_have_rows():
-            self._calibrate(engine, start, callback_data(X, y, sample_weight), max_iter=1)
+        if past is not None:
+            S = self.model_.settle(past[0] + S)
+            start = (past[1] + start).to_frame(S.frame)
+        self.data_statistics_ = S
+        if float(namespace(S["s0"]).min(S["s0"])) > 0:
+            task = Task(self.model_, engine, S, start)
+            self._calibrate(task, callback_data(X, y, sample_weight), max_iter=1)
         else:  # a class is still without rows: `predict_joint_log_proba` gives it probability zero
             with np.errstate(divide="ignore", invalid="ignore"):
                 self._update(start)
@@ -134,8 +137,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
         with unchanged_on_error(self):
             for other in others:
                 self._take_in(other)
-            self.model_ = self.model_.bind(self.data_statistics_)
-            self._update(self.statistics_)
+            self.data_statistics_ = self.model_.settle(self.data_statistics_)
+            self._update(self.statistics_.to_frame(self.data_statistics_.frame))
         return self
 
     def _take_in(self, other: Self) -> None:
@@ -149,7 +152,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
                 f"merge needs the same classes: {listed(self.classes_)} and {listed(other.classes_)}."
             )
         self._check_same_columns(other, "merge", stacklevel=4)
-        data, calibrated = self._statistics_of(other)
+        data, calibrated = self._statistics_of(other, self.data_statistics_)
         self.data_statistics_ = self.data_statistics_ + data
         self.statistics_ = self.statistics_ + calibrated
 
@@ -179,7 +182,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
             The updated estimator.
         """
         self._check_stream()
-        engine, S = self._more_rows(X, y, sample_weight)
+        _, S = self._more_rows(X, y, sample_weight)
         left = self.data_statistics_ - S
         # What is left of a class without rows is rounding.
         gone = to_numpy(left["s0"] <= 1e-9 * self.data_statistics_["s0"])
@@ -196,9 +199,9 @@ class StreamingClassifier(BaseGenerativeClassifier):
             )
         with unchanged_on_error(self):
             calibrated = self.statistics_ - S
-            self.data_statistics_, self._forgotten = left, forgotten
-            self.model_ = engine.model.bind(left)
-            self._update(calibrated if self.model_.is_legal(calibrated) else left)
+            self.data_statistics_, self._forgotten = self.model_.settle(left), forgotten
+            legal = self.model_.is_legal(calibrated)
+            self._update((calibrated if legal else left).to_frame(self.data_statistics_.frame))
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -225,14 +228,15 @@ class StreamingClassifier(BaseGenerativeClassifier):
         with unchanged_on_error(self):
             # What is left of no other rows is rounding.
             rest = past if past.total > 1e-9 * self.data_statistics_.total else None
-            self._calibrate(engine, self.statistics_, data, past=rest)
+            task = Task(self.model_, engine, self.data_statistics_, self.statistics_, past=rest)
+            self._calibrate(task, data)
         return self._unless_interrupted()
 
     def _check_counted(self, X: Array) -> None:
         """Refuse rows that cannot be among those that were fitted."""
 
-    def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[MemoryEngine, Statistics]:
-        """An engine over further rows of a fitted estimator, and their statistics."""
+    def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Engine, Statistics]:
+        """Return an engine over further rows of a fitted estimator, and their statistics."""
         check_is_fitted(self)
         encoded = self._encode(X, reset=False, learn=False)
         self._check_counted(encoded)
@@ -240,9 +244,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
         check_lengths(encoded, labels)
         w = self._weights(sample_weight, encoded, codes)
         with naming_columns(self):
-            rows = self.model_.rows(encoded, self.parameters_)
-            engine = engine_for(self.model_, rows, codes, w, self.classes_.shape[0], encoded)
-            S = engine.statistics()
+            engine = engine_for(encoded, codes, w, self.classes_.shape[0])
+            S = engine.statistics(self.model_, self.statistics_.frame)
             check_statistics(S, encoded)
-            self._check_rows(encoded, self.parameters_)
+            self._check_rows(encoded, Fitted(self.model_, self.statistics_, self.parameters_))
         return engine, S

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
 
 from riskbayes.arrays import namespace
 from riskbayes.estimators import QuadraticDiscriminantAnalysis
-from riskbayes.models.moments import eye_like
+from riskbayes.models.gaussian import Settled, eye_like
 from riskbayes.models.qda import QDAModel
 from riskbayes.statistics import Statistics
 
@@ -21,21 +20,18 @@ class PaperQDAModel(QDAModel):
     determine, and depends on the distances between classes, so the library itself has another.
     """
 
-    def bind(self, S: Statistics) -> Self:
+    def settled_by(self, S: Statistics) -> Settled:
         """Put the variances of the columns in the place of the closed form, which the floor is a share of."""
-        model = super().bind(S)
-        bound = model.bound
-        assert bound is not None
-        xp = namespace(bound.scale)
-        own = eye_like(bound.covariance) * (bound.scale * bound.scale)[None, :]
-        reference = xp.broadcast_to(own[None, ...], (S["s0"].shape[0], *own.shape))
-        none = 0 * bound.missing  # type: ignore[operator]
-        return replace(model, bound=replace(bound, completion=None, missing=none, reference=reference))
+        settled = super().settled_by(S)
+        own = eye_like(settled.covariance) * (settled.scale * settled.scale)[None, :]
+        reference = namespace(own).broadcast_to(own[None, ...], (S["s0"].shape[0], *own.shape))
+        none = 0 * settled.missing  # type: ignore[operator]
+        return replace(settled, completion=None, missing=none, reference=reference)
 
 
 class PaperQDA(QuadraticDiscriminantAnalysis):
     """:class:`riskbayes.QuadraticDiscriminantAnalysis` with the stand-in's floor."""
 
-    def _make_model(self, *rows: Any) -> PaperQDAModel:
-        model = super()._make_model(*rows)
+    def _make_model(self) -> PaperQDAModel:
+        model = super()._make_model()
         return PaperQDAModel(**{f.name: getattr(model, f.name) for f in fields(model)})

@@ -18,7 +18,8 @@ import riskbayes
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.experiments.speed import Bench, Case, Figure, in_turn, peak_bytes, threads_in_use
 from riskbayes.learners import RC
-from riskbayes.learners.objectives import LogLoss
+from riskbayes.models.base import Fitted
+from riskbayes.objectives import LogLoss
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.statistics import Array
 
@@ -57,11 +58,11 @@ class Iterations:
         clf.set_params(learner="closed_form").fit(X, y)
         self.model, self.start = clf.model_, clf.statistics_
         self.S = self.start
-        self.engine = MemoryEngine(self.model, self.model.prepare(X), y, None, len(clf.classes_))
+        self.engine = MemoryEngine(X, y, None, len(clf.classes_))
 
     def __call__(self) -> None:
         """One iteration on; from the closed form again where there is no legal step."""
-        scan = self.engine.scan(self.model.parameters(self.S), LogLoss())
+        scan = self.engine.scan(Fitted.of(self.model, self.S), LogLoss())
         assert scan.dS is not None  # there is a residual
         moved = self.S + LR * scan.dS
         self.S = moved if self.model.is_legal(moved) else self.start

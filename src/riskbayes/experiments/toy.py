@@ -9,13 +9,13 @@ import numpy as np
 
 from riskbayes.engines import MemoryEngine
 from riskbayes.experiments.report import Table
-from riskbayes.frames import Origin
 from riskbayes.learners import RC
-from riskbayes.loop import Iteration, Task, run
-from riskbayes.models import LDAModel
+from riskbayes.loop import run
+from riskbayes.models.lda import LDAModel, TiedMoments
 from riskbayes.plotting import new_figure
 from riskbayes.risks import log_posterior
 from riskbayes.statistics import Array
+from riskbayes.task import Iteration, Task
 
 X = np.array([[0.0], [1.0], [4.0]])
 LABELS = (1, 2, 2)
@@ -61,9 +61,18 @@ class Toy:
         }
 
 
+class UnitVariance:
+    """The covariance one, whatever the rows."""
+
+    covariance_ = np.eye(1)
+
+    def fit(self, X: Array) -> None:
+        """Learn nothing."""
+
+
 def toy_model() -> LDAModel:
     """Two Gaussians of weight 1/2 and variance 1: their means s1 / s0 are all that moves."""
-    return LDAModel(class_prior=np.array([0.5, 0.5]), fixed_covariance=np.eye(1))
+    return LDAModel(class_prior=np.array([0.5, 0.5]), covariance_estimator=UnitVariance())
 
 
 def posteriors(log_joint: Array) -> Array:
@@ -82,26 +91,25 @@ def run_toy() -> Toy:
     """
     codes = np.array(LABELS) - 1
     model = toy_model()
-    rows = model.prepare(X)
-    engine = MemoryEngine(model, rows, codes, None, 2)
-    S = engine.statistics()
-    engine.model = model = model.bind(S)
+    engine = MemoryEngine(X, codes, None, 2)
+    S = model.settle(engine.statistics(model, engine.learn(model)))
+    rows = model.encode(X, S.frame)
     names = [f"{x:g},{y}" for x, y in zip(X[:, 0], LABELS, strict=True)]
     toy = Toy(SHOWN, {name: [] for name in names}, [], [], [])
-    zero = Origin(np.zeros(1))  # the paper's sums are about 0, the library's about the mean
+    zero = TiedMoments(np.zeros(1))  # the paper's sums are about 0, the library's about the mean
 
     def record(iteration: Iteration) -> bool:
         if iteration.number in SHOWN:
-            own = posteriors(model.log_joint(rows, iteration.theta))[np.arange(len(codes)), codes]
+            own = posteriors(model.log_joint(rows, iteration.fitted.theta))[np.arange(len(codes)), codes]
             for name, p in zip(names, own, strict=True):
                 toy.posterior[name].append(float(p))
             toy.soft_error.append(iteration.risks["soft_error"])
-            S = iteration.S.to_frame(zero)
+            S = iteration.fitted.S.to_frame(zero)
             toy.statistics.append(np.column_stack([S["s0"], S["s1"][:, 0]]).ravel().tolist())
-            toy.models.append(iteration.theta)
+            toy.models.append(iteration.fitted.theta)
         return False
 
-    run(Task(model, engine, S, S, on_iteration=record), RC(lr=LR, max_iter=max(SHOWN)))
+    run(Task(model, engine, S, on_iteration=record), RC(lr=LR, max_iter=max(SHOWN)))
     return toy
 
 
@@ -125,7 +133,7 @@ def toy_figure(toy: Toy) -> Any:
     figure = new_figure(9.0, 3.8)
     titles = ("Closed form (t = 0)", f"After the first step (t = 1, learning rate {LR:g})")
     for ax, theta, title in zip(figure.subplots(1, 2, sharey=True), toy.models[:2], titles, strict=True):
-        log_joint = model.log_joint(model.rows(x[:, None], theta), theta)
+        log_joint = model.log_joint(model.encode(x[:, None], theta.frame), theta)
         joint, posterior = np.exp(log_joint), posteriors(log_joint)
         means = (theta.means + theta.frame.origin)[:, 0]
         boundary = means.mean()  # equal weights and variances

@@ -10,39 +10,44 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array, at_labels, label_rows, namespace
-from riskbayes.engines.base import Engine, Scan
-from riskbayes.learners.base import Learner, Step
-from riskbayes.learners.steps import Anchor, FixedStep
+from riskbayes.learners.base import Learner
+from riskbayes.learners.steps import FixedStep
+from riskbayes.loop import Step
 from riskbayes.models.base import GenerativeModel
+from riskbayes.objectives import Objective
 from riskbayes.risks import log_posterior
 from riskbayes.statistics import Statistics
+from riskbayes.task import Iteration, Task
 
 
-class LabelSoftError:
-    """Strengthens the label by its soft error and weakens nothing: the sample size grows."""
+class LabelSoftError(Objective):
+    """Strengthens the label by its soft error and weakens nothing: the sample size grows.
 
-    def __call__(self, P: Array, y: Array) -> Array:
+    It is no gradient: its rows do not sum to zero.
+    """
+
+    risk = "soft_error"
+    saturates = True
+
+    def residual(self, P: Array, y: Array) -> Array:
         """E[i, k] = 1[y = k] (1 - P[y])."""
         return label_rows(y, P.shape[1], 1.0 - at_labels(P, y), P.dtype)
 
 
 class OnlineStep(FixedStep):
-    """Row after row: each adds its soft error, under the model that the rows before it left."""
+    """Row after row: each adds its soft error, under the model of the rows before it."""
 
-    def __init__(
-        self, monitor: str, anchor: Anchor, lr: float, engine: Engine, rng: np.random.RandomState | None
-    ):
-        super().__init__(LabelSoftError(), monitor, False, anchor, lr)
-        self.engine, self.rng = engine, rng
+    def __init__(self, task: Task, lr: float, random: np.random.RandomState | None):
+        super().__init__(LabelSoftError(), "soft_error", lr)
+        self.task, self.random = task, random
 
-    def propose(self, S: Statistics, theta: Any, scan: Scan) -> Statistics:
-        """One pass: S <- S + lr (1 - p(y | x)) s(x, y)."""
-        model, m, r = self.anchor.model, self.engine.y.shape[0], S["s0"].shape[0]
-        order = np.arange(m) if self.rng is None else self.rng.permutation(m)
-        for Z, y, w in self.engine.rows(order):
+    def propose(self, good: Iteration) -> Statistics:
+        """Go over the rows once: S <- S + lr (1 - p(y | x)) s(x, y)."""
+        model, S = self.task.model, good.fitted.S
+        for Z, y, w in self.task.engine.one_by_one(model, S.frame, self.random):
             joint = model.scores(Z, model.parameters(S))
             missing = self.lr * w * (1.0 - namespace(joint).exp(at_labels(log_posterior(joint), y)))
-            S = S + model.statistics(Z, label_rows(y, r, missing, joint.dtype))
+            S = S + model.statistics(Z, label_rows(y, joint.shape[1], missing, joint.dtype))
         return S
 
 
@@ -119,10 +124,8 @@ class DFE(Learner):
                 "into categories by riskbayes.preprocessing.KMeansBins and use CategoricalNB."
             )
 
-    def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
-        """Batch or online."""
-        anchor = Anchor(model, S, 0.0)
+    def begin(self, task: Task) -> Step:
+        """Return the batch or the online step."""
         if self.mode == "batch":
-            return FixedStep(LabelSoftError(), "soft_error", False, anchor, self.lr)
-        rng = check_random_state(self.random_state) if self.shuffle else None
-        return OnlineStep("soft_error", anchor, self.lr, engine, rng)
+            return FixedStep(LabelSoftError(), "soft_error", self.lr)
+        return OnlineStep(task, self.lr, check_random_state(self.random_state) if self.shuffle else None)

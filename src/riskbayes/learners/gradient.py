@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array, like, max_of, namespace
-from riskbayes.engines.base import Engine, Scan
-from riskbayes.learners.base import Learner, Step
-from riskbayes.learners.objectives import LogLoss
-from riskbayes.models.base import GenerativeModel
+from riskbayes.learners.base import Learner
+from riskbayes.loop import Step
+from riskbayes.objectives import LogLoss
 from riskbayes.statistics import Statistics
+from riskbayes.task import Iteration, Task
 
 LEAST_PROBABILITY = 1e-9
 """A projection on the simplex may end on its border, where logarithms do not exist."""
@@ -49,20 +49,21 @@ SIMPLEX = {"simplex": project_on_simplex, "softmax": normalise}
 
 
 class GradientStep(Step):
-    """eta <- eta + lr/m gradient, then back to parameters that are ones."""
+    """eta <- eta + lr/m gradient, then the projection to parameters of the model."""
 
-    def __init__(self, model: GenerativeModel, S: Statistics, learner: GD):
-        self.residual = LogLoss()
-        self.model, self.total, self.lr, self.learner = model, S.total, learner.lr, learner
+    def __init__(self, task: Task, learner: GD):
+        self.objective = LogLoss()
+        self.model, self.total, self.lr, self.learner = task.model, task.S.total, learner.lr, learner
 
     def risk(self, risks: dict[str, float]) -> float:
-        """The monitored risk."""
+        """Return the monitored risk."""
         return risks[self.learner.monitor]
 
-    def propose(self, S: Statistics, theta: Any, scan: Scan) -> Statistics:
-        """S of the stepped parameters: S stays the loop's only state."""
-        assert scan.dS is not None
-        gradient = self.model.natural_gradient(scan.dS, theta)
+    def propose(self, good: Iteration) -> Statistics:
+        """Return the statistics of the stepped parameters: S stays the loop's only state."""
+        (_, S, theta), dS = good.fitted, good.scan.dS
+        assert dS is not None
+        gradient = self.model.natural_gradient(dS, theta)
         eta = {
             name: old + self.lr / self.total * gradient[name]
             for name, old in self.model.to_natural(theta).items()
@@ -143,13 +144,13 @@ class GD(Learner):
         self.monitor = monitor
         self.tol = tol
 
-    def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
-        """A gradient step; natural parameters that cannot be squared are refused."""
-        for value in model.to_natural(model.parameters(S)).values():
+    def begin(self, task: Task) -> Step:
+        """Return a gradient step; refuse natural parameters that cannot be squared."""
+        for value in task.model.to_natural(task.model.parameters(task.S)).values():
             if not float(max_of(namespace(value).abs(value))) < LARGEST:
                 raise ValueError(
                     "GD steps in the units of the data, and the natural parameters of these rows are too "
                     "large to be squared. Scale the columns, for instance by "
                     "sklearn.preprocessing.StandardScaler, or take another learner."
                 )
-        return GradientStep(model, S, self)
+        return GradientStep(task, self)

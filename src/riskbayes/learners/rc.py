@@ -5,23 +5,20 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from riskbayes.arrays import Array, namespace, to_numpy
-from riskbayes.engines.base import Engine
-from riskbayes.learners.base import Learner, Step
-from riskbayes.learners.objectives import resolve_objective
+from riskbayes.arrays import Array
+from riskbayes.learners.base import Learner
 from riskbayes.learners.steps import AdaptiveStep, Anchor, FixedStep, StochasticStep
+from riskbayes.loop import Step, run
 from riskbayes.models.base import GenerativeModel
-from riskbayes.statistics import Statistics
-
-if TYPE_CHECKING:
-    from riskbayes.loop import Outcome, Task
-
+from riskbayes.objectives import Objective, resolve_objective
+from riskbayes.search import bootstrap_start, hold_out
+from riskbayes.task import Outcome, Task
 
 ANCHOR_NEEDS = ("log_likelihood", "expected_statistics")
 ANCHOR_SHARE = 0.3
@@ -107,7 +104,7 @@ class RC(Learner):
     _parameter_constraints: ClassVar[dict] = {
         "lr": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "objective": [str, "array-like"],
+        "objective": [str, "array-like", Objective],
         "monitor": [StrOptions({"soft_error", "log_loss", "objective"}), None],
         "step": [StrOptions({"fixed", "adaptive"})],
         "generative_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
@@ -186,127 +183,71 @@ class RC(Learner):
     def _monitored_name(self) -> str:
         return self.monitor or ("soft_error" if self.step == "fixed" else "objective")
 
-    def _weight(self, model: GenerativeModel, S: Statistics) -> float:
-        """The anchor's weight in numbers."""
-        if not isinstance(self.generative_weight, str):
-            return self.generative_weight
-        if not all(model.writes(name) for name in ANCHOR_NEEDS):
-            return 0.0
-        return ANCHOR_SHARE * model.degrees_of_freedom(S) / S.total
+    def _anchor(self, task: Task) -> Anchor | None:
+        """Return what draws S back to the data; None where its weight is zero."""
+        weight = self.generative_weight
+        if isinstance(weight, str):  # "auto"
+            m, total = task.engine.n_rows, task.engine.mass
+            if total < SMALL_WEIGHT * m:
+                warnings.warn(
+                    f"The weights of {m} rows sum to {total:g}; generative_weight='auto' "
+                    "takes that as the number of rows: the model will hardly leave its closed form. Scale "
+                    "the weights to sum to the number of rows, or give generative_weight a number.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            if not all(task.model.writes(name) for name in ANCHOR_NEEDS):
+                return None
+            weight = ANCHOR_SHARE * task.model.degrees_of_freedom(task.S) / task.S.total
+        return Anchor(task, weight) if weight > 0 else None
 
-    def _warn_of_small_weights(self, engine: Engine) -> None:
-        """Weights that sum to one count as one row, and leave the automatic anchor nothing to free."""
-        if self.generative_weight != "auto" or engine.w is None:
-            return
-        m, total = engine.w.shape[0], float(namespace(engine.w).sum(engine.w))
-        if total < SMALL_WEIGHT * m:
-            warnings.warn(
-                f"The weights of {m} rows sum to {total:g}; generative_weight='auto' "
-                "takes that as the number of rows: the model will hardly leave its closed form. Scale the "
-                "weights to sum to the number of rows, or give generative_weight a number.",
-                UserWarning,
-                stacklevel=2,
-            )
-
-    def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
-        """The step that was asked for."""
-        self._warn_of_small_weights(engine)
-        objective = resolve_objective(self.objective, S["s0"].shape[0])
-        anchor = Anchor(model, S, self._weight(model, S), engine.mass / S.total)
+    def begin(self, task: Task) -> Step:
+        """Return the step that was asked for."""
+        objective = resolve_objective(self.objective, task.S["s0"].shape[0])
         name = self._monitored_name()
         anchored = name == "objective"
-        common = objective, objective.risk if anchored else name, anchored, anchor, self.lr
+        common = objective, objective.risk if anchored else name, self.lr, self._anchor(task), anchored
         if self.batch_size is not None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            return StochasticStep(*common, engine, self.batch_size, rng)
+            return StochasticStep(task, self.batch_size, rng, *common)
         return (FixedStep if self.step == "fixed" else AdaptiveStep)(*common)
 
-    def cost_matrix(self, n_classes: int) -> Array | None:
+    @property
+    def cost_matrix(self) -> Array | None:  # type: ignore[override]
         """The objective, where it is a matrix of costs."""
-        return None if isinstance(self.objective, str) else np.asarray(self.objective, dtype=np.float64)
+        named = isinstance(self.objective, str | Objective)
+        return None if named else np.asarray(self.objective, dtype=np.float64)
 
+    @property
     def most_iterations(self) -> int:
         """Those of every run."""
         return (self.max_iter + 1) * (1 + self.n_restarts + (self.early_stopping and self.refit))
 
     def fit_statistics(self, task: Task) -> Outcome:
         """One run of the loop; several with restarts, one more to refit after early stopping."""
-        from riskbayes.loop import STOPPED, run
-
         random = check_random_state(self.random_state)
         held = task
         if self.early_stopping and task.validation is None:
             held = hold_out(task, self.validation_fraction, random)
         best = first = run(held, self)
         for _ in range(self.n_restarts):
-            if best.status in STOPPED:
+            if best.status.is_stop:
                 return best
             found = run(replace(held, start=bootstrap_start(held, random)), self)
-            # The law holds for restarts too: never worse than where the first run began.
+            # The law holds for restarts too: never worse than where the first run started.
             if found.judged < best.judged and found.value <= first.start_value:
                 best = found
-            elif found.status in STOPPED:
+            elif found.status.is_stop:
                 best = best._replace(status=found.status)
         best = best._replace(floored=first.floored)
-        if not self.refit or held is task or best.status in STOPPED:
+        if not self.refit or held is task or best.status.is_stop:
             return best
         again = run(task, self, max_iter=best.number)
-        if again.status in STOPPED:
-            best = best._replace(status=again.status)
-        # What was found on held rows is told by their path; the model is that of all rows.
+        # The history is that of the path which held rows out; the model is that of all rows.
         return best._replace(
-            model=again.model,
-            S=again.S,
-            theta=again.theta,
+            fitted=again.fitted,
+            status=again.status if again.status.is_stop else best.status,
             floored=again.floored,
             value=again.value,
             refit_history=again.history,
         )
-
-
-def positive_rows(engine: Engine) -> Array:
-    """Rows that have a weight: only these may be held out, or left to train on."""
-    return np.arange(engine.y.shape[0]) if engine.w is None else np.flatnonzero(to_numpy(engine.w) > 0)
-
-
-def hold_out(task: Task, fraction: float, random: np.random.RandomState) -> Task:
-    """The same task on part of the rows, judged by the others; each class has rows in both."""
-    from sklearn.model_selection import StratifiedShuffleSplit  # here: slow to import
-
-    rows = positive_rows(task.engine)
-    y, r = to_numpy(task.engine.y)[rows], task.S["s0"].shape[0]
-    counts = np.bincount(y, minlength=r)
-    if counts.min() < 2:
-        raise ValueError("early_stopping needs two rows or more of each class; pass X_val and y_val to fit.")
-    size = min(max(r, round(fraction * len(y))), len(y) - r)
-    split = StratifiedShuffleSplit(1, test_size=size, random_state=random)
-    kept, held = next(split.split(np.empty((len(y), 0)), y))
-    return judged_by(task, rows[kept], rows[held])
-
-
-def judged_by(task: Task, kept: Array, held: Array) -> Task:
-    """The task on the kept rows, with everything learned from them, judged by the held ones."""
-    start = None if task.start is task.S else task.start
-    if not task.model.additive and (start is not None or task.past is not None):
-        raise ValueError(
-            f"{type(task.model).__name__} learns its structure from the rows, and a fold learns its own: "
-            "statistics of an earlier fit (warm_start, calibrate) cannot be taken over by it. Hold no rows "
-            "out, or fit all rows anew with warm_start=False."
-        )
-    mass = task.S.total - (0.0 if task.past is None else task.past.total)
-    train, validation, S = task.engine.fold(kept, held, mass, task.past)
-    if not train.model.is_legal(S):
-        raise ValueError("Too few rows of a class are left to train on when others are held out.")
-    if start is not None:  # the statistics of the held rows go out of it, and those of the kept come in
-        moved = S + (start - task.S)
-        start = moved if train.model.is_legal(moved) else S
-        validation = validation.read_by(train.model, train.model.parameters(start))
-    return replace(task, model=train.model, engine=train, S=S, start=start, validation=validation)
-
-
-def bootstrap_start(task: Task, random: np.random.RandomState) -> Statistics:
-    """The statistics of a bootstrap sample, with the mass of the rows; S itself if it lacks a class."""
-    m = task.engine.y.shape[0]
-    S = task.engine.subset(random.randint(m, size=m)).statistics()
-    drawn = (task.S.total / S.total) * S if S.total > 0 else task.S
-    return drawn if task.model.is_legal(drawn) else task.S

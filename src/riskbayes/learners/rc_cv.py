@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
-from riskbayes.arrays import Array, to_numpy
-from riskbayes.engines.base import Engine
-from riskbayes.learners.base import Learner, Step
-from riskbayes.learners.rc import RC, judged_by, positive_rows
+from riskbayes.arrays import Array
+from riskbayes.learners.base import Learner
+from riskbayes.learners.rc import RC
+from riskbayes.loop import Step, run
 from riskbayes.models.base import GenerativeModel
-from riskbayes.statistics import Statistics
-
-if TYPE_CHECKING:
-    from riskbayes.loop import Outcome, Task
+from riskbayes.search import mean_paths, walk_folds
+from riskbayes.task import Outcome, Status, Task
 
 
 class RCCV(Learner):
@@ -114,49 +108,27 @@ class RCCV(Learner):
         for learner in self._learners():
             learner.check(model, n_classes)
 
-    def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
-        """Where there is no path to choose on, as in `partial_fit`: the first setting."""
-        return self._learners()[0].begin(model, engine, S)
+    def begin(self, task: Task) -> Step:
+        """Return the step of the first setting: in `partial_fit` there is no path to choose on."""
+        return self._learners()[0].begin(task)
 
-    def cost_matrix(self, n_classes: int) -> Array | None:
-        """That of the objective chosen."""
-        chosen = getattr(self, "objective_", self.objectives[0])
-        return None if isinstance(chosen, str) else np.asarray(chosen, dtype=np.float64)
+    @property
+    def cost_matrix(self) -> Array | None:  # type: ignore[override]
+        """The chosen objective, where it is a matrix of costs."""
+        return RC(objective=getattr(self, "objective_", self.objectives[0])).cost_matrix
 
     def fit_statistics(self, task: Task) -> Outcome:
         """Walk the paths, choose, and walk the chosen one on all rows."""
-        from sklearn.model_selection import StratifiedKFold  # here: slow to import
-
-        from riskbayes.loop import Status, nobody, run
-
-        learners, rows = self._learners(), positive_rows(task.engine)
-        y = to_numpy(task.engine.y)[rows]
-        fewest = int(np.bincount(y, minlength=task.S["s0"].shape[0]).min())
+        learners, fewest = self._learners(), int(task.engine.class_counts().min())
         if fewest < 2:
             raise ValueError("RCCV needs two rows of weight or more of each class.")
-        folds = StratifiedKFold(min(self.cv, fewest), shuffle=True, random_state=self.random_state)
-        quiet, empty = replace(task, on_iteration=nobody), np.empty((len(y), 0))
-        splits = [(rows[kept], rows[held]) for kept, held in folds.split(empty, y)]
-        jobs = effective_n_jobs(self.n_jobs)
         try:
-            # Threads of our own or of BLAS, never both.
-            with threadpool_limits(limits=1 if jobs > 1 else None):
-                found = Parallel(n_jobs=jobs, prefer="threads")(
-                    delayed(walk_fold)(quiet, kept, held, learners) for kept, held in splits
-                )
+            walks, masses = walk_folds(task, learners, min(self.cv, fewest), self.random_state, self.n_jobs)
         except KeyboardInterrupt:
             return run(task, learners[0], max_iter=0)._replace(status=Status.INTERRUPTED)
-        walks, mass = [histories for histories, _ in found], [weight for _, weight in found]
         # Costs are compared by costs, where nothing else is tried.
         main = "cost" if all("val_cost" in history for fold in walks for history in fold) else "error"
-        error, soft = (
-            np.average(
-                [[held_path(history, f"val_{name}", self.max_iter) for history in fold] for fold in walks],
-                axis=0,
-                weights=mass,
-            )
-            for name in (main, "soft_error")
-        )
+        error, soft = (mean_paths(walks, masses, name, self.max_iter) for name in (main, "soft_error"))
         # Fewest iterations first, so that ties go to them.
         number, setting = np.unravel_index(
             np.lexsort((soft.T.ravel(), error.T.ravel().round(12)))[0], error.T.shape
@@ -169,29 +141,3 @@ class RCCV(Learner):
         if outcome.status is Status.MAX_ITER and self.n_iter_ < self.max_iter:
             return outcome._replace(status=Status.VALIDATION)  # the held rows said how far to go
         return outcome
-
-
-def walk_fold(
-    task: Task, kept: Array, held: Array, learners: list[RC]
-) -> tuple[list[dict[str, Array]], float]:
-    """The histories of every learner's path in one fold, and the weight of its held rows."""
-    part = judged_by(task, kept, held)
-    assert part.validation is not None
-    return [walk(part, learner) for learner in learners], part.validation.mass
-
-
-def walk(part: Task, learner: RC) -> dict[str, Array]:
-    """The history of one path; an interrupt ends all of them."""
-    from riskbayes.loop import Status, run
-
-    found = run(part, learner)
-    if found.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
-    return found.history
-
-
-def held_path(history: dict[str, Array], name: str, max_iter: int) -> Array:
-    """A risk by scan: that of the last good model, to the end of the path."""
-    values, accepted = history[name], history["accepted"]
-    last = np.maximum.accumulate(np.where(accepted, np.arange(len(values)), 0))
-    return values[last][np.minimum(np.arange(max_iter + 1), len(values) - 1)]

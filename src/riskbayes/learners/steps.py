@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.engines.base import Engine, Scan
-from riskbayes.learners.base import Step
-from riskbayes.models.base import GenerativeModel
+from riskbayes.loop import Step
+from riskbayes.models.base import Fitted
+from riskbayes.objectives import Objective
 from riskbayes.statistics import Statistics
+from riskbayes.task import Iteration, Task
 
 
 class Anchor:
@@ -24,36 +25,29 @@ class Anchor:
 
     Parameters
     ----------
-    model : GenerativeModel
-        The model that S belongs to.
-    S : Statistics
-        s(X, Y), of all that was counted.
+    task : Task
+        The model, and s(X, Y) of all that was counted.
     weight : float
-        g.
-    share : float, default=1.0
-        b / N, the mass of the rows that dS is summed over beside that of S.
+        g, above zero.
     """
 
-    def __init__(self, model: GenerativeModel, S: Statistics, weight: float, share: float = 1.0):
-        self.model, self.S, self.weight, self.share = model, S, weight, share
+    def __init__(self, task: Task, weight: float):
+        self.model, self.S, self.weight = task.model, task.S, weight
+        self.share = task.engine.mass / task.S.total
         self._expected: Statistics | None = None
 
     def step(self, S: Statistics, dS: Statistics, lr: float) -> Statistics:
-        """A step of length lr along dS, and back to the data."""
-        if self.weight == 0:
-            return S.plus(lr, dS)
+        """Return the statistics after a step of length lr along dS and back to the data."""
         pull = lr * self.weight * self.share
         shrunk = 1.0 / (1.0 + pull)
         return (shrunk * S).plus(shrunk * lr, dS).plus(shrunk * pull, self.S)
 
     def value(self, theta: Any) -> float:
-        """g times the cross-entropy of the model from the closed form.
+        """Return g times the cross-entropy of the model from the closed form.
 
         Under ML that is minus the mean joint log-likelihood of the data; under MAP the prior counts
         as rows, so that the closed form is its minimum there too.
         """
-        if self.weight == 0:
-            return 0.0
         if self._expected is None:
             self._expected = self.model.anchor_statistics(self.S)
         return -self.weight * self.model.log_likelihood(self._expected, theta)
@@ -64,95 +58,108 @@ class FixedStep(Step):
 
     Parameters
     ----------
-    residual : Objective
-        What a scan adds up.
+    objective : Objective
+        What a scan takes the residual of.
     monitor : str
         The risk that must not rise.
-    anchored : bool
-        Whether the monitored quantity includes the anchor.
-    anchor : Anchor
-        What draws S back to the data.
     lr : float
         The length of a step.
+    anchor : Anchor or None, default=None
+        What draws S back to the data.
+    anchored : bool, default=False
+        True if the monitored quantity includes the anchor.
     """
 
-    def __init__(self, residual: Any, monitor: str, anchored: bool, anchor: Anchor, lr: float):
-        self.residual, self.monitor, self.anchored = residual, monitor, anchored
-        self.anchor, self.lr = anchor, lr
+    def __init__(
+        self,
+        objective: Objective,
+        monitor: str,
+        lr: float,
+        anchor: Anchor | None = None,
+        anchored: bool = False,
+    ):
+        self.objective, self.monitor, self.lr = objective, monitor, lr
+        self.anchor, self.anchored = anchor, anchored and anchor is not None
 
     def risk(self, risks: dict[str, float]) -> float:
-        """The monitored risk."""
+        """Return the monitored risk."""
         return risks[self.monitor]
 
     def value(self, risks: dict[str, float], theta: Any) -> float:
-        """The monitored risk, and the anchor where it is part of the objective."""
-        return self.risk(risks) + (self.anchor.value(theta) if self.anchored else 0.0)
+        """Return the monitored risk, with the anchor where it is part of the objective."""
+        own = risks[self.monitor]
+        return own + self.anchor.value(theta) if self.anchor is not None and self.anchored else own
 
-    def propose(self, S: Statistics, theta: Any, scan: Scan) -> Statistics:
-        """S + lr dS, drawn back by the anchor."""
-        assert scan.dS is not None
-        return self.anchor.step(S, scan.dS, self.lr)
+    def propose(self, good: Iteration) -> Statistics:
+        """Return S + lr dS, drawn back by the anchor."""
+        assert good.scan.dS is not None
+        return self.stepped(good.fitted.S, good.scan.dS, self.lr)
+
+    def stepped(self, S: Statistics, dS: Statistics, lr: float) -> Statistics:
+        """Return the statistics after a step of length lr."""
+        return S.plus(lr, dS) if self.anchor is None else self.anchor.step(S, dS, lr)
 
 
 class AdaptiveStep(FixedStep):
-    """Halve on an illegal statistic or a rise, double on success: one scan a trial.
+    """Halve the step on an illegal statistic or a rise, double it on success: one scan a trial.
 
-    Doubling carries it over the flats where the posterior saturates and the gradient vanishes.
+    Doubling crosses the flats where the posterior saturates and the gradient vanishes.
     """
 
     shortest = 1e-10
-    """Steps shorter than this share of the longest so far are given up."""
+    """The search ends at steps shorter than this share of the longest so far."""
 
-    def __init__(self, residual: Any, monitor: str, anchored: bool, anchor: Anchor, lr: float):
-        super().__init__(residual, monitor, anchored, anchor, lr)
-        self.longest = lr
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.longest = self.lr
 
     def on_success(self) -> None:
-        """Be bolder."""
+        """Double the step."""
         self.lr *= 2.0
         self.longest = max(self.longest, self.lr)
 
     def retry(self) -> bool:
-        """Be more careful, unless the step is as good as none."""
+        """Halve the step, unless it is as good as none."""
         self.lr *= 0.5
         return self.lr > self.shortest * self.longest
 
 
 class StochasticStep(FixedStep):
-    """An epoch of steps on few rows each, to the average of the second half of its iterates."""
+    """An epoch of steps on few rows each, to the average of the second half of its iterates.
 
-    def __init__(
-        self,
-        residual: Any,
-        monitor: str,
-        anchored: bool,
-        anchor: Anchor,
-        lr: float,
-        engine: Engine,
-        batch_size: int,
-        rng: np.random.Generator,
-    ):
-        super().__init__(residual, monitor, anchored, anchor, lr)
-        self.first_lr, self.epoch = lr, 0
-        self.engine, self.batch_size, self.rng = engine, batch_size, rng
+    Parameters
+    ----------
+    task : Task
+        The model, and the engine whose rows are scanned in batches.
+    batch_size : int
+        Rows of a batch.
+    rng : Generator
+        For the order of the rows.
+    *arguments
+        Those of :class:`FixedStep`.
+    """
+
+    def __init__(self, task: Task, batch_size: int, rng: np.random.Generator, *arguments: Any):
+        super().__init__(*arguments)
+        self.first_lr, self.epoch = self.lr, 0
+        self.task, self.batch_size, self.rng = task, batch_size, rng
 
     def on_success(self) -> None:
-        """Shorter steps from epoch to epoch: lr / (1 + epoch / 10)."""
+        """Shorten the steps from epoch to epoch: lr / (1 + epoch / 10)."""
         self.epoch += 1
         self.lr = self.first_lr / (1 + self.epoch / 10)
 
-    def propose(self, S: Statistics, theta: Any, scan: Scan) -> Statistics:
-        """Every row once, in batches; a batch whose step would be illegal is passed over."""
-        model = self.anchor.model
-        m, mass = self.engine.y.shape[0], self.engine.mass
-        batches = np.array_split(self.rng.permutation(m), max(1, round(m / self.batch_size)))
+    def propose(self, good: Iteration) -> Statistics:
+        """Step on every row once, in batches; a batch whose step would be illegal is passed over."""
+        model, engine, S = self.task.model, self.task.engine, good.fitted.S
+        batches, mass = engine.batches(self.batch_size, self.rng), engine.mass
         late, last = None, 0
-        for number, rows in enumerate(batches):
-            batch = self.engine.scan(model.parameters(S), self.residual, rows)
+        for number, part in enumerate(batches):
+            batch = engine.scan(Fitted.of(model, S), self.objective, part)
             assert batch.dS is not None
-            lr = self.lr / len(batches)  # an epoch is as long as one step on all rows
             share = mass / max(float(batch.risks.weight), 1e-300)
-            step = self.anchor.step(S, share * batch.dS, lr)
+            # An epoch is as long as one step on all rows.
+            step = self.stepped(S, share * batch.dS, self.lr / len(batches))
             S = step if model.is_legal(step) else S
             if 2 * number >= len(batches) - 1:
                 late, last = S if late is None else late + S, last + 1

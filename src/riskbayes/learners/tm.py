@@ -7,19 +7,18 @@ from typing import ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from riskbayes.engines.base import Engine
-from riskbayes.learners.base import Learner, Step
-from riskbayes.learners.objectives import LogLoss
-from riskbayes.learners.steps import AdaptiveStep, Anchor
-from riskbayes.models.base import GenerativeModel
-from riskbayes.statistics import Statistics
+from riskbayes.learners.base import Learner
+from riskbayes.learners.steps import AdaptiveStep
+from riskbayes.loop import Step
+from riskbayes.objectives import LogLoss
+from riskbayes.task import Task
 
 
 class UnitStep(AdaptiveStep):
     """Each step starts at length one, and is halved until it is legal and does not hurt."""
 
     def on_success(self) -> None:
-        """Back to one."""
+        """Start the next step at length one."""
         self.lr = 1.0
 
 
@@ -67,6 +66,6 @@ class TM(Learner):
         self.monitor = monitor
         self.tol = tol
 
-    def begin(self, model: GenerativeModel, engine: Engine, S: Statistics) -> Step:
-        """Steps of length one."""
-        return UnitStep(LogLoss(), self.monitor, False, Anchor(model, S, 0.0), 1.0)
+    def begin(self, task: Task) -> Step:
+        """Return steps of length one."""
+        return UnitStep(LogLoss(), self.monitor, 1.0)

@@ -1,5 +1,6 @@
 """Generative models: one a file, each in three formulas."""
 
+from riskbayes.models.augmented_nb import TreeModel
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
@@ -8,7 +9,6 @@ from riskbayes.models.mixture import MixtureModel
 from riskbayes.models.product import ProductModel
 from riskbayes.models.qda import QDAModel
 from riskbayes.models.smooth import SmoothModel
-from riskbayes.models.tree import TreeModel
 
 __all__ = [
     "CategoricalModel",

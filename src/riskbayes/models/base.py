@@ -1,11 +1,11 @@
-"""What a generative model is: three formulas and a test."""
+"""What a generative model is: three formulas and a test, and what it may add to them."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from riskbayes.arrays import (
     to_numpy,
     widest_float,
 )
+from riskbayes.frames import Frame
+from riskbayes.objectives import Objective
 from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
-
-Residual = Callable[[Array, Array], Array]
-"""(P, y) -> E: what a learner adds to each row's statistics."""
 
 COUNT_ROUNDING = 1e-9
 """What rounding may take from a sum of non-negative terms, as a share of the largest one, in float64."""
@@ -32,71 +31,98 @@ SINGLE_ROUNDING = 1e-5
 """The same of sums whose rows may have been in float32: Gaussian models', and all on devices."""
 
 
+@dataclass(frozen=True)
+class Sample:
+    """What a model learns its frame from.
+
+    An engine that holds all rows gives them all. One that cannot (a disk, a cluster) gives a bounded sample
+    of them, drawn uniformly, and what must be exact over all rows.
+    """
+
+    X: Array
+    """Rows, of which the model may take positions: an origin, knots, dependences, components."""
+    y: Array
+    """Their class codes."""
+    w: Array | None
+    """Their weights; None is one each."""
+    n_classes: int
+    largest: Array | None = None
+    """The largest value of each column over all rows: a category that is not counted would be lost.
+    None where X is all rows."""
+
+
 class GenerativeModel(ABC):
     """A joint model p(x, y) with additive statistics and a closed form.
 
     Subclass it, write `statistics`, `parameters` and `log_joint`, and hand an instance to
     :class:`riskbayes.GenerativeClassifier`. A model is immutable and knows its hyper-parameters
-    only: the data live in `Z`, what was counted in `S`, what was estimated in `theta`.
-    `theta` is any object with an attribute `log_prior` (n_classes,), and, where the closed form
-    projects, `floored` (n_classes,): how many of a class's parameters sit on a floor.
+    only: rows are in `Z`, what was learned before the loop in the frame, what was counted in `S`, what was
+    estimated in `theta`. `theta` is any object with an attribute `log_prior` (n_classes,), and, where the
+    closed form projects, `floored` (n_classes,): how many of a class's parameters are on a floor.
     """
 
     support: ClassVar[str] = "real"
     """What a feature is: "real" numbers or "categories" (codes from 0)."""
 
     array_api: ClassVar[bool] = False
-    """Whether its formulas take arrays of every library (see :mod:`riskbayes.arrays`), not NumPy's only."""
+    """True if its formulas take arrays of every library (see :mod:`riskbayes.arrays`), not NumPy's only."""
 
     normalised: ClassVar[bool] = True
-    """Whether the joint sums, or integrates, to one."""
+    """True if the joint sums, or integrates, to one."""
+
+    additive: ClassVar[bool] = True
+    """True if the statistics of tables that were learned from apart add up. False for a model that learns
+    structure from the rows: what it counts then differs by table."""
 
     floor_warning: ClassVar[str | None] = None
-    """What to tell the user, of `{classes}` and at `{most}` floored parameters of a class, when the closed
-    form itself sits on a floor; None: nothing."""
+    """The warning for a closed form that is on a floor, with the names `{classes}` and `{most}` (floored
+    parameters of a class); None for no warning."""
 
     non_negative: ClassVar[tuple[str, ...]] = ("s0",)
     """Names of the statistics that no rows of non-negative weight can make negative."""
 
-    @property
-    def additive(self) -> bool:
-        """True if the statistics of tables that were learned from apart add up.
+    def learn(self, sample: Sample) -> Frame:
+        """Return all that the rows determine before the loop and calibration does not move.
 
-        False for a model that learns structure from the rows: what it counts then differs by table.
+        Called once a fit and once a fold, on the rows of that fold. Categories must be exact
+        (`sample.largest`); an origin, knots, dependences and components may come from a sample. What needs
+        sums over all rows, such as a pooled prior, is set by `settle`.
         """
-        return not self.writes("learn")
+        return Frame()
 
-    def learn(self, X: Array, y: Array, w: Array | None, n_classes: int) -> Self:
-        """Return the model with the structure that these rows and labels determine, by default none.
+    def encode(self, X: Array, frame: Frame) -> Any:
+        """Return rows as the formulas read them: training, validation or new rows, a table or a chunk.
 
-        Called once a fit and once a fold, before `prepare`. A learned model can learn again: its
-        hyper-parameters say how, and what it learned before is replaced.
-        """
-        return self
-
-    def prepare(self, X: Array, sample_weight: Array | None = None) -> Any:
-        """Rows as the scans read them, made once a fit: any object with a length and `Z[rows]`.
-
-        It may say how many cells a scan holds for each row (`width`), and that its scans are compiled code
-        which lets other threads run (`releases_gil`).
+        Any object with a `shape` and `Z[rows]` will do; by default the rows themselves.
         """
         return X
 
-    def rows(self, X: Array, theta: Any) -> Any:
-        """Rows as `log_joint` reads them once theta is known."""
-        return self.prepare(X)
+    def settle(self, S: Statistics) -> Statistics:
+        """Return the statistics of the data in a frame that also holds what they determine themselves.
 
-    def for_scan(self, theta: Any, Z: Any) -> Any:
-        """theta as the scan of Z reads it, made once a scan: in the precision of the rows, say."""
+        Called once `S` of all rows is known: a pooled prior and the floors of a covariance depend on it and
+        must not move during calibration.
+        """
+        return S
+
+    def row_cells(self, Z: Any) -> float:
+        """Return how many numbers a scan holds for each row of Z, beside its scores."""
+        return Z.shape[1]
+
+    def releases_lock(self, Z: Any) -> bool:
+        """True if scans of Z spend their time outside of Python's lock, so that threads gain."""
+        return False
+
+    def plan(self, Z: Any, theta: Any) -> Any:
+        """Return what the formulas read in place of theta for rows like Z: in their dtype, say."""
         return theta
 
-    def for_full_scan(self, theta: Any, Z: Any, residual: Residual | None) -> Any:
-        """The same for a scan of every row of Z, which may gain from what Z remembers of the last one."""
-        return self.for_scan(theta, Z)
+    def plan_scan(self, Z: Any, theta: Any, objective: Objective, last: Any) -> Any:
+        """Return the plan of a scan of all rows Z, which `scan_chunk` reads in place of theta.
 
-    def bind(self, S: Statistics) -> Self:
-        """Freeze what depends on the data but must not move during calibration."""
-        return self
+        `last` is the plan of the last such scan of the same rows, or None: what it found may save work.
+        """
+        return self.plan(Z, theta)
 
     @abstractmethod
     def statistics(self, Z: Any, W: Array) -> Statistics:
@@ -186,23 +212,54 @@ class GenerativeModel(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no `from_natural`.")
 
     def writes(self, name: str) -> bool:
-        """Whether it has a method that this class leaves open; a model made of others asks these too."""
+        """True if the model implements the optional method `name`. A composite model also asks its parts."""
         return getattr(type(self), name, None) is not getattr(GenerativeModel, name, None)
 
     def residual_statistics(self, Z: Any, E: Array, theta: Any) -> Statistics:
-        """dS, the statistics of a residual: those of its weights, however theta would share them."""
+        """Return dS, the statistics of a residual; a mixture shares it among components by theta."""
         return self.statistics(Z, E)
 
     def scan_chunk(
-        self, Z: Any, y: Array, w: Array | None, theta: Any, residual: Residual | None
+        self, Z: Any, y: Array, w: Array | None, plan: Any, objective: Objective, risks_only: bool
     ) -> tuple[Statistics | None, Risks]:
         """Log joint, posterior, residual, statistics: one pass over a chunk of rows."""
-        P, risks = posterior_and_risks(self.scores(Z, theta), y, w, residual)
-        if residual is None:
+        return self.scan_scores(Z, self.scores(Z, plan), y, w, plan, objective, risks_only)
+
+    def scan_scores(
+        self,
+        Z: Any,
+        scores: Array,
+        y: Array,
+        w: Array | None,
+        theta: Any,
+        objective: Objective,
+        risks_only: bool,
+    ) -> tuple[Statistics | None, Risks]:
+        """The same, once the scores of the chunk are known."""
+        P, risks = posterior_and_risks(scores, y, w, objective)
+        if risks_only:
             return None, risks
-        E = residual(P, y)
+        E = objective.residual(P, y)
         E = E if w is None else E * as_kind(w, E.dtype)[:, None]
         return self.residual_statistics(Z, E, theta), risks
+
+
+class Fitted(NamedTuple):
+    """A model, statistics, and the parameters of these: all that scans and predictions ask for."""
+
+    model: GenerativeModel
+    S: Statistics
+    theta: Any
+
+    @classmethod
+    def of(cls, model: GenerativeModel, S: Statistics) -> Self:
+        """Return the model with the parameters of S."""
+        return cls(model, S, model.parameters(S))
+
+    @property
+    def floored(self) -> Array | None:
+        """How many parameters of each class are on a floor; None where the model has no floors."""
+        return getattr(self.theta, "floored", None)
 
 
 def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -> Array:

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from riskbayes.arrays import Array, as_kind, namespace, sent_to, sum_of, widened
-from riskbayes.frames import Categories
+from riskbayes.frames import Categories, Frame
 from riskbayes.models.base import (
     GenerativeModel,
-    Residual,
+    Sample,
     draw_classes,
     invert_class_prior,
     log_class_prior,
 )
-from riskbayes.models.codes import (
-    Codes,
-    DeviceCodes,
-    categories_of,
-    check_codes,
-    check_sizes,
-    clipped_codes,
-    make_codes,
-)
+from riskbayes.models.codes import Codes, DeviceCodes, categories_of, check_codes, check_sizes, make_codes
+from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 
@@ -43,8 +36,13 @@ class CategoricalParameters:
     log_unseen: Array
     frame: Categories
     floored: Array
-    joint: Array | None = None
-    """Log probabilities of joint categories, for compiled scans."""
+
+
+class CategoricalPlan(NamedTuple):
+    """Parameters in the dtype of the rows, and log probabilities of joint categories for compiled scans."""
+
+    theta: CategoricalParameters
+    joint: Array | None
 
 
 @dataclass(frozen=True)
@@ -72,52 +70,68 @@ class CategoricalModel(GenerativeModel):
     class_prior: Array | None = None
     min_categories: Array | int | None = None
 
-    def prepare(self, X: Array, sample_weight: Array | None = None) -> Codes | DeviceCodes:
-        """Codes in the smallest unsigned type; category K-1 is the largest code seen."""
-        check_codes(X)
-        frame = categories_of(X, self.min_categories)
+    def learn(self, sample: Sample) -> Frame:
+        """Return the categories: as many a feature as its largest code asks for."""
+        check_codes(sample.X)
+        frame = categories_of(sample.X, self.min_categories, sample.largest)
         check_sizes(frame.n_categories)
-        return make_codes(X, frame).grouped()
+        return frame
 
-    def rows(self, X: Array, theta: CategoricalParameters) -> Codes | DeviceCodes:
-        """Codes, in the categories of theta where it knows them all."""
-        check_codes(X)
-        own, known = categories_of(X).n_categories, theta.frame.n_categories
-        if (own <= known).all():
-            return make_codes(X, theta.frame)
-        # One code stands for all that are unknown.
-        return make_codes(clipped_codes(X, known), Categories(np.minimum(own, known + 1)))
+    def encode(self, X: Array, frame: Categories) -> Codes | DeviceCodes:  # type: ignore[override]
+        """Return codes in a small type."""
+        return make_codes(X, frame)
 
-    def for_scan(self, theta: CategoricalParameters, Z: Codes | DeviceCodes) -> CategoricalParameters:
-        """In the precision of the rows; for compiled scans, with the table of their joint categories."""
-        if Z.groups is not None:
-            return replace(theta, joint=Z.groups.table(theta.log_prob)) if Z.frame == theta.frame else theta
-        dtype = getattr(Z, "dtype", theta.log_prob.dtype)
-        if dtype == theta.log_prob.dtype:
+    def row_cells(self, Z: Codes | DeviceCodes) -> float:
+        """Return the cells of a one-hot row, or few where none is made."""
+        return Z.cells
+
+    def releases_lock(self, Z: Codes | DeviceCodes) -> bool:
+        """True for compiled scans."""
+        return Z.grouping is not None
+
+    def plan(self, Z: Codes | DeviceCodes, theta: CategoricalParameters) -> CategoricalParameters:
+        """Return theta in the dtype of one-hot rows."""
+        if Z.dtype == theta.log_prob.dtype:
             return theta
         logs = ("log_prior", "log_prob", "log_unseen")
-        return replace(theta, **{name: as_kind(getattr(theta, name), dtype) for name in logs})
+        return replace(theta, **{name: as_kind(getattr(theta, name), Z.dtype) for name in logs})
+
+    def plan_scan(
+        self, Z: Codes | DeviceCodes, theta: CategoricalParameters, objective: Objective, last: Any
+    ) -> CategoricalPlan:
+        """Return theta, and the table of joint categories where there is compiled code for this scan."""
+        if Z.grouping is None or objective.power is None:
+            return CategoricalPlan(self.plan(Z, theta), None)
+        return CategoricalPlan(theta, Z.grouping[0].table(theta.log_prob))
 
     def statistics(self, Z: Codes | DeviceCodes, W: Array) -> Statistics:
         """Weighted counts of classes and of (class, feature, category)."""
-        V = as_kind(W, getattr(Z, "dtype", W.dtype))
+        V = as_kind(W, Z.dtype)
         return Statistics({"s0": widened(sum_of(W, axis=0)), "counts": widened(Z.counts(V))}, Z.frame)
 
     def label_statistics(self, Z: Codes, y: Array, w: Array | None, n_classes: int) -> Statistics:
-        """Counts of labelled rows."""
-        if Z.groups is None:
+        """Return the counts of labelled rows."""
+        if Z.grouping is None:
             return super().label_statistics(Z, y, w, n_classes)
-        s0 = np.bincount(y, weights=w, minlength=n_classes).astype(np.float64)
-        return Statistics({"s0": s0, "counts": Z.groups.label_counts(Z.joint, y, w, n_classes)}, Z.frame)
+        (groups, joint), s0 = Z.grouping, np.bincount(y, weights=w, minlength=n_classes).astype(np.float64)
+        return Statistics({"s0": s0, "counts": groups.label_counts(joint, y, w, n_classes)}, Z.frame)
 
     def scan_chunk(
-        self, Z: Codes, y: Array, w: Array | None, theta: CategoricalParameters, residual: Residual | None
+        self,
+        Z: Codes,
+        y: Array,
+        w: Array | None,
+        plan: CategoricalPlan,
+        objective: Objective,
+        risks_only: bool,
     ) -> tuple[Statistics | None, Risks]:
-        """By compiled code, where there is some for this table and this residual."""
-        power = getattr(residual, "power", None)
-        if Z.groups is None or theta.joint is None or power is None:
-            return super().scan_chunk(Z, y, w, theta, residual)
-        s0, counts, risks = Z.groups.scan(Z.joint, y, w, theta, power)
+        """Scan by compiled code, where there is some for this table and this objective."""
+        theta, table = plan
+        if table is None:
+            return super().scan_chunk(Z, y, w, theta, objective, risks_only)
+        assert Z.grouping is not None
+        groups, joint = Z.grouping
+        s0, counts, risks = groups.scan(joint, y, w, theta.log_prior, table, objective.power)
         return Statistics({"s0": s0, "counts": counts}, Z.frame), risks
 
     def parameters(self, S: Statistics) -> CategoricalParameters:
@@ -142,7 +156,7 @@ class CategoricalModel(GenerativeModel):
 
     def log_joint(self, Z: Codes | DeviceCodes, theta: CategoricalParameters) -> Array:
         """log p(y) + sum_i log p(x_i | y)."""
-        known, unseen = Z.times(theta.log_prob, theta.frame)
+        known, unseen = Z.times(theta.log_prob)
         joint = known + theta.log_prior[None, :]
         return joint if unseen is None else joint + unseen @ theta.log_unseen.T
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, get_index_dtype
@@ -16,6 +17,7 @@ from riskbayes.arrays import (
     namespace,
     own_precision,
     rows_above,
+    rows_of,
     sent_to,
     take,
     take_rows,
@@ -36,17 +38,27 @@ MOST_CATEGORIES = 2**25
 class Codes:
     """Integer codes of a NumPy table, one byte a cell where they fit, with the categories they index.
 
-    Large tables carry their codes a second time, jointly for a few features each, for compiled scans.
+    A code that is no category of its feature is unseen. Large tables also hold joint codes of a few features
+    each, for compiled scans; chunks of them share these.
+
+    Parameters
+    ----------
+    codes : array of shape (m, n)
+        Codes from 0.
+    frame : Categories
+        The categories.
+    unseen : bool
+        True if a code may be no category.
+    grouping : (Groups, joint codes) or None
+        Those of the whole table that these rows are a chunk of; None where it has none.
     """
 
-    def __init__(
-        self, codes: Array, frame: Categories, groups: Groups | None = None, joint: Array | None = None
-    ):
-        self.codes, self.frame, self.groups, self.joint = codes, frame, groups, joint
-        self.shape = codes.shape
-        self.releases_gil = joint is not None
-        # What a scan holds for each row: a one-hot row, or nothing but its scores.
-        self.width = 4 if self.releases_gil else codes.shape[1]
+    dtype = np.dtype(np.float64)
+    """Of one-hot rows."""
+
+    def __init__(self, codes: Array, frame: Categories, unseen: bool = False, grouping: Any = None):
+        self.codes, self.frame, self.unseen, self.shape = codes, frame, unseen, codes.shape
+        self.grouping: tuple[Groups, Array] | None = grouping
 
     def __len__(self) -> int:
         return self.codes.shape[0]
@@ -54,57 +66,53 @@ class Codes:
     def __getitem__(self, rows: slice | Array) -> Codes:
         if is_all(rows, self.shape[0]):
             return self  # a table of one chunk keeps what was computed of it
-        joint = None if self.joint is None else self.joint[:, rows]
-        return Codes(self.codes[rows], self.frame, self.groups, joint)
+        grouping = None if self.grouping is None else (self.grouping[0], self.grouping[1][:, rows])
+        return Codes(self.codes[rows], self.frame, self.unseen, grouping)
 
-    def grouped(self) -> Codes:
-        """With joint codes, where compiled scans are worth them."""
-        if not is_worth_it(*self.shape):
-            return self
-        groups = Groups(self.frame)
-        if 2 * len(groups.sizes) > self.shape[1]:  # wide features stand alone: a second copy for little
-            return self
-        return Codes(self.codes, self.frame, groups, groups.encode(self.codes, self.frame))
+    @property
+    def cells(self) -> int:
+        """Numbers that a scan holds for a row: a one-hot row, or nothing but its scores."""
+        return self.shape[1] if self.grouping is None else 4
+
+    @cached_property
+    def _is_unseen(self) -> Array:
+        return self.codes >= self.frame.n_categories
 
     @cached_property
     def one_hot(self) -> csr_array:
-        """One row of ones and zeros a row of codes; made for a chunk at a time."""
+        """One row of ones and zeros a row of codes; an unseen code has no one."""
         m, n = self.shape
         width = int(self.frame.n_categories.sum())
         index = get_index_dtype(maxval=max(m * n, width))
-        columns = self.codes.astype(index)
+        columns, ones = self.codes.astype(index), np.ones(m * n)
+        if self.unseen:
+            columns[self._is_unseen], ones[self._is_unseen.ravel()] = 0, 0.0
         columns += self.frame.offsets.astype(index)
         pointers = np.arange(0, m * n + 1, n, dtype=index)
-        return csr_array((np.ones(m * n), columns.ravel(), pointers), shape=(m, width))
+        return csr_array((ones, columns.ravel(), pointers), shape=(m, width))
 
     def counts(self, W: Array) -> Array:
-        """Weighted counts of (class, feature, category)."""
+        """Return weighted counts of (class, feature, category)."""
         return (self.one_hot.T @ W).T
 
-    def times(self, table: Array, frame: Categories) -> tuple[Array, Array | None]:
-        """One-hot rows times a table (classes x columns), and where categories are that it lacks."""
-        if self.frame is frame or self.frame == frame:
-            return self.one_hot @ table.T, None
-        unseen = self.codes >= frame.n_categories
-        known = Codes(np.where(unseen, 0, self.codes), frame).one_hot
-        known.data = (~unseen).ravel().astype(np.float64)
-        return known @ table.T, unseen.astype(np.float64)
+    def times(self, table: Array) -> tuple[Array, Array | None]:
+        """Return one-hot rows times a table (classes x columns), and which cells are unseen, if any."""
+        return self.one_hot @ table.T, self._is_unseen.astype(np.float64) if self.unseen else None
 
 
 class DeviceCodes:
     """Codes of another library's table: one-hot rows are dense there, and products with them fast.
 
-    The columns of a one-hot row go by the number of categories: features that have as many are compared
-    with them at once.
+    The columns of a one-hot row are ordered by the number of categories: features that have as many are
+    compared with them at once. Parameters are those of :class:`Codes`; `dtype` is that of one-hot rows, and
+    `held` the one-hot table, where it is held.
     """
 
-    groups = None
-    releases_gil = False
-
-    def __init__(self, codes: Array, frame: Categories, dtype: object, held: Array | None = None):
-        self.codes, self.frame, self.dtype, self.held = codes, frame, dtype, held
+    def __init__(self, codes: Array, frame: Categories, unseen: bool, dtype: Any, held: Array | None = None):
+        self.codes, self.frame, self.unseen, self.dtype, self.held = codes, frame, unseen, dtype, held
         self.shape = codes.shape
-        self.width = 4 if held is not None else int(frame.n_categories.sum())
+
+    grouping = None
 
     def __len__(self) -> int:
         return self.codes.shape[0]
@@ -112,23 +120,21 @@ class DeviceCodes:
     def __getitem__(self, rows: slice | Array) -> DeviceCodes:
         if is_all(rows, self.shape[0]):
             return self
+        held = None if self.held is None else rows_of(self.held, rows)
+        return DeviceCodes(rows_of(self.codes, rows), self.frame, self.unseen, self.dtype, held)
 
-        def part(A: Array) -> Array:
-            return A[rows, ...] if isinstance(rows, slice) else take_rows(A, rows)
+    @property
+    def cells(self) -> int:
+        """Numbers that a scan holds for a row: a one-hot row, or nothing but its scores."""
+        return int(self.frame.n_categories.sum()) if self.held is None else 4
 
-        held = None if self.held is None else part(self.held)
-        return DeviceCodes(part(self.codes), self.frame, self.dtype, held)
-
-    def grouped(self) -> DeviceCodes:
-        """With the one-hot table of all rows, if it is not too large to hold."""
-        if self.shape[0] * self.width > HELD_CELLS:
-            return self
-        return DeviceCodes(self.codes, self.frame, self.dtype, self.one_hot(self.frame))
-
-    def one_hot(self, frame: Categories) -> Array:
-        """One row of ones and zeros a row of codes; a category that the frame does not know has no one."""
+    @property
+    def one_hot(self) -> Array:
+        """One row of ones and zeros a row of codes; an unseen code has no one."""
+        if self.held is not None:
+            return self.held
         xp, blocks = namespace(self.codes), []
-        for k, features in frame.by_size(self.codes):
+        for k, features in self.frame.by_size(self.codes):
             codes = self.codes if features is None else take(self.codes, features, 1)
             codes = codes if k <= 256 else as_kind(codes, xp.int64)  # a byte does not hold the values
             values = xp.arange(k, **like(codes))
@@ -137,31 +143,30 @@ class DeviceCodes:
         return blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=1)
 
     def counts(self, W: Array) -> Array:
-        """Weighted counts of (class, feature, category); rows of no weight are left out."""
+        """Return weighted counts of (class, feature, category); rows of no weight are left out."""
         xp = namespace(W)
         rows = rows_above(xp.max(xp.abs(W), axis=1), 1e-12)
         Z, V = (self, W) if rows is None else (self[rows], take_rows(W, rows))
-        hot = Z.one_hot(self.frame) if Z.held is None else Z.held
-        return self.frame.from_sizes(V.T @ hot)
+        return self.frame.from_sizes(V.T @ Z.one_hot)
 
-    def times(self, table: Array, frame: Categories) -> tuple[Array, Array | None]:
-        """One-hot rows times a table (classes x columns), and where categories are that it lacks."""
-        known = self.frame is frame or self.frame == frame
-        hot = self.held if known and self.held is not None else self.one_hot(frame)
-        product = hot @ frame.to_sizes(table).T
-        if known:
+    def times(self, table: Array) -> tuple[Array, Array | None]:
+        """Return one-hot rows times a table (classes x columns), and which cells are unseen, if any."""
+        product = self.one_hot @ self.frame.to_sizes(table).T
+        if not self.unseen:
             return product, None
-        limits = sent_to(frame.n_categories, self.codes)  # int64: a byte does not hold them
+        limits = sent_to(self.frame.n_categories, self.codes)  # int64: a byte does not hold them
         return product, namespace(self.codes).astype(self.codes >= limits[None, :], self.dtype)
 
 
-def categories_of(X: Array, least: Array | int | None = None) -> Categories:
-    """As many categories a feature as its largest code asks for, and at least so many."""
-    if X.shape[0]:
-        top = to_numpy(namespace(X).max(X, axis=0)).astype(np.float64)
-        top = np.minimum(top, 2.0**62).astype(np.int64) + 1  # a float may be beyond every integer
-    else:
-        top = np.ones(X.shape[1])
+def categories_of(X: Array, least: Array | int | None = None, largest: Array | None = None) -> Categories:
+    """Return as many categories a feature as its largest code asks for, and at least `least`.
+
+    `largest` are the largest codes, where X is a sample of the rows.
+    """
+    if X.shape[0] == 0:
+        return Categories(np.ones(X.shape[1]) if least is None else np.maximum(1, least))
+    top = to_numpy(namespace(X).max(X, axis=0) if largest is None else largest).astype(np.float64)
+    top = np.minimum(top, 2.0**62).astype(np.int64) + 1  # a float may be beyond every integer
     return Categories(top if least is None else np.maximum(top, least))
 
 
@@ -191,13 +196,28 @@ def clipped_codes(X: Array, n_categories: Array) -> Array:
 
 
 def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:
-    """Codes in a small type, for the library that X is of."""
-    xp, most = namespace(X), int(frame.n_categories.max(initial=1)) - 1
+    """Return checked codes in a small type, for the library that X is of."""
+    check_codes(X)
+    xp, known = namespace(X), frame.n_categories
+    unseen = bool((categories_of(X).n_categories > known).any())
+    X, most = clipped_codes(X, known) if unseen else X, int(known.max(initial=1))
     if xp is np:
-        largest = max(most, int(X.max(initial=0)))
-        return Codes(X.astype(np.min_scalar_type(largest), copy=False), frame)
-    small = xp.uint8 if most < 255 and int(xp.max(X)) < 255 else xp.int64
-    return DeviceCodes(xp.astype(X, small), frame, own_precision(X))
+        codes = X.astype(np.min_scalar_type(most), copy=False)
+        return Codes(codes, frame, unseen, None if unseen else grouped(codes, frame))
+    found = DeviceCodes(xp.astype(X, xp.uint8 if most < 255 else xp.int64), frame, unseen, own_precision(X))
+    if X.shape[0] * found.cells <= HELD_CELLS:
+        found.held = found.one_hot
+    return found
+
+
+def grouped(codes: Array, frame: Categories) -> tuple[Groups, Array] | None:
+    """Return joint codes of a table that is large enough for compiled scans; None for others."""
+    if not is_worth_it(*codes.shape):
+        return None
+    groups = Groups(frame)
+    if 2 * len(groups.sizes) > codes.shape[1]:  # wide features stand alone: a second copy gains little
+        return None
+    return groups, groups.encode(codes, frame)
 
 
 def check_codes(X: Array) -> None:

@@ -9,10 +9,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riskbayes.arrays import Array, max_of, namespace, sum_of, take, widened
+from riskbayes.frames import Arrays
 from riskbayes.models.base import draw_classes
-from riskbayes.models.moments import EPS, LOG_2PI, Bound, Centred, GaussianModel, rounding
+from riskbayes.models.centred import EPS, Centred, Origin, rounding
+from riskbayes.models.gaussian import LOG_2PI, GaussianModel, Settled
 from riskbayes.models.whitening import SEPARATING
 from riskbayes.statistics import Statistics
+
+
+class DiagonalMoments(Origin):
+    """Moments about an origin, with `s2_diagonal`, the second moments of each feature."""
+
+    def recentred(self, arrays: Arrays, d: Array) -> Arrays:
+        """(x + d)^2 = x^2 + 2 x d + d^2."""
+        s0, s1 = arrays["s0"][:, None], arrays["s1"]
+        return {"s2_diagonal": arrays["s2_diagonal"] + 2 * s1 * d[None, :] + s0 * (d * d)[None, :]}
 
 
 @dataclass(frozen=True)
@@ -57,6 +68,8 @@ class GaussianNBModel(GaussianModel):
         "together. Set var_smoothing > 0, add a prior (variance_strength > 0), or drop constant columns."
     )
 
+    frame_kind: ClassVar[type[Origin]] = DiagonalMoments
+
     var_smoothing: float = 1e-9
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
@@ -81,10 +94,10 @@ class GaussianNBModel(GaussianModel):
         s0 = np.broadcast_to(S["s0"][:, None], s1.shape)
         return np.stack([s0, s1, s1, s2], axis=-1).reshape(*s1.shape, 2, 2)
 
-    def covariances(self, S: Statistics, bound: Bound) -> Array:
+    def covariances(self, S: Statistics, settled: Settled) -> Array:
         """var = (m2 var0 + squares) / (m2 + s0) + epsilon."""
-        mu, kappa, mu0 = self.means(S, bound)
-        xp = namespace(mu)
+        mu, kappa = self.means(S, settled)
+        xp, mu0 = namespace(mu), settled.mean
         s0, m1, m2 = S["s0"][:, None], self.mean_strength, self.covariance_strength
         if self.prior_form == "exact":
             squares = S["s2_diagonal"] - kappa[:, None] * mu * mu
@@ -94,41 +107,47 @@ class GaussianNBModel(GaussianModel):
         # A variance of exactly zero must not come out as the rounding of its two large terms.
         noise = 64 * EPS * xp.abs(S["s2_diagonal"])
         squares = xp.where(xp.abs(squares) <= noise, 0.0, squares)
-        squares = squares + m2 * bound.covariance[None, :] if m2 else squares
-        return squares / xp.where(s0 + m2 > 0, s0 + m2, 1.0) + self.var_smoothing * bound.widest
+        squares = squares + m2 * settled.covariance[None, :] if m2 else squares
+        return squares / xp.where(s0 + m2 > 0, s0 + m2, 1.0) + self.var_smoothing * settled.widest
 
-    def completion(self, S: Statistics, bound: Bound, C: Array, pooled: Array) -> tuple[Array | None, Array]:
+    def completion(
+        self, S: Statistics, settled: Settled, C: Array, pooled: Array
+    ) -> tuple[Array | None, Array]:
         """The pooled variance where a column does not vary within a class; where in none, a small one."""
         xp, s0 = namespace(C), S["s0"][:, None]
         mass = xp.where(s0 > 0, s0, 1.0)
         low = rounding(S["s2_diagonal"] / mass, S.frame, 4) >= C
         second = sum_of(S["s2_diagonal"], axis=0) / sum_of(mass)
         varies = pooled > rounding(second, S.frame, 4)
-        whole = xp.where(varies, pooled, SEPARATING * bound.scale * bound.scale)[None, :]
+        whole = xp.where(varies, pooled, SEPARATING * settled.scale * settled.scale)[None, :]
         noise = xp.abs(C)  # what is there may be negative
         return xp.where(low, xp.where(whole > noise, whole, noise) - C, 0.0), xp.count_nonzero(low, axis=1)
 
     def parameters(self, S: Statistics) -> GaussianNBParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0), and the variances, floored."""
-        bound, xp = self.bound_to(S), namespace(S["s0"])
-        variances, floor = bound.completed(self.covariances(S, bound)), bound.least(self.covariance_floor)
+        settled, xp = self.settled_of(S), namespace(S["s0"])
+        variances, floor = settled.completed(self.covariances(S, settled)), self._floor(settled)
         low = variances < floor
         return GaussianNBParameters(
             self.log_class_prior(S),
-            self.means(S, bound)[0],
+            self.means(S, settled)[0],
             xp.where(low, floor, variances),
-            self.var_smoothing * bound.widest,
+            self.var_smoothing * settled.widest,
             S.frame,
-            xp.count_nonzero(low, axis=1) + bound.missing,
+            xp.count_nonzero(low, axis=1) + settled.missing,
         )
+
+    def _floor(self, settled: Settled) -> Array:
+        """Return the least variances that calibration leaves."""
+        return self.covariance_floor * settled.reference  # type: ignore[operator]
 
     def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:
         """log p(y) - sum_i (log 2pi var_i + (x_i - mu_i)^2 / var_i) / 2, as two products."""
-        D, (a, b, c, narrow) = Z.about(theta.frame), theta.form
-        out = (a.T @ D.squares.T).T  # the rows of each class together
-        out += (b.T @ D.values.T).T
+        a, b, c, narrow = theta.form
+        out = (a.T @ Z.squares.T).T  # the rows of each class together
+        out += (b.T @ Z.values.T).T
         out += c[None, :]
-        return out + self._of_columns(D.values, theta, narrow) if narrow.shape[0] else out
+        return out + self._of_columns(Z.values, theta, narrow) if narrow.shape[0] else out
 
     def _of_columns(self, D: Array, theta: GaussianNBParameters, columns: Array) -> Array:
         """-sum (x_i - mu_i)^2 / var_i / 2 over some columns, class by class."""
@@ -159,10 +178,10 @@ class GaussianNBModel(GaussianModel):
 
     def inverse_parameters(self, theta: GaussianNBParameters, total: float) -> Statistics:
         """Moments whose MAP estimates are theta."""
-        s0, s1, mu0, bound = self.invert_means(theta, total)
-        m1, m2 = self.mean_strength, self.covariance_strength
-        own = bound.uncompleted(theta.variances) - theta.epsilon
-        squares = own * (s0 + m2)[:, None] - m2 * bound.covariance[None, :]
+        s0, s1, settled = self.invert_means(theta, total)
+        m1, m2, mu0 = self.mean_strength, self.covariance_strength, settled.mean
+        own = settled.uncompleted(theta.variances) - theta.epsilon
+        squares = own * (s0 + m2)[:, None] - m2 * settled.covariance[None, :]
         if self.prior_form == "exact":
             second = squares - m1 * (mu0**2)[None, :] + (s0 + m1)[:, None] * theta.means**2
         else:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, namespace, sent_to, squared_norms, sum_of, take_rows, widened
+from riskbayes.arrays import Array, namespace, squared_norms, sum_of, take_rows, widened
+from riskbayes.frames import Arrays
 from riskbayes.models.base import draw_classes
-from riskbayes.models.moments import (
+from riskbayes.models.centred import Centred, Origin
+from riskbayes.models.gaussian import (
     LOG_2PI,
-    Bound,
-    Centred,
     GaussianModel,
+    Settled,
     diagonal,
     eye_like,
     noise_of,
@@ -23,6 +24,15 @@ from riskbayes.models.moments import (
 )
 from riskbayes.models.whitening import completed, floor_eigenvalues, whiten
 from riskbayes.statistics import Statistics
+
+
+class TiedMoments(Origin):
+    """Moments about an origin, with `s2_tied`, the second moments of all classes together."""
+
+    def recentred(self, arrays: Arrays, d: Array) -> Arrays:
+        """(x + d)(x + d)^T = x x^T + x d^T + d x^T + d d^T, summed over all rows."""
+        cross = sum_of(arrays["s1"], axis=0)[:, None] * d[None, :]
+        return {"s2_tied": arrays["s2_tied"] + cross + cross.T + sum_of(arrays["s0"]) * outer(d)}
 
 
 @dataclass(frozen=True)
@@ -61,12 +71,11 @@ class LDAModel(GaussianModel):
     ----------
     shrinkage : float
         Sigma <- (1 - shrinkage) Sigma + shrinkage tr(Sigma)/n I, as in scikit-learn.
-    fixed_covariance : array of shape (n, n), optional
-        A covariance that is no function of S, for the closed form.
     """
 
+    frame_kind: ClassVar[type[Origin]] = TiedMoments
+
     shrinkage: float = 0.0
-    fixed_covariance: Array | None = None
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Class moments of order 0 and 1, and the second moment weighted by sum_k W[:, k].
@@ -100,34 +109,37 @@ class LDAModel(GaussianModel):
         s1, s2 = S["s1"] / size, S["s2_tied"] / size[:, None] / size
         return np.block([[np.diag(S["s0"]), s1], [s1.T, s2]])
 
-    def covariances(self, S: Statistics, bound: Bound) -> Array:
+    def covariances(self, S: Statistics, settled: Settled) -> Array:
         """Sigma = (m2 Sigma0 + scatter) / (m2 + total), then shrunk as in scikit-learn; a stack of one."""
-        mu, kappa, mu0 = self.means(S, bound)
+        mu, kappa = self.means(S, settled)
         m1, m2 = self.mean_strength, self.covariance_strength
-        if self.fixed_covariance is not None:
-            C = sent_to(self.fixed_covariance, mu)
+        if S.frame.given is not None:
+            p = S["s0"] / S.total if self.class_prior is None else self.class_prior
+            C = np.tensordot(p, S.frame.given, axes=1)
         elif self.prior_form == "exact":
             scatter = S["s2_tied"] - (kappa[:, None] * mu).T @ mu
-            scatter = scatter + mu.shape[0] * m1 * outer(mu0) if m1 else scatter
-            C = (m2 * bound.covariance + scatter) / (m2 + S.total)
+            scatter = scatter + mu.shape[0] * m1 * outer(settled.mean) if m1 else scatter
+            C = (m2 * settled.covariance + scatter) / (m2 + S.total)
         else:
-            C = (m2 * bound.covariance + self.scatter(S)[1]) / (m2 + S.total)
+            C = (m2 * settled.covariance + self.scatter(S)[1]) / (m2 + S.total)
         if self.shrinkage > 0:
             C = (1 - self.shrinkage) * C + self.shrinkage * spread(C) * eye_like(C)
         return C[None, ...]
 
-    def completion(self, S: Statistics, bound: Bound, C: Array, pooled: Array) -> tuple[Array | None, Array]:
+    def completion(
+        self, S: Statistics, settled: Settled, C: Array, pooled: Array
+    ) -> tuple[Array | None, Array]:
         """A small share of the columns' own variances, in the directions in which no class varies."""
-        noise = noise_of(diagonal(S["s2_tied"]) / S.total, S.frame, bound)
-        return completed(C, noise[None, :], None, None, bound.scale)
+        noise = noise_of(diagonal(S["s2_tied"]) / S.total, S.frame, settled)
+        return completed(C, noise[None, :], None, None, settled.scale)
 
     def parameters(self, S: Statistics) -> LDAParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0), and the covariance, floored."""
-        bound = self.bound_to(S)
-        mu = self.means(S, bound)[0]
-        C = bound.completed(self.covariances(S, bound))
-        W, half_log_det, C, floored = whiten(C, bound.reference, self.covariance_floor)
-        everywhere = namespace(mu).broadcast_to(floored + bound.missing, (mu.shape[0],))
+        settled = self.settled_of(S)
+        mu = self.means(S, settled)[0]
+        C = settled.completed(self.covariances(S, settled))
+        W, half_log_det, C, floored = whiten(C, settled.reference, self.covariance_floor)
+        everywhere = namespace(mu).broadcast_to(floored + settled.missing, (mu.shape[0],))
         return LDAParameters(
             self.log_class_prior(S),
             mu,
@@ -137,12 +149,6 @@ class LDAModel(GaussianModel):
             S.frame,
             everywhere,
         )
-
-    def rows(self, X: Array, theta: LDAParameters) -> Centred:
-        """Many rows at once, by the threads of BLAS: their scores take one product and no copy."""
-        Z = Centred(X, theta.frame, 4)
-        Z.releases_gil = False
-        return Z
 
     def scores(self, Z: Centred, theta: LDAParameters) -> Array:
         """x^T Sigma^-1 mu - mu^T Sigma^-1 mu / 2 + log p(y): linear in x."""
@@ -159,14 +165,14 @@ class LDAModel(GaussianModel):
         """B, c and the rows that they are for."""
         if theta.raw_form is not None:
             return *theta.raw_form, Z.X
-        return *theta.form, Z.about(theta.frame).values
+        return *theta.form, Z.values
 
     def log_joint(self, Z: Centred, theta: LDAParameters) -> Array:
         """The linear scores and what all classes share: -n/2 log 2pi - log|Sigma|/2 - |W^T x|^2/2."""
-        z = Z.about(theta.frame).values @ theta.whitener
+        z = Z.values @ theta.whitener
         shared = -0.5 * (squared_norms(z) + z.shape[1] * LOG_2PI) - theta.half_log_det
         B, c = theta.form
-        return Z.about(theta.frame).values @ B + (c[None, :] + shared[:, None])
+        return Z.values @ B + (c[None, :] + shared[:, None])
 
     def sample(self, theta: LDAParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """A class, then a Gaussian draw about its mean."""
@@ -194,15 +200,15 @@ class LDAModel(GaussianModel):
 
     def inverse_parameters(self, theta: LDAParameters, total: float) -> Statistics:
         """Moments whose MAP estimates are theta."""
-        s0, s1, mu0, bound = self.invert_means(theta, total)
+        s0, s1, settled = self.invert_means(theta, total)
         m1, m2 = self.mean_strength, self.covariance_strength
-        C = bound.uncompleted(theta.covariance[None, ...])[0, ...]
+        C = settled.uncompleted(theta.covariance[None, ...])[0, ...]
         if self.shrinkage < 1:
             C = (C - self.shrinkage * spread(C) * eye_like(C)) / (1 - self.shrinkage)
-        scatter = C * (m2 + total) - m2 * bound.covariance
+        scatter = C * (m2 + total) - m2 * settled.covariance
         if self.prior_form == "exact":
             kappa = (s0 + m1)[:, None]
-            tied = scatter - s0.shape[0] * m1 * outer(mu0) + (kappa * theta.means).T @ theta.means
+            tied = scatter - s0.shape[0] * m1 * outer(settled.mean) + (kappa * theta.means).T @ theta.means
         else:
             tied = scatter + (s1 / s0[:, None]).T @ s1
         return Statistics({"s0": s0, "s1": s1, "s2_tied": tied}, theta.frame)

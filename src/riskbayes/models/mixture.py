@@ -2,19 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from riskbayes.arrays import Array, widest_float
-from riskbayes.frames import SideBySide
-from riskbayes.models.base import GenerativeModel, Residual
+from riskbayes.frames import Arrays, Frame, SideBySide, same_values
+from riskbayes.models.base import GenerativeModel, Sample
+from riskbayes.models.centred import Centred
 from riskbayes.models.hats import quantiles
 from riskbayes.models.lda import LDAModel
-from riskbayes.models.moments import Centred
+from riskbayes.objectives import Objective
 from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Components(SideBySide):
+    """The frame of the base model, and the components that rows of each class are shared among."""
+
+    unmeasured: ClassVar[tuple[str, ...]] = ("start", "em_log_likelihood")
+
+    sizes: Array
+    """Components of each class, class after class."""
+    start: Any = None
+    """Parameters of the base model that rows of the data are shared by; None where classes have one each."""
+    em_log_likelihood: tuple[float, ...] = ()
+    """Mean joint log-likelihood of the rows, EM iteration by iteration."""
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            super().__eq__(other) and isinstance(other, Components) and same_values(self.sizes, other.sizes)
+        )
+
+    __hash__ = None
+
+    def join(self, other: Frame) -> Frame:
+        """Return the frame of the same components."""
+        if not isinstance(other, Components) or not same_values(self.sizes, other.sizes):
+            return Frame.join(self, other)
+        return super().join(other)
+
+    def to_arrays(self) -> Arrays:
+        """Return the arrays of the base model's frame, and the numbers of components."""
+        return super().to_arrays() | {f"{type(self).__name__}.sizes": self.sizes}
+
+    @classmethod
+    def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
+        """Return the frame of these arrays; the start, which only counts new rows, is not among them."""
+        rest = {name: value for name, value in arrays.items() if name != "sizes"}
+        return cls(SideBySide.of_fields(rest).frames, arrays["sizes"])  # type: ignore[attr-defined]
+
+
+class ComponentRows:
+    """Rows as the base model reads them, with the components that they are shared among."""
+
+    def __init__(self, base: Any, frame: Components):
+        self.base, self.frame, self.shape = base, frame, base.shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | Array) -> ComponentRows:
+        return ComponentRows(self.base[rows], self.frame)
 
 
 @dataclass(frozen=True)
@@ -32,45 +84,55 @@ class MixtureModel(GenerativeModel):
     """Each class a mixture of components of a base model.
 
     Statistics are counted by component: a row of class y goes to its components by P(c | x, y). Those of
-    the data are shared by `start`, once and for all; the residual of a scan by the present parameters,
-    E[c] = E[y] P(c | x, y), which for the log loss is P(c | x, y) - P(c | x).
+    the data are shared by the start of the frame, once and for all; the residual of a scan by the present
+    parameters, E[c] = E[y] P(c | x, y), which for the log loss is P(c | x, y) - P(c | x).
 
     Parameters
     ----------
     base : GenerativeModel
         The model of a component.
-    sizes : tuple of int, optional
-        Components of each class, class after class; None is one each.
-    start : parameters of `base`, optional
-        What rows of the data are shared by.
     n_components : int, optional
-        Components of a class at most, which `learn` finds by k-means and EM. None leaves `sizes` and
-        `start` as given.
+        Components of a class at most, which `learn` finds by k-means and EM. None is one each.
     em_iter : int
         The most iterations of EM.
-    em_log_likelihood : tuple of float
-        Mean joint log-likelihood of the rows, EM iteration by iteration. Set by `learn`.
     """
 
     base: GenerativeModel = field(default_factory=LDAModel)
-    sizes: tuple[int, ...] | None = None
-    start: Any = None
     n_components: int | None = None
     em_iter: int = 50
-    em_log_likelihood: tuple[float, ...] = ()
 
     @property
-    def additive(self) -> bool:
-        """True where the components are given."""
+    def additive(self) -> bool:  # type: ignore[override]
+        """True where each class has one component."""
         return self.n_components is None and self.base.additive
 
-    def learn(self, X: Array, y: Array, w: Array | None, n_classes: int) -> Self:
-        """What the base model learns, and the components of each class by k-means and EM."""
-        base = self.base.learn(X, y, w, n_classes)
+    def learn(self, sample: Sample) -> Frame:
+        """Return the base model's frame, and the components of each class by k-means and EM."""
+        frame = self.base.learn(sample)
         if self.n_components is None:
-            return replace(self, base=base)
-        sizes, start, path = start_components(base, X, y, w, self.n_components, self.em_iter)
-        return replace(self, base=base, sizes=sizes, start=start, em_log_likelihood=tuple(path))
+            return Components((frame,), np.ones(sample.n_classes, dtype=np.int64))
+        sizes, start, path = start_components(self.base, sample, frame, self.n_components, self.em_iter)
+        return Components((frame,), np.array(sizes), start, tuple(path))
+
+    def encode(self, X: Array, frame: Components) -> ComponentRows:  # type: ignore[override]
+        """Return the rows as the base model reads them."""
+        return ComponentRows(self.base.encode(X, frame.frames[0]), frame)
+
+    def settle(self, S: Statistics) -> Statistics:
+        """Settle the statistics of the components."""
+        return self._of_classes(self.base.settle(of_components(S)), S.frame)
+
+    def row_cells(self, Z: ComponentRows) -> float:
+        """Return those of the base model."""
+        return self.base.row_cells(Z.base)
+
+    def releases_lock(self, Z: ComponentRows) -> bool:
+        """True if scans of the base model do."""
+        return self.base.releases_lock(Z.base)
+
+    def plan(self, Z: ComponentRows, theta: MixtureParameters) -> MixtureParameters:
+        """Return the parameters as the base model plans them."""
+        return replace(theta, components=self.base.plan(Z.base, theta.components))
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
         """For the components."""
@@ -81,46 +143,32 @@ class MixtureModel(GenerativeModel):
         """That of the base model."""
         return self.base.floor_warning
 
-    def prepare(self, X: Array, sample_weight: Array | None = None) -> Any:
-        """As the base model reads them."""
-        return self.base.prepare(X, sample_weight)
-
-    def rows(self, X: Array, theta: MixtureParameters) -> Any:
-        """As the base model reads them."""
-        return self.base.rows(X, theta.components)
-
-    def for_scan(self, theta: MixtureParameters, Z: Any) -> MixtureParameters:
-        """As the base model reads them."""
-        return replace(theta, components=self.base.for_scan(theta.components, Z))
-
-    def bind(self, S: Statistics) -> Self:
-        """The base model, to the statistics of the components."""
-        return replace(self, base=self.base.bind(of_components(S)))
-
     def writes(self, name: str) -> bool:
-        """What it has itself, of components that must have it too."""
+        """True if the base model implements the method too."""
         return super().writes(name) and self.base.writes(name)
 
-    def _sizes(self, n_classes: int) -> Array:
-        return np.ones(n_classes, dtype=np.int64) if self.sizes is None else np.array(self.sizes)
-
-    def _counted(self, Z: Any, W: Array, shares: Array, sizes: Array) -> Statistics:
-        """Statistics of rows whose weights go to components by their shares."""
-        S = self.base.statistics(Z, shares * np.repeat(W, sizes, axis=1))
+    def _of_classes(self, S: Statistics, frame: Components) -> Statistics:
+        """Return statistics of the components with the masses of the classes."""
         arrays = {f"0:{name}": value for name, value in S.items()}
-        return Statistics({"s0": by_class(np.add, S["s0"], sizes), **arrays}, SideBySide((S.frame,)))
+        s0 = by_class(np.add, S["s0"], frame.sizes)
+        return Statistics({"s0": s0, **arrays}, replace(frame, frames=(S.frame,)))
 
-    def statistics(self, Z: Any, W: Array) -> Statistics:
-        """Those of the components, by the shares that the start gives them."""
-        sizes = self._sizes(W.shape[1])
-        if self.start is None:
-            return self._counted(Z, W, np.ones(1), sizes)
-        shares, _ = shares_and_scores(self.base.scores(in_full(Z), self.start), sizes)
-        return self._counted(Z, W, shares, sizes)
+    def _counted(self, Z: ComponentRows, W: Array, shares: Array) -> Statistics:
+        """Return statistics of rows whose weights go to components by their shares."""
+        S = self.base.statistics(Z.base, shares * np.repeat(W, Z.frame.sizes, axis=1))
+        return self._of_classes(S, Z.frame)
+
+    def statistics(self, Z: ComponentRows, W: Array) -> Statistics:
+        """Return those of the components, by the shares that the start gives them."""
+        frame = Z.frame
+        if frame.start is None:
+            return self._counted(Z, W, np.ones(1))
+        shares, _ = shares_and_scores(self.base.scores(in_full(Z.base), frame.start), frame.sizes)
+        return self._counted(Z, W, shares)
 
     def parameters(self, S: Statistics) -> MixtureParameters:
-        """Those of the components; p(y) is the sum of its components."""
-        theta, sizes = self.base.parameters(of_components(S)), self._sizes(len(S["s0"]))
+        """Return those of the components; p(y) is the sum of its components."""
+        theta, sizes = self.base.parameters(of_components(S)), S.frame.sizes
         log_prior = np.log(by_class(np.add, np.exp(theta.log_prior), sizes))
         return MixtureParameters(log_prior, theta, sizes, by_class(np.maximum, theta.floored, sizes))
 
@@ -128,30 +176,35 @@ class MixtureModel(GenerativeModel):
         """Every component keeps a mass."""
         return self.base.is_legal(of_components(S))
 
-    def log_joint(self, Z: Any, theta: MixtureParameters) -> Array:
+    def log_joint(self, Z: ComponentRows, theta: MixtureParameters) -> Array:
         """log sum_c p(x, c) over the components of each class."""
-        return shares_and_scores(self.base.log_joint(Z, theta.components), theta.sizes)[1]
+        return shares_and_scores(self.base.log_joint(Z.base, theta.components), theta.sizes)[1]
 
-    def scores(self, Z: Any, theta: MixtureParameters) -> Array:
+    def scores(self, Z: ComponentRows, theta: MixtureParameters) -> Array:
         """The same, of the base model's scores."""
-        return shares_and_scores(self.base.scores(Z, theta.components), theta.sizes)[1]
+        return shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)[1]
 
-    def residual_statistics(self, Z: Any, E: Array, theta: MixtureParameters) -> Statistics:
+    def residual_statistics(self, Z: ComponentRows, E: Array, theta: MixtureParameters) -> Statistics:
         """The residual of a class goes to its components by P(c | x, y)."""
-        shares, _ = shares_and_scores(self.base.scores(Z, theta.components), theta.sizes)
-        return self._counted(Z, E, shares, theta.sizes)
+        shares, _ = shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)
+        return self._counted(Z, E, shares)
 
     def scan_chunk(
-        self, Z: Any, y: Array, w: Array | None, theta: MixtureParameters, residual: Residual | None
+        self,
+        Z: ComponentRows,
+        y: Array,
+        w: Array | None,
+        plan: MixtureParameters,
+        objective: Objective,
+        risks_only: bool,
     ) -> tuple[Statistics | None, Risks]:
-        """The same, with shares and scores of one product."""
-        shares, scores = shares_and_scores(self.base.scores(Z, theta.components), theta.sizes)
-        P, risks = posterior_and_risks(scores, y, w, residual)
-        if residual is None:
+        """Scan a chunk, with shares and scores of one product."""
+        shares, scores = shares_and_scores(self.base.scores(Z.base, plan.components), plan.sizes)
+        P, risks = posterior_and_risks(scores, y, w, objective)
+        if risks_only:
             return None, risks
-        E = residual(P, y)
-        E = E if w is None else E * w[:, None]
-        return self._counted(Z, E, shares, theta.sizes), risks
+        E = objective.residual(P, y)
+        return self._counted(Z, E if w is None else E * w[:, None], shares), risks
 
     def sample(self, theta: MixtureParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """From the components, by the class that owns them."""
@@ -159,10 +212,9 @@ class MixtureModel(GenerativeModel):
         return X, np.repeat(np.arange(len(theta.sizes)), theta.sizes)[component]
 
     def expected_statistics(self, theta: MixtureParameters, total: float) -> Statistics:
-        """Those of the components."""
+        """Return those of the components."""
         S = self.base.expected_statistics(theta.components, total)
-        arrays = {f"0:{name}": value for name, value in S.items()}
-        return Statistics({"s0": by_class(np.add, S["s0"], theta.sizes), **arrays}, SideBySide((S.frame,)))
+        return self._of_classes(S, Components((S.frame,), theta.sizes))
 
     def log_likelihood(self, S: Statistics, theta: MixtureParameters) -> float:
         """That of rows whose components are known, as S counts them."""
@@ -193,41 +245,41 @@ def shares_and_scores(scores: Array, sizes: Array) -> tuple[Array, Array]:
 
 
 def in_full(Z: Any) -> Any:
-    """The same rows in the widest precision: EM would follow the rounding of narrower log densities."""
-    return Centred(Z.X, Z.frame, Z.width, widest_float(Z.X)) if isinstance(Z, Centred) else Z
+    """Return the rows in the widest dtype: EM would follow the rounding of narrower log densities."""
+    return Centred(Z.X, Z.frame, widest_float(Z.X)) if isinstance(Z, Centred) else Z
 
 
 def start_components(
     base: GenerativeModel,
-    X: Array,
-    y: Array,
-    w: Array | None,
+    sample: Sample,
+    frame: Frame,
     n_components: int,
     max_iter: int,
     least: float = 2.0,
     tol: float = 1e-4,
-) -> tuple[tuple[int, ...], Any, list[float]]:
-    """Components of each class by k-means, then EM: their numbers, their parameters, the log-likelihoods.
+) -> tuple[list[int], Any, list[float]]:
+    """Return components of each class by k-means, then EM: their numbers, parameters, the log-likelihoods.
 
     Clusters of a weight below `least` are merged with their neighbours. EM ends when the mean
     log-likelihood rises by less than `tol`.
     """
+    X, y, w = sample.X, sample.y, sample.w
     if w is not None and not w.all():
         X, y, w = X[w > 0], y[w > 0], w[w > 0]
     weight = np.ones(len(y)) if w is None else w
     component, sizes = k_means(X, y, weight, n_components, least)
     V = np.zeros((len(y), sum(sizes)))
     V[np.arange(len(y)), component] = weight
-    Z, number, path = in_full(base.prepare(X, w)), np.array(sizes), []
+    Z, number, path = in_full(base.encode(X, frame)), np.array(sizes), []
     own = np.repeat(np.arange(len(sizes)), sizes)[None, :] == y[:, None]
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `bind`
-        bound = base.bind(base.statistics(Z, V))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `settle`
+        settled = base.settle(base.statistics(Z, V)).frame
     while True:
-        theta = bound.parameters(base.statistics(Z, V))
-        shares, scores = shares_and_scores(bound.log_joint(Z, theta), number)
+        theta = base.parameters(base.statistics(Z, V).to_frame(settled))
+        shares, scores = shares_and_scores(base.log_joint(Z, theta), number)
         path.append(float(weight @ scores[np.arange(len(y)), y] / weight.sum()))
         if len(path) > max_iter or (len(path) > 1 and path[-1] - path[-2] < tol):
-            return tuple(sizes), theta, path
+            return sizes, theta, path
         V = np.where(own, shares, 0.0) * weight[:, None]
 
 

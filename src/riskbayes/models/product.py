@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from riskbayes.arrays import Array, namespace, sum_of
-from riskbayes.frames import SideBySide
-from riskbayes.models.base import GenerativeModel
+from riskbayes.frames import Frame, SideBySide
+from riskbayes.models.base import GenerativeModel, Sample
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.qda import QDAModel
 from riskbayes.statistics import Statistics
@@ -21,8 +21,6 @@ class ExpertRows:
     def __init__(self, parts: Sequence[Any]):
         self.parts = tuple(parts)
         self.shape = self.parts[0].shape
-        self.width = sum(getattr(Z, "width", Z.shape[1]) for Z in self.parts)
-        self.releases_gil = all(getattr(Z, "releases_gil", False) for Z in self.parts)
 
     def __len__(self) -> int:
         return len(self.parts[0])
@@ -75,43 +73,43 @@ class ProductModel(GenerativeModel):
         return next((i for i, e in enumerate(self.experts) if e.floor_warning is not None), None)
 
     def writes(self, name: str) -> bool:
-        """What it has itself, of parts that the experts must have too."""
+        """True if every expert implements the method too."""
         return super().writes(name) and all(expert.writes(name) for expert in self.experts)
 
     @property
-    def additive(self) -> bool:
+    def additive(self) -> bool:  # type: ignore[override]
         """True if every expert's statistics add up."""
         return all(expert.additive for expert in self.experts)
 
-    def learn(self, X: Array, y: Array, w: Array | None, n_classes: int) -> Self:
-        """Each expert, from the same rows."""
-        return replace(self, experts=tuple(expert.learn(X, y, w, n_classes) for expert in self.experts))
+    def learn(self, sample: Sample) -> Frame:
+        """Return the frames of the experts, side by side."""
+        return SideBySide(tuple(expert.learn(sample) for expert in self.experts))
+
+    def encode(self, X: Array, frame: SideBySide) -> ExpertRows:  # type: ignore[override]
+        """Return the rows as each expert reads them."""
+        return ExpertRows([e.encode(X, own) for e, own in zip(self.experts, frame.frames, strict=True)])
+
+    def settle(self, S: Statistics) -> Statistics:
+        """Settle the statistics of each expert."""
+        return side_by_side([e.settle(own) for e, own in zip(self.experts, parts(S), strict=True)])
+
+    def row_cells(self, Z: ExpertRows) -> float:
+        """Return those of all experts."""
+        return sum(e.row_cells(part) for e, part in zip(self.experts, Z.parts, strict=True))
+
+    def releases_lock(self, Z: ExpertRows) -> bool:
+        """True if the scans of every expert do."""
+        return all(e.releases_lock(part) for e, part in zip(self.experts, Z.parts, strict=True))
+
+    def plan(self, Z: ExpertRows, theta: ProductParameters) -> ProductParameters:
+        """Return the parameters as each expert plans them."""
+        triples = zip(self.experts, Z.parts, theta.experts, strict=True)
+        return replace(theta, experts=tuple(e.plan(part, own) for e, part, own in triples))
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
         """For every expert."""
         triples = zip(self.experts, parts(S), parts(ever), strict=True)
         return all(expert.could_be_counted(own, most) for expert, own, most in triples)
-
-    def prepare(self, X: Array, sample_weight: Array | None = None) -> ExpertRows:
-        """As each expert reads them."""
-        return ExpertRows([expert.prepare(X, sample_weight) for expert in self.experts])
-
-    def rows(self, X: Array, theta: ProductParameters) -> ExpertRows:
-        """As each expert reads them."""
-        return ExpertRows(
-            [expert.rows(X, own) for expert, own in zip(self.experts, theta.experts, strict=True)]
-        )
-
-    def for_scan(self, theta: ProductParameters, Z: ExpertRows) -> ProductParameters:
-        """As each expert reads them."""
-        pairs = zip(self.experts, theta.experts, Z.parts, strict=True)
-        return replace(theta, experts=tuple(expert.for_scan(own, part) for expert, own, part in pairs))
-
-    def bind(self, S: Statistics) -> Self:
-        """Each expert, to its own."""
-        return replace(
-            self, experts=tuple(e.bind(own) for e, own in zip(self.experts, parts(S), strict=True))
-        )
 
     def statistics(self, Z: ExpertRows, W: Array) -> Statistics:
         """Those of the experts, side by side."""
@@ -174,7 +172,7 @@ class ProductModel(GenerativeModel):
 
 
 def parts(S: Statistics) -> list[Statistics]:
-    """The statistics of each expert."""
+    """Return the statistics of each expert."""
     return [Statistics(S.frame.part(S, i), frame) for i, frame in enumerate(S.frame.frames)]
 
 

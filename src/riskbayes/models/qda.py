@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,19 +13,18 @@ from riskbayes.arrays import (
     like,
     max_of,
     namespace,
-    sent_to,
     squared_norms,
     sum_of,
     take_rows,
     widened,
 )
-from riskbayes.models.base import Residual, draw_classes
-from riskbayes.models.moments import (
+from riskbayes.frames import Arrays
+from riskbayes.models.base import draw_classes
+from riskbayes.models.centred import PAD, Centred, Origin
+from riskbayes.models.gaussian import (
     LOG_2PI,
-    PAD,
-    Bound,
-    Centred,
     GaussianModel,
+    Settled,
     diagonal,
     eye_like,
     noise_of,
@@ -33,8 +32,9 @@ from riskbayes.models.moments import (
     rows_that_count,
     spread,
 )
-from riskbayes.models.skipping import RowMemory, SkippingScan
+from riskbayes.models.skipping import SkippingScan, next_scan
 from riskbayes.models.whitening import completed, floor_eigenvalues, whiten
+from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 
@@ -46,6 +46,16 @@ SMALL_CELLS, SMALL_ON_DEVICE = 2**15, 2**27
 
 CACHED_CELLS = 2**18
 """Cells of the rows that are multiplied at once on a CPU: 2 MiB of float64."""
+
+
+class FullMoments(Origin):
+    """Moments about an origin, with `s2`, a matrix of second moments for each class."""
+
+    def recentred(self, arrays: Arrays, d: Array) -> Arrays:
+        """(x + d)(x + d)^T = x x^T + x d^T + d x^T + d d^T."""
+        cross = arrays["s1"][:, :, None] * d[None, None, :]
+        moved = cross + namespace(cross).matrix_transpose(cross) + arrays["s0"][:, None, None] * outer(d)
+        return {"s2": arrays["s2"] + moved}
 
 
 @dataclass(frozen=True)
@@ -60,13 +70,18 @@ class QDAParameters:
     half_log_det: Array
     frame: Any
     floored: Array
-    scan: SkippingScan | None = None
-    """What tells a scan of all rows which of them to look at."""
 
     @property
     def whiteners(self) -> Array:
         """The stack W."""
         return self.forms[:, PAD:, :]
+
+
+class QDAPlan(NamedTuple):
+    """Parameters in the dtype of the rows, and which rows of a large table need not be looked at."""
+
+    theta: QDAParameters
+    skipping: SkippingScan | None
 
 
 @dataclass(frozen=True)
@@ -79,8 +94,6 @@ class QDAModel(GaussianModel):
         Sigma <- (1 - reg_param) Sigma + reg_param I, as in scikit-learn.
     shrinkage : float
         Sigma <- (1 - shrinkage) Sigma + shrinkage tr(Sigma)/n I, as in scikit-learn.
-    fixed_covariance : array of shape (n_classes, n, n), optional
-        Covariances that are no function of S, for the closed form.
     """
 
     floor_warning: ClassVar[str | None] = (
@@ -89,43 +102,38 @@ class QDAModel(GaussianModel):
         "constant and collinear columns."
     )
 
-    # A chunk pays for n^2 sums a class, so it must not have few rows.
-    widest: ClassVar[float] = 64
+    frame_kind: ClassVar[type[Origin]] = FullMoments
+    widest: ClassVar[float] = 64  # a chunk pays for n^2 sums a class, so it must not have few rows
 
     reg_param: float = 0.0
     shrinkage: float = 0.0
-    fixed_covariance: Array | None = None
 
-    def prepare(self, X: Array, sample_weight: Array | None = None) -> Centred:
-        """Rows seen from their weighted mean; large tables remember how far they are from each class."""
-        Z = super().prepare(X, sample_weight)
-        if RowMemory.suits(Z):
-            Z.memory = RowMemory(len(Z))
-        return Z
-
-    def for_full_scan(self, theta: QDAParameters, Z: Centred, residual: Residual | None) -> QDAParameters:
-        """theta with what the rows remember, if saturated rows add nothing to the residual's sums."""
-        theta = self.for_scan(theta, Z)
-        # A row may cost something where it is decided rightly too: such residuals have no power of P[y].
-        if Z.memory is None or not hasattr(residual, "power"):
-            return theta
-        return replace(theta, scan=Z.memory.scan(theta))
+    def plan_scan(
+        self, Z: Centred, theta: QDAParameters, objective: Objective, last: QDAPlan | None
+    ) -> QDAPlan:
+        """Return theta, with what the last scan of a large table tells of its rows."""
+        theta = self.plan(Z, theta)
+        before = None if last is None else last.skipping
+        return QDAPlan(theta, next_scan(Z, theta, before) if objective.saturates else None)
 
     def scan_chunk(
-        self, Z: Centred, y: Array, w: Array | None, theta: QDAParameters, residual: Residual | None
+        self, Z: Centred, y: Array, w: Array | None, plan: QDAPlan, objective: Objective, risks_only: bool
     ) -> tuple[Statistics | None, Risks]:
-        """One pass over the rows of a chunk that are not known to be saturated."""
-        scan = theta.scan
-        if scan is None:
-            return super().scan_chunk(Z, y, w, theta, residual)
-        if scan.reference is None:
-            found = super().scan_chunk(Z, y, w, theta, residual)
-            scan.safe_rows(Z, y)  # how many could be skipped next time
-            return found
-        rows = np.flatnonzero(~scan.safe_rows(Z, y))
+        """Scan the rows of a chunk that are not known to be saturated."""
+        theta, skipping = plan
+        if skipping is None:
+            return super().scan_chunk(Z, y, w, theta, objective, risks_only)
+        if skipping.reference is None:
+            distances = self.distances(Z, theta)
+            skipping.record(Z, distances)
+            skipping.safe_rows(Z, y)  # how many could be skipped next time
+            scores = self._from_distances(distances, theta)
+            return self.scan_scores(Z, scores, y, w, theta, objective, risks_only)
+        rows = np.flatnonzero(~skipping.safe_rows(Z, y))
         if len(rows) == 0:
             rows = np.zeros(1, dtype=np.int64)  # one row gives the sums their shape
-        dS, risks = super().scan_chunk(Z[rows], y[rows], None if w is None else w[rows], theta, residual)
+        own = None if w is None else w[rows]
+        dS, risks = super().scan_chunk(Z[rows], y[rows], own, theta, objective, risks_only)
         return dS, Risks(risks.names, risks.sums, len(y) if w is None else w.sum())
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
@@ -169,13 +177,13 @@ class QDAModel(GaussianModel):
         s1, s2 = (S["s1"] / size)[:, :, None], S["s2"] / size[:, None] / size
         return np.block([[S["s0"][:, None, None], s1.swapaxes(1, 2)], [s1, s2]])
 
-    def covariances(self, S: Statistics, bound: Bound) -> Array:
+    def covariances(self, S: Statistics, settled: Settled) -> Array:
         """Sigma = (m2 Sigma0 + scatter) / (m2 + s0), then shrunk as in scikit-learn."""
-        mu, kappa, mu0 = self.means(S, bound)
-        xp = namespace(mu)
+        mu, kappa = self.means(S, settled)
+        xp, mu0 = namespace(mu), settled.mean
         s0, m1, m2 = S["s0"], self.mean_strength, self.covariance_strength
-        if self.fixed_covariance is not None:
-            C = sent_to(self.fixed_covariance, mu)
+        if S.frame.given is not None:
+            C = S.frame.given
         else:
             if self.prior_form == "exact":
                 scatter = S["s2"] - (kappa[:, None] * mu)[:, :, None] * mu[:, None, :]
@@ -183,7 +191,7 @@ class QDAModel(GaussianModel):
             else:
                 own = S["s1"] / xp.where(s0 > 0, s0, 1.0)[:, None]
                 scatter = S["s2"] - S["s1"][:, :, None] * own[:, None, :]
-            scatter = scatter + m2 * bound.covariance[None, ...] if m2 else scatter
+            scatter = scatter + m2 * settled.covariance[None, ...] if m2 else scatter
             C = scatter / xp.where(s0 + m2 > 0, s0 + m2, 1.0)[:, None, None]
         if self.shrinkage > 0:
             C = (1 - self.shrinkage) * C + self.shrinkage * spread(C)[:, None, None] * eye_like(C)[None, ...]
@@ -191,20 +199,22 @@ class QDAModel(GaussianModel):
             C = (1 - self.reg_param) * C + self.reg_param * eye_like(C)[None, ...]
         return C
 
-    def completion(self, S: Statistics, bound: Bound, C: Array, pooled: Array) -> tuple[Array | None, Array]:
+    def completion(
+        self, S: Statistics, settled: Settled, C: Array, pooled: Array
+    ) -> tuple[Array | None, Array]:
         """The pooled covariance, in the directions that the rows of a class do not determine."""
         s0, second = S["s0"][:, None], diagonal(S["s2"])
         mass = namespace(s0).where(s0 > 0, s0, 1.0)
-        noise = noise_of(second / mass, S.frame, bound)
-        whole = noise_of(sum_of(second, axis=0) / sum_of(mass), S.frame, bound)
-        return completed(C, noise, pooled, whole, bound.scale)
+        noise = noise_of(second / mass, S.frame, settled)
+        whole = noise_of(sum_of(second, axis=0) / sum_of(mass), S.frame, settled)
+        return completed(C, noise, pooled, whole, settled.scale)
 
     def parameters(self, S: Statistics) -> QDAParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0), and the covariances, floored."""
-        bound = self.bound_to(S)
-        mu, xp = self.means(S, bound)[0], namespace(S["s0"])
-        C = bound.completed(self.covariances(S, bound))
-        whiteners, half_log_det, C, floored = whiten(C, bound.reference, self.covariance_floor)
+        settled = self.settled_of(S)
+        mu, xp = self.means(S, settled)[0], namespace(S["s0"])
+        C = settled.completed(self.covariances(S, settled))
+        whiteners, half_log_det, C, floored = whiten(C, settled.reference, self.covariance_floor)
         shifts = -(mu[:, None, :] @ whiteners)
         zeros = xp.zeros((mu.shape[0], PAD - 1, mu.shape[1]), **like(mu))
         return QDAParameters(
@@ -214,15 +224,15 @@ class QDAModel(GaussianModel):
             xp.concat([shifts, zeros, whiteners], axis=1),
             half_log_det,
             S.frame,
-            floored + bound.missing,
+            floored + settled.missing,
         )
 
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:
         """log p(y) - n/2 log 2pi - log|Sigma|/2 - |W^T (x - mu)|^2 / 2."""
-        distances = self.distances(Z, theta)
-        if theta.scan is not None:
-            theta.scan.record(Z, distances)
-        constants = theta.log_prior - theta.half_log_det - 0.5 * Z.shape[1] * LOG_2PI
+        return self._from_distances(self.distances(Z, theta), theta)
+
+    def _from_distances(self, distances: Array, theta: QDAParameters) -> Array:
+        constants = theta.log_prior - theta.half_log_det - 0.5 * theta.means.shape[1] * LOG_2PI
         return constants[None, :] - 0.5 * distances
 
     def distances(self, Z: Centred, theta: QDAParameters) -> Array:
@@ -230,7 +240,7 @@ class QDAModel(GaussianModel):
         (m, n), xp = Z.shape, namespace(theta.means)
         step = max(64, CACHED_CELLS // n) if xp is np else max(1, m)
         found = [
-            self.squared_distances(Z[start : min(m, start + step)].about(theta.frame).design, theta)
+            self.squared_distances(Z[start : min(m, start + step)].design, theta)
             for start in range(0, m, step)
         ]
         return found[0] if len(found) == 1 else xp.concat(found)
@@ -282,15 +292,15 @@ class QDAModel(GaussianModel):
 
     def inverse_parameters(self, theta: QDAParameters, total: float) -> Statistics:
         """Moments whose MAP estimates are theta."""
-        s0, s1, mu0, bound = self.invert_means(theta, total)
-        m1, m2, C = self.mean_strength, self.covariance_strength, bound.uncompleted(theta.covariances)
+        s0, s1, settled = self.invert_means(theta, total)
+        m1, m2, C = self.mean_strength, self.covariance_strength, settled.uncompleted(theta.covariances)
         eye = eye_like(C)[None, ...]
         C = (C - self.reg_param * eye) / (1 - self.reg_param) if self.reg_param < 1 else C
         if self.shrinkage < 1:
             C = (C - self.shrinkage * spread(C)[:, None, None] * eye) / (1 - self.shrinkage)
-        scatter = C * (s0 + m2)[:, None, None] - m2 * bound.covariance[None, ...]
+        scatter = C * (s0 + m2)[:, None, None] - m2 * settled.covariance[None, ...]
         if self.prior_form == "exact":
-            s2 = scatter - m1 * outer(mu0)[None, ...] + (s0 + m1)[:, None, None] * outer(theta.means)
+            s2 = scatter - m1 * outer(settled.mean)[None, ...] + (s0 + m1)[:, None, None] * outer(theta.means)
         else:
             s2 = scatter + outer(s1) / s0[:, None, None]
         return Statistics({"s0": s0, "s1": s1, "s2": s2}, theta.frame)

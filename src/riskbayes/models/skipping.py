@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
 from riskbayes.arrays import Array
-from riskbayes.models.moments import Centred
+from riskbayes.models.centred import Centred
 from riskbayes.threads import available_threads, in_threads
 
 SATURATED = 37.0
@@ -31,40 +31,28 @@ LEAST_SHARE = 0.5
 """Where fewer of the rows could be skipped, the next scan reads them all and is remembered instead."""
 
 
-class RowMemory:
-    """What the scans of a table remember of its rows.
+FEWEST_FEATURES = 64
+"""Least number of columns: what is kept, a number a row and class, is then small beside them."""
 
-    Nothing here is ever believed on its own: a scan is measured against the reference that it was given,
-    whatever other parameters were scanned since.
+ROWS_PER_FEATURE = 16
+"""Least number of rows for each column: singular values cost as much as a few rows a column."""
+
+
+def next_scan(Z: Centred, theta: Any, last: SkippingScan | None) -> SkippingScan | None:
+    """Return how to scan all rows with theta: against a reference, or as the next one.
+
+    None where it does not pay, or the digits are not there: it is for large tables of NumPy's float64.
+    A scan is only ever compared with the reference that it was given, whatever was scanned since.
     """
-
-    fewest_features = 64
-    """So many columns at least: what is kept, a number a row and class, is then small beside them."""
-
-    rows_per_feature = 16
-    """So many rows for each column at least: singular values cost as much as a few rows a column."""
-
-    def __init__(self, m: int):
-        self.m = m
-        self.last: SkippingScan | None = None
-
-    @classmethod
-    def suits(cls, Z: Centred) -> bool:
-        """Whether it pays, and the digits are there, for such rows: NumPy's float64 only."""
-        m, n = Z.shape
-        large = n >= cls.fewest_features and m >= cls.rows_per_feature * n
-        return large and isinstance(Z.X, np.ndarray) and Z.dtype == np.float64
-
-    def scan(self, theta: Any) -> SkippingScan:
-        """How to scan all rows with theta: against a reference, or as the next one."""
-        last, reference = self.last, None
-        # A scan that was interrupted is no reference, and says nothing of how many rows can be skipped.
-        if last is not None and last.covers(self.m) and last.n_safe >= LEAST_SHARE * self.m:
-            reference = last if last.reference is None else last.reference
-        if reference is not None and reference.frame is not theta.frame:
-            reference = None
-        self.last = SkippingScan(theta, self.m, reference)
-        return self.last
+    m, n = Z.shape
+    large = n >= FEWEST_FEATURES and m >= ROWS_PER_FEATURE * n and Z.start is not None
+    if not (large and isinstance(Z.X, np.ndarray) and Z.dtype == np.float64):
+        return None
+    reference = None
+    # A scan that was interrupted is no reference, and says nothing of how many rows can be skipped.
+    if last is not None and last.covers(m) and last.n_safe >= LEAST_SHARE * m:
+        reference = last if last.reference is None else last.reference
+    return SkippingScan(theta, m, reference)
 
 
 class SkippingScan:
@@ -74,7 +62,7 @@ class SkippingScan:
     """
 
     def __init__(self, theta: Any, m: int, reference: SkippingScan | None):
-        self.frame, self.means, self.whiteners = theta.frame, theta.means, theta.whiteners
+        self.means, self.whiteners = theta.means, theta.whiteners
         self.constants = theta.log_prior - theta.half_log_det
         self.reference = reference
         self.roots: Array = np.empty((len(self.means), m)) if reference is None else reference.roots

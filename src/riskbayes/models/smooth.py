@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
+from riskbayes.frames import Frame
+from riskbayes.models.base import GenerativeModel, Sample, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
 from riskbayes.models.hats import Hats, Knots, hats_of, knots_of
 from riskbayes.statistics import Statistics
@@ -54,6 +55,7 @@ class SmoothModel(GenerativeModel):
         Share of the rows in each tail, beyond the outer knots.
     """
 
+    additive: ClassVar[bool] = False  # knots are placed by the rows
     non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts", "beyond")
 
     n_knots: int = 6
@@ -63,18 +65,13 @@ class SmoothModel(GenerativeModel):
     class_prior: Array | None = None
     outer: float = 0.01
 
-    @property
-    def additive(self) -> bool:
-        """False: knots are placed by the rows."""
-        return False
+    def learn(self, sample: Sample) -> Frame:
+        """Return knots at quantiles of the rows."""
+        return knots_of(sample.X, sample.w, self.n_knots, self.max_categories, self.outer)
 
-    def prepare(self, X: Array, sample_weight: Array | None = None) -> Hats:
-        """Hat weights between the quantiles of these rows."""
-        return hats_of(X, knots_of(X, sample_weight, self.n_knots, self.max_categories, self.outer))
-
-    def rows(self, X: Array, theta: SmoothParameters) -> Hats:
-        """Hat weights between the knots of theta."""
-        return hats_of(X, theta.frame)
+    def encode(self, X: Array, frame: Knots) -> Hats:  # type: ignore[override]
+        """Return hat weights between the knots."""
+        return hats_of(X, frame)
 
     def statistics(self, Z: Hats, W: Array) -> Statistics:
         """Masses, weighted counts of the hats, and how far in the tails the rows lie."""

@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from riskbayes.arrays import Array, like, namespace, sent_to, to_numpy
-from riskbayes.models.moments import eye_like, outer
+from riskbayes.models.gaussian import eye_like, outer
 from riskbayes.threads import available_threads, in_threads
 
 SEPARATING = 1e-4

@@ -89,17 +89,17 @@ class Groups:
         return (self.back @ G).T
 
     def scan(
-        self, joint: Array, y: Array, w: Array | None, theta: Any, power: int
+        self, joint: Array, y: Array, w: Array | None, log_prior: Array, table: Array, power: int | None
     ) -> tuple[Array, Array, Risks]:
-        """Changes of the class masses and of the counts, and the risks."""
-        r = theta.log_prior.shape[0]
+        """Return the changes of the class masses and of the counts, and the risks."""
+        r = log_prior.shape[0]
         G, s0, sums = np.zeros((int(self.first[-1]), r)), np.zeros(r), np.zeros(3)
         weights = np.ones(len(y)) if w is None else w
         compiled_scan(r)(
             joint,
             self.first.astype(np.uint64),
-            theta.joint,
-            theta.log_prior,
+            table,
+            log_prior,
             y,
             weights,
             power,

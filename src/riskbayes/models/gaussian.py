@@ -1,125 +1,55 @@
-"""What the Gaussian models share: rows seen from an origin, the prior, the floor."""
+"""What the Gaussian models share: the prior, what the data settle, the floor."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import clone
 
 from riskbayes.arrays import (
     Array,
     as_kind,
     converted,
-    is_all,
     like,
     max_of,
     namespace,
-    own_precision,
     rows_above,
     sent_to,
     sum_of,
-    take_rows,
     to_numpy,
-    widened,
 )
 from riskbayes.exceptions import ColumnError
-from riskbayes.frames import Origin
-from riskbayes.models.base import GenerativeModel, invert_class_prior, log_class_prior
+from riskbayes.frames import Frame
+from riskbayes.models.base import GenerativeModel, Sample, invert_class_prior, log_class_prior
+from riskbayes.models.centred import EPS, Centred, Origin, eps_of, mean_of, rounding
 from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
 
-EPS = float(np.finfo(float).eps)
-
 MOMENT_ROUNDING = 1e-10
 """What sums of many rows, added and subtracted, may err by, as a share of all that was ever summed."""
-
-LARGEST_ROOT = 1e140
-"""What can be squared, and multiplied again."""
 
 SMALLEST_VARIANCE, SMALLEST_SINGLE = 1e-290, 1e-24
 """Least variances of columns of float64 and of float32: there must be room for classes of less."""
 
-PAD = 4
-"""Columns before those of X in a design: a one, and zeros that keep the rows aligned."""
-
-
-class Centred:
-    """Rows of X seen from an origin, in the user's precision. Differences are taken a chunk at a time."""
-
-    releases_gil = True  # products and differences of NumPy do
-    memory: Any = None
-    """What scans remember of the rows, where a model keeps something; chunks have none."""
-    start: int | None = 0
-    """Where in the whole table these rows begin; None where they were picked."""
-
-    def __init__(self, X: Array, frame: Origin, width: float | None = None, dtype: Any = None):
-        self.X, self.frame = X, frame
-        self.shape = X.shape
-        self.dtype = own_precision(X) if dtype is None else dtype
-        self.width = X.shape[1] if width is None else width
-
-    def __len__(self) -> int:
-        return self.X.shape[0]
-
-    def __getitem__(self, rows: slice | Array) -> Centred:
-        if is_all(rows, self.shape[0]) and isinstance(self.X, np.ndarray):
-            return self  # a table of one chunk keeps what was computed of it
-        together = isinstance(rows, slice)
-        X = self.X[rows, ...] if together else take_rows(self.X, rows)
-        part = Centred(X, self.frame, self.width, self.dtype)
-        part.start = self.start + (rows.start or 0) if together and self.start is not None else None
-        return part
-
-    @cached_property
-    def exact(self) -> Array:
-        """X - origin in the widest precision, for statistics: second moments lose half of the digits."""
-        return widened(self.X) - self.frame.origin[None, :]
-
-    @cached_property
-    def values(self) -> Array:
-        """X - origin in the precision of the rows, for scores."""
-        return as_kind(self.exact, self.dtype)
-
-    @cached_property
-    def squares(self) -> Array:
-        """(X - origin)^2 in the precision of the rows."""
-        return self.values * self.values
-
-    @cached_property
-    def design(self) -> Array:
-        """[1, 0, 0, 0, X - origin]: a product with it adds a constant too."""
-        xp, m = namespace(self.X), self.shape[0]
-        if xp is np:
-            D = np.empty((m, PAD + self.shape[1]), dtype=self.dtype)
-            D[:, 0], D[:, 1:PAD] = 1.0, 0.0
-            np.subtract(self.X, self.frame.origin, out=D[:, PAD:], casting="same_kind")
-            return D
-        constant = xp.ones((m, 1), **like(self.values))
-        return xp.concat([constant, xp.zeros((m, PAD - 1), **like(self.values)), self.values], axis=1)
-
-    def about(self, frame: Origin) -> Centred:
-        """The same rows, seen from another origin."""
-        return self if self.frame is frame else Centred(self.X, frame, self.width, self.dtype)
-
 
 @dataclass(frozen=True)
-class Bound:
-    """What a fit freezes: scales of the columns, the prior's centre, and the closed form's covariances."""
+class Settled:
+    """What the statistics of the data determine and calibration does not move."""
 
-    origin: Array
     variance: Array
     """Total variance of each column; zero where it is constant."""
     scale: Array
     """Its root; of a constant column the largest of the others, or one."""
     mean: Array
-    """The prior's mean relative to `origin`, where it does not lose digits."""
+    """The prior's mean, relative to the frame's origin."""
     covariance: Array
     """The prior's covariance."""
     completion: Array | None = None
-    """What is added to each covariance in the directions that the rows do not determine; None: nothing."""
+    """What is added to each covariance in the directions that the rows do not determine; None is nothing."""
     missing: Array | None = None
     """How many such directions each covariance has."""
     reference: Array | None = None
@@ -128,18 +58,14 @@ class Bound:
     @cached_property
     def widest(self) -> float:
         """The largest variance."""
-        return float(namespace(self.variance).max(self.variance))
+        return float(max_of(self.variance))
 
     def completed(self, C: Array) -> Array:
-        """Covariances with what the rows do not determine of them."""
+        """Return covariances with what the rows do not determine of them."""
         return C if self.completion is None else C + self.completion
 
-    def least(self, floor: float) -> Array:
-        """The least variances that calibration leaves, where they are stored as diagonals."""
-        return floor * self.reference  # type: ignore[operator]
-
     def uncompleted(self, C: Array) -> Array:
-        """The inverse of `completed`."""
+        """Return covariances without it: the inverse of `completed`."""
         return C if self.completion is None else C - self.completion
 
 
@@ -162,8 +88,10 @@ class GaussianModel(GenerativeModel):
         The least share of its closed form's variance that calibration leaves a class, in every direction.
     class_alpha, class_prior
         As in :class:`CategoricalModel`.
-    bound : Bound, optional
-        Set by `bind`.
+    covariance_estimator : object with `fit` and `covariance_`, optional
+        Makes the covariances of the classes, for the closed form, in place of the statistics.
+    standardise : bool
+        True if it reads columns of mean zero and variance one.
     """
 
     floor_warning: ClassVar[str | None] = (
@@ -173,8 +101,11 @@ class GaussianModel(GenerativeModel):
     )
 
     array_api: ClassVar[bool] = True
+    frame_kind: ClassVar[type[Origin]]
+    """The frame, which says how the second moments are recentred."""
     widest: ClassVar[float] = np.inf
-    """Rows of more columns than this go as many at once as if they had so many."""
+    """Upper bound on the columns that the chunk size is computed for: wider rows are read in chunks as if
+    they had this many."""
 
     mean_strength: float = 0.0
     covariance_strength: float = 0.0
@@ -185,18 +116,48 @@ class GaussianModel(GenerativeModel):
     covariance_floor: float = 1e-2
     class_alpha: float = 0.0
     class_prior: Array | None = None
-    bound: Bound | None = None
+    covariance_estimator: Any = None
+    standardise: bool = False
 
-    def prepare(self, X: Array, sample_weight: Array | None = None) -> Centred:
-        """Rows seen from their weighted mean; X itself is not copied."""
-        return Centred(X, Origin(mean_of(X, sample_weight), eps_of(X)), min(X.shape[1], self.widest))
+    def learn(self, sample: Sample) -> Frame:
+        """Return the frame of moments about the mean of the rows: any point amid them will do."""
+        frame = self.frame_kind(mean_of(sample.X, sample.w), eps_of(sample.X))
+        return frame if self.covariance_estimator is None else replace(frame, given=self.estimated(sample))
 
-    def rows(self, X: Array, theta: Any) -> Centred:
-        """Rows seen from where the parameters are."""
-        return Centred(X, theta.frame, min(X.shape[1], self.widest))
+    def estimated(self, sample: Sample) -> Array:
+        """Return the covariances of the classes by the user's estimator."""
+        name = "shrinkage='auto'" if self.standardise else "covariance_estimator"
+        if not isinstance(sample.X, np.ndarray):
+            raise ValueError(f"{name} reads NumPy arrays only: pass those, or a shrinkage between 0 and 1.")
+        if sample.w is not None:
+            raise ValueError(f"{name} does not take weights: leave out sample_weight and class_weight.")
+        found = []
+        for k in range(sample.n_classes):
+            rows = sample.X[sample.y == k]
+            # Ledoit-Wolf on standardised columns, as scikit-learn does.
+            scale = rows.std(axis=0) if self.standardise else np.ones(rows.shape[1])
+            scale = np.where(scale > 0, scale, 1.0)
+            fitted = clone(self.covariance_estimator, safe=False)  # any object with fit and covariance_
+            fitted.fit((rows - rows.mean(axis=0) * self.standardise) / scale)
+            if not hasattr(fitted, "covariance_"):
+                raise ValueError(f"{type(fitted).__name__} does not have a covariance_ attribute.")
+            found.append(fitted.covariance_ * np.outer(scale, scale))
+        return np.stack(found)
 
-    def for_scan(self, theta: Any, Z: Centred) -> Any:
-        """theta in the precision of the rows; where they are seen from stays exact."""
+    def encode(self, X: Array, frame: Frame) -> Centred:
+        """Return the rows with the frame's origin; X itself is not copied."""
+        return Centred(X, frame)  # type: ignore[arg-type]
+
+    def row_cells(self, Z: Centred) -> float:
+        """Return the columns, up to a bound."""
+        return min(Z.shape[1], self.widest)
+
+    def releases_lock(self, Z: Centred) -> bool:
+        """True: products and differences of NumPy do."""
+        return True
+
+    def plan(self, Z: Centred, theta: Any) -> Any:
+        """Return theta in the dtype of the rows. The origin stays float64."""
         if Z.dtype == theta.means.dtype:
             return theta
         xp = namespace(theta.means)
@@ -208,23 +169,20 @@ class GaussianModel(GenerativeModel):
         with np.errstate(over="ignore"):  # a covariance, which scans do not read, may be too large
             return replace(converted(replace(theta, frame=None), narrowed), frame=frame)
 
-    def label_statistics(self, Z: Centred, y: Array, w: Array | None, n_classes: int) -> Statistics:
-        """s(X, Y); squares that overflow are refused by `bind`, which names the column."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return super().label_statistics(Z, y, w, n_classes)
-
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Total and within-class scatter about the means, in the shape of this model's covariance."""
         raise NotImplementedError
 
-    def covariances(self, S: Statistics, bound: Bound) -> Array:
-        """The closed form of each covariance, or of each class's variances, before any floor."""
+    def covariances(self, S: Statistics, settled: Settled) -> Array:
+        """Return the closed form of each covariance, or of each class's variances, before any floor."""
         raise NotImplementedError
 
-    def completion(self, S: Statistics, bound: Bound, C: Array, pooled: Array) -> tuple[Array | None, Array]:
-        """What to add to the closed form C where the rows do not determine it, and in how many directions.
+    def completion(
+        self, S: Statistics, settled: Settled, C: Array, pooled: Array
+    ) -> tuple[Array | None, Array]:
+        """Return what is added to C where the rows do not determine it, and in how many directions.
 
-        `pooled` is the within-class covariance.
+        C is the closed form, `pooled` the within-class covariance.
         """
         raise NotImplementedError
 
@@ -249,8 +207,12 @@ class GaussianModel(GenerativeModel):
         M = self.moment_matrices(S, size) / total
         return bool(np.linalg.eigvalsh(M).min() >= -MOMENT_ROUNDING * M.shape[-1] ** 0.5)
 
-    def bind(self, S: Statistics) -> Self:
-        """Freeze the scale of the columns, the pooled prior, and the covariances of the closed form."""
+    def settle(self, S: Statistics) -> Statistics:
+        """Fix the scale of the columns, the pooled prior, and the covariances of the closed form."""
+        return S.to_frame(replace(S.frame, settled=self.settled_by(S)))
+
+    def settled_by(self, S: Statistics) -> Settled:
+        """Return what statistics of the data settle."""
         total = max(S.total, np.finfo(float).tiny)
         with np.errstate(over="ignore", invalid="ignore"):
             total_scatter, within = self.scatter(S)
@@ -264,28 +226,30 @@ class GaussianModel(GenerativeModel):
         scale = xp.sqrt(xp.where(constant, xp.where(widest > 0, widest, 1.0), variance))
         pooled = within / total
         prior = (1 - self.diagonal_mix) * pooled + self.diagonal_mix * keep_diagonal(pooled)
-        bound = Bound(
-            S.origin,
+        settled = Settled(
             variance,
             scale,
             mean if self.prior_mean is None else sent_to(self.prior_mean, mean) - S.origin,
             prior if self.prior_covariance is None else sent_to(self.prior_covariance, mean),
         )
         with np.errstate(over="ignore", invalid="ignore"):
-            C = self.covariances(S, bound)
+            C = self.covariances(S, settled)
             if not bool(xp.all(xp.isfinite(C))):
                 raise overflowing(to_numpy(scale) == to_numpy(max_of(scale)))
-            completion, missing = self.completion(S, bound, C, pooled)
-        bound = replace(bound, completion=completion, missing=missing)
-        return replace(self, bound=replace(bound, reference=bound.completed(C)))
+            completion, missing = self.completion(S, settled, C, pooled)
+        settled = replace(settled, completion=completion, missing=missing)
+        return replace(settled, reference=settled.completed(C))
 
-    def means(self, S: Statistics, bound: Bound) -> tuple[Array, Array, Array]:
-        """MAP means relative to S's origin, the masses they carry, and the prior's mean."""
-        mu0 = bound.mean if bound.origin is S.origin else bound.mean + (bound.origin - S.origin)
+    def settled_of(self, S: Statistics) -> Settled:
+        """Return what the data settled; by default what S itself would."""
+        return S.frame.settled or self.settled_by(S)
+
+    def means(self, S: Statistics, settled: Settled) -> tuple[Array, Array]:
+        """Return the MAP means relative to the origin, and the masses that they carry."""
         kappa = S["s0"] + self.mean_strength
         mass = namespace(kappa).where(kappa > 0, kappa, 1.0)  # a class still without rows, in partial_fit
-        s1 = S["s1"] + self.mean_strength * mu0[None, :] if self.mean_strength else S["s1"]
-        return s1 / mass[:, None], kappa, mu0
+        s1 = S["s1"] + self.mean_strength * settled.mean[None, :] if self.mean_strength else S["s1"]
+        return s1 / mass[:, None], kappa
 
     def is_legal(self, S: Statistics) -> bool:
         """Every class keeps a mass, after the prior; covariances are floored."""
@@ -310,49 +274,21 @@ class GaussianModel(GenerativeModel):
         """log p(y)."""
         return log_class_prior(S["s0"], self.class_alpha, self.class_prior)
 
-    def invert_means(self, theta: Any, total: float) -> tuple[Array, Array, Array, Bound]:
-        """s0, s1, the prior's mean and what is bound, for `inverse_parameters`."""
-        bound = self.bound
-        if bound is None:
-            raise ValueError("inverse_parameters needs a bound model: call bind(S) first.")
+    def invert_means(self, theta: Any, total: float) -> tuple[Array, Array, Settled]:
+        """Return s0, s1 and what is settled, for `inverse_parameters`."""
+        settled = theta.frame.settled
+        if settled is None:
+            raise ValueError("inverse_parameters needs parameters of settled statistics: see `settle`.")
         alpha = self.class_alpha if self.class_prior is None else 0.0
         s0 = invert_class_prior(theta.log_prior, total, alpha)
-        mu0 = bound.mean + (bound.origin - theta.frame.origin)
-        s1 = theta.means * (s0 + self.mean_strength)[:, None] - self.mean_strength * mu0[None, :]
-        return s0, s1, mu0, bound
+        s1 = theta.means * (s0 + self.mean_strength)[:, None] - self.mean_strength * settled.mean[None, :]
+        return s0, s1, settled
 
     def first_gradient(self, dS: Statistics, theta: Any) -> tuple[Array, Array]:
         """Gradients in eta0 and eta1: dS0 and dS1 - mu dS0, the same about every origin."""
         s0 = dS["s0"]
         gradient0 = s0 if self.class_prior is None else 0.0 * s0
         return gradient0, dS["s1"] - theta.means * s0[:, None]
-
-    def bound_to(self, S: Statistics) -> Bound:
-        """What `bind` froze, or what S itself says."""
-        return self.bound or self.bind(S).bound  # type: ignore[return-value]
-
-
-def mean_of(X: Array, w: Array | None) -> Array:
-    """The weighted mean of each column, in the widest precision; of a constant column exactly its value."""
-    xp, m = namespace(X), X.shape[0]
-    total = m if w is None else sum_of(w)
-    if xp is np:
-        # Not all at once: a product of two precisions would copy X.
-        step = m if X.dtype == np.float64 else 4096
-        parts = [slice(start, start + step) for start in range(0, m, step)]
-        weights = np.ones(m) if w is None else w
-        mean = sum(weights[part] @ X[part].astype(np.float64, copy=False) for part in parts) / total
-    else:
-        dtype = own_precision(X)
-        weights = xp.ones((m,), **{**like(X), "dtype": dtype}) if w is None else as_kind(w, dtype)
-        mean = widened(weights @ as_kind(X, dtype)) / total
-    first = widened(X[0, :])
-    return xp.where(xp.abs(mean - first) <= m * float(eps_of(X)) * xp.abs(first), first, mean)
-
-
-def eps_of(X: Array) -> Array:
-    """Relative spacing of the numbers that rows are computed in."""
-    return np.array(float(namespace(X).finfo(own_precision(X)).eps))
 
 
 def check_range(variance: Array, S: Statistics) -> Array:
@@ -384,25 +320,11 @@ def overflowing(columns: Array, wider: str = "") -> ColumnError:
     )
 
 
-def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:
-    """Variances below which nothing is known: what rounding does to moments about the frame's origin.
-
-    `second` are second moments about it. Sums and differences of `terms` such products, here and where they
-    were recentred from, err by their share in the last digit of float64; the values themselves are known to
-    the last digit of the rows.
-    """
-    xp, eps = namespace(second), 8 * float(frame.eps)
-    resolved = xp.clip(eps * xp.abs(frame.origin), max=LARGEST_ROOT)  # of a constant column it may be huge
-    moved = sent_to(np.minimum(frame.moved, LARGEST_ROOT) ** 2, second)
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `bind`
-        return 16 * terms * EPS * (xp.abs(second) + moved) + eps**2 * second + resolved * resolved
-
-
-def noise_of(second: Array, frame: Origin, bound: Bound) -> Array:
+def noise_of(second: Array, frame: Origin, settled: Settled) -> Array:
     """The rounding of a class's variances in its closed form; of a constant column as of one that varies."""
     n, xp = second.shape[-1], namespace(second)
-    found, usual = rounding(second, frame, n), 16 * n * EPS * bound.scale * bound.scale
-    return xp.where((bound.variance > 0) | (found > usual), found, usual)
+    found, usual = rounding(second, frame, n), 16 * n * EPS * settled.scale * settled.scale
+    return xp.where((settled.variance > 0) | (found > usual), found, usual)
 
 
 def diagonal(C: Array) -> Array:

@@ -1,10 +1,10 @@
-"""Augmented naive Bayes: psi(x) = (1, one-hot of each feature together with its parents)."""
+"""Augmented naive Bayes (TAN, k-DB): psi(x) = (1, one-hot of each feature together with its parents)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Arrays, Categories, Frame
-from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
+from riskbayes.models.base import GenerativeModel, Sample, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
 from riskbayes.models.codes import Codes, categories_of, check_codes, check_sizes, clipped_codes
 from riskbayes.models.column_order import column_order
@@ -52,6 +52,11 @@ class Tables(Categories):
     """Columns of features without parents."""
     to_own: ClassVar[csr_array]
     """Adds columns up to the counts of (feature, value)."""
+
+    @property
+    def parent_lists(self) -> Parents:
+        """The parents of each feature."""
+        return tuple(tuple(p for p in above if p >= 0) for above in self.parents.tolist())
 
     def _derive(self) -> None:
         super()._derive()
@@ -146,7 +151,7 @@ class TreeModel(GenerativeModel):
         At least so many categories a feature, observed or not.
     structure : "tree", int or None
         How `learn` chooses the parents: Chow and Liu's tree, or so many parents a feature at most. None
-        leaves them as given.
+        takes `parents`.
     """
 
     support: ClassVar[str] = "categories"
@@ -161,45 +166,33 @@ class TreeModel(GenerativeModel):
     structure: str | int | None = None
 
     @property
-    def additive(self) -> bool:
+    def additive(self) -> bool:  # type: ignore[override]
         """True where the parents are given."""
         return self.structure is None
 
-    def learn(self, X: Array, y: Array, w: Array | None, n_classes: int) -> Self:
-        """The parents that the dependences between these rows' features determine."""
-        if self.structure is None:
-            return self
-        check_codes(X)
-        found = dependences(X, y, w, n_classes, self.min_categories)
-        parents = tree_parents(*found) if self.structure == "tree" else k_parents(*found, int(self.structure))
-        return replace(self, parents=parents)
-
-    def _parents(self, n: int) -> Parents:
-        return ((),) * n if self.parents is None else self.parents
-
-    def prepare(self, X: Array, sample_weight: Array | None = None) -> Codes:
-        """Joint codes of each feature and its parents."""
-        sizes = categories_of(X, self.min_categories).n_categories
+    def learn(self, sample: Sample) -> Frame:
+        """Return the tables of each feature and its parents, which dependences between features determine."""
+        check_codes(sample.X)
+        sizes = categories_of(sample.X, self.min_categories, sample.largest).n_categories
         check_sizes(sizes)
-        return self._joint(X, sizes)
+        parents: Parents = ((),) * len(sizes) if self.parents is None else self.parents
+        if self.structure is not None:
+            found = dependences(sample, self.min_categories)
+            tree = self.structure == "tree"
+            parents = tree_parents(*found) if tree else k_parents(*found, int(self.structure))
+        return tables_of(sizes, parents)
 
-    def rows(self, X: Array, theta: TreeParameters) -> Codes:
-        """The same, in the tables of theta."""
-        return self._joint(X, theta.frame.sizes)
-
-    def _joint(self, X: Array, sizes: Array) -> Codes:
+    def encode(self, X: Array, frame: Tables) -> Codes:  # type: ignore[override]
+        """Return joint codes of each feature and its parents."""
         check_codes(X)
-        codes = clipped_codes(X, sizes)  # one code stands for all that are unknown
-        joint, number, parents = codes.copy(), sizes + 1, self._parents(X.shape[1])
-        for i, above in enumerate(parents):
-            check_table(math.prod(int(sizes[j]) + 1 for j in (i, *above)), i, above)
+        codes = clipped_codes(X, frame.sizes)  # one code stands for all that are unseen
+        joint = codes.copy()
+        for i, above in enumerate(frame.parent_lists):
+            step = frame.sizes[i] + 1
             for p in above:
-                joint[:, i] += number[i] * codes[:, p]
-                number = number.copy()
-                number[i] *= sizes[p] + 1
-        most = max(map(len, parents), default=0)
-        table = np.array([[*above, *[-1] * (most - len(above))] for above in parents], dtype=np.int64)
-        return Codes(joint, Tables(number, sizes, table))
+                joint[:, i] += step * codes[:, p]
+                step *= frame.sizes[p] + 1
+        return Codes(joint, frame)
 
     def statistics(self, Z: Codes, W: Array) -> Statistics:
         """Weighted counts of classes and of (class, feature, parents)."""
@@ -234,12 +227,12 @@ class TreeModel(GenerativeModel):
 
     def log_joint(self, Z: Codes, theta: TreeParameters) -> Array:
         """log p(y) + sum_i log p(x_i | parents, y)."""
-        return Z.times(theta.log_prob, theta.frame)[0] + theta.log_prior
+        return Z.times(theta.log_prob)[0] + theta.log_prior
 
     def sample(self, theta: TreeParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """A class, then each feature after its parents, by inverting its cumulative distribution."""
         sizes, y = theta.frame.sizes, draw_classes(theta.log_prior, n, rng)
-        X, parents = np.zeros((n, len(sizes)), dtype=np.int64), self._parents(len(sizes))
+        X, parents = np.zeros((n, len(sizes)), dtype=np.int64), theta.frame.parent_lists
         for i in topological_order(parents):
             above, step = np.zeros(n, dtype=np.int64), 1
             for p in parents[i]:
@@ -256,7 +249,7 @@ class TreeModel(GenerativeModel):
         for less dependent than the data may have them. Dense networks are refused (see `family_marginals`).
         """
         sizes, s0 = theta.frame.sizes, total * np.exp(theta.log_prior)
-        parents = self._parents(len(sizes))
+        parents = theta.frame.parent_lists
         factors = []
         for i, above in enumerate(parents):
             # The last parent is the slowest; what was not there in training never occurs.
@@ -301,6 +294,17 @@ class TreeModel(GenerativeModel):
         return float(S["s0"] @ theta.log_prior + (S.to_frame(theta.frame)["counts"] * theta.log_prob).sum())
 
 
+def tables_of(sizes: Array, parents: Parents) -> Tables:
+    """Return the tables of features with so many categories, each given its parents."""
+    cells = []
+    for i, above in enumerate(parents):
+        cells.append(math.prod(int(sizes[j]) + 1 for j in (i, *above)))
+        check_table(cells[-1], i, above)
+    most = max(map(len, parents), default=0)
+    filled = np.array([[*above, *[-1] * (most - len(above))] for above in parents], dtype=np.int64)
+    return Tables(np.array(cells), sizes, filled)
+
+
 def check_table(cells: int, column: int, parents: tuple[int, ...] = ()) -> None:
     """Refuse tables of counts that cannot be kept."""
     if cells > MOST_CELLS:
@@ -323,14 +327,13 @@ def topological_order(parents: Parents) -> list[int]:
     return order
 
 
-def dependences(
-    X: Array, y: Array, w: Array | None, n_classes: int, least: Array | None = None
-) -> tuple[Array, Array]:
+def dependences(sample: Sample, least: Array | int | None = None) -> tuple[Array, Array]:
     """Return the features in the order of I(x_i; y), and I(x_i; x_j | y) of every pair.
 
     Both come from the counts of pairs by class. Where features tell as much of the class, `column_order`
     decides; those of other numbers of categories, at least `least`, are never interchangeable.
     """
+    X, y, w, n_classes = sample.X, sample.y, sample.w, sample.n_classes
     frame = categories_of(X)
     largest = int(np.argmax(frame.n_categories))
     check_table(n_classes * int(frame.n_categories.sum()) ** 2, largest)

@@ -1,43 +1,65 @@
-"""What a learner descends: the residual of a risk, its negative gradient in the log joint.
-
-Each objective is a callable (P, y) -> E with E[i, k] = -d loss(x_i, y_i) / d log p(x_i, k). The rows
-of E sum to zero.
-"""
+"""What a learner descends: the residual of a risk, its negative gradient in the log joint."""
 
 from __future__ import annotations
 
 import reprlib
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
 from riskbayes.arrays import Array, as_kind, at_labels, label_rows, namespace, sent_to, sum_of, take_rows
 
 
-class LogLoss:
+class Objective(ABC):
+    """A loss of each row, by its residual E[i, k] = -d loss(x_i, y_i) / d log p(x_i, k).
+
+    The rows of E sum to zero. Subclass it, write `residual`, and say what else scans may make use of.
+    """
+
+    risk: ClassVar[str]
+    """Name of the risk in the history that is the mean of the loss."""
+
+    power: ClassVar[int | None] = None
+    """p where E = P[y]^p (1[y = k] - P[k]), which compiled scans know; None for another residual."""
+
+    saturates: ClassVar[bool] = False
+    """True if a row whose label has the posterior one has no loss and no residual: scans may skip it."""
+
+    @abstractmethod
+    def residual(self, P: Array, y: Array) -> Array:
+        """Return E, of the shape of the posteriors P; y are class codes."""
+
+    def losses(self, P: Array, y: Array) -> dict[str, Array]:
+        """Return losses of each row, by name, that scans add to the risks which they always count."""
+        return {}
+
+
+class LogLoss(Objective):
     """-log P[y]. This residual is the paper's: strengthen the label, weaken the posterior."""
 
     risk = "log_loss"
     power = 0
-    """E = P[y]^power (1[y = k] - P[k]), for compiled scans."""
+    saturates = True
 
-    def __call__(self, P: Array, y: Array) -> Array:
+    def residual(self, P: Array, y: Array) -> Array:
         """E[i, k] = 1[y = k] - P[k]."""
         return label_minus(P, y)
 
 
-class SoftError:
+class SoftError(Objective):
     """1 - P[y], what the paper monitors."""
 
     risk = "soft_error"
     power = 1
+    saturates = True
 
-    def __call__(self, P: Array, y: Array) -> Array:
+    def residual(self, P: Array, y: Array) -> Array:
         """E[i, k] = P[y] (1[y = k] - P[k])."""
         return label_minus(P, y) * at_labels(P, y)[:, None]
 
 
-class ExpectedCost:
+class ExpectedCost(Objective):
     """sum_k P[k] C[y, k]: what a decision drawn from the posterior costs on average."""
 
     risk = "cost"
@@ -46,14 +68,14 @@ class ExpectedCost:
         self.C = C
 
     def losses(self, P: Array, y: Array) -> dict[str, Array]:
-        """The expected cost of each row."""
+        """Return the expected cost of each row."""
         return {"cost": namespace(P).sum(P * self._costs(P, y), axis=1)}
 
     def _costs(self, P: Array, y: Array) -> Array:
-        """C[y], where P lives."""
+        """Return C[y] on the device of P."""
         return take_rows(as_kind(sent_to(self.C, P), P.dtype), y)
 
-    def __call__(self, P: Array, y: Array) -> Array:
+    def residual(self, P: Array, y: Array) -> Array:
         """E[i, k] = P[k] (sum_j P[j] C[y, j] - C[y, k])."""
         costs = self._costs(P, y)
         mean = namespace(P).sum(P * costs, axis=1, keepdims=True)
@@ -61,10 +83,9 @@ class ExpectedCost:
 
 
 def label_minus(P: Array, y: Array) -> Array:
-    """1[y = k] - P[k], where the label has the sum of the others' P.
+    """Return 1[y = k] - P[k], with the sum of the other classes' P at the label.
 
-    That is 1 - P[y] with all its digits, so that each row sums to zero to the rounding of its own entries,
-    and what is the same for all classes falls away.
+    That is 1 - P[y] with all its digits: each row then sums to zero up to the rounding of its own entries.
     """
     xp = namespace(P)
     if xp is np:
@@ -77,11 +98,13 @@ def label_minus(P: Array, y: Array) -> Array:
     return xp.where(label, sum_of(others, axis=1, keepdims=True), -others)
 
 
-NAMED: dict[str, Any] = {"log_loss": LogLoss, "soft_error": SoftError}
+NAMED: dict[str, type[Objective]] = {"log_loss": LogLoss, "soft_error": SoftError}
 
 
-def resolve_objective(objective: Any, n_classes: int) -> LogLoss | SoftError | ExpectedCost:
-    """An objective from its name or a cost matrix."""
+def resolve_objective(objective: Any, n_classes: int) -> Objective:
+    """Return the objective of a name, an instance or a cost matrix."""
+    if isinstance(objective, Objective):
+        return objective
     if isinstance(objective, str):
         if objective not in NAMED:
             raise ValueError(

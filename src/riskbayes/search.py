@@ -1,0 +1,227 @@
+"""Paths judged by rows that they were not trained on: folds, checkpoints, the choice among them.
+
+Early stopping, RCCV and RiskBayesClassifier all learn everything that a path needs from the kept rows,
+through `judged_by` or `closed_form`, and judge it by the held ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from riskbayes.arrays import Array
+from riskbayes.engines.base import Engine
+from riskbayes.loop import LoopLearner, run
+from riskbayes.models.base import Fitted
+from riskbayes.risks import posterior
+from riskbayes.statistics import Statistics
+from riskbayes.task import Iteration, Status, Task, nobody
+
+ROUNDS = 30
+"""Members that the greedy selection takes, with repeats."""
+
+MOST_KEPT = 2**20
+"""Rows times classes of the posteriors that an ensemble is chosen by: 4 MiB a candidate and checkpoint."""
+
+
+def judged_by(task: Task, kept: Engine, held: Engine) -> Task:
+    """Return the task on the kept rows, with everything learned from them, judged by the held ones.
+
+    The weights of the kept rows are scaled to the mass of both, so that priors and anchors act as they do
+    on all rows.
+    """
+    model, past = task.model, task.past
+    start = None if task.start is task.S else task.start
+    if not model.additive and (start is not None or past is not None):
+        raise ValueError(
+            f"{type(model).__name__} learns its structure from the rows, and a fold learns its own: "
+            "statistics of an earlier fit (warm_start, calibrate) cannot be taken over by it. Hold no rows "
+            "out, or fit all rows anew with warm_start=False."
+        )
+    mass = task.S.total - (0.0 if past is None else past.total)
+    frame, train = kept.learn(model), kept.scaled(mass / kept.mass)
+    S = train.statistics(model, frame)
+    S = model.settle(S if past is None else S + past)
+    if not model.is_legal(S):
+        raise ValueError("Too few rows of a class are left to train on when others are held out.")
+    if start is not None:  # the statistics of the held rows go out of it, and those of the kept come in
+        moved = S + (start - task.S)
+        S = S.to_frame(moved.frame)
+        start = moved if model.is_legal(moved) else S
+    return replace(task, engine=train, S=S, start=start, validation=held)
+
+
+def hold_out(task: Task, fraction: float, random: np.random.RandomState) -> Task:
+    """Return the task on part of the rows, judged by the others; each class has rows in both."""
+    counts = task.engine.class_counts()
+    if counts.min() < 2:
+        raise ValueError("early_stopping needs two rows or more of each class; pass X_val and y_val to fit.")
+    r, m = len(counts), int(counts.sum())
+    size = min(max(r, round(fraction * m)), m - r)
+    return judged_by(task, *task.engine.hold_out(size, random))
+
+
+def bootstrap_start(task: Task, random: np.random.RandomState) -> Statistics:
+    """Return the statistics of a bootstrap sample, scaled to the mass of S; S itself if it lacks a class."""
+    S = task.engine.bootstrap(random).statistics(task.model, task.S.frame)
+    drawn = ((task.S.total / S.total) * S).to_frame(task.S.frame) if S.total > 0 else task.S
+    return drawn if task.model.is_legal(drawn) else task.S
+
+
+def walk_folds(
+    task: Task, learners: Sequence[LoopLearner], n_folds: int, random_state: Any, n_jobs: int | None
+) -> tuple[list[list[dict[str, Array]]], list[float]]:
+    """Walk the path of every learner in every fold.
+
+    Returns the histories, with risks of the held rows, fold by fold and learner by learner, and the weight
+    of each fold's held rows.
+    """
+    quiet = replace(task, on_iteration=nobody)
+
+    def walk(kept: Engine, held: Engine) -> tuple[list[dict[str, Array]], float]:
+        part = judged_by(quiet, kept, held)
+        outcomes = [run(part, learner) for learner in learners]
+        if any(outcome.status is Status.INTERRUPTED for outcome in outcomes):
+            raise KeyboardInterrupt  # half a path is nothing to choose by
+        return [outcome.history for outcome in outcomes], held.mass
+
+    jobs = effective_n_jobs(n_jobs)
+    with threadpool_limits(limits=1 if jobs > 1 else None):  # threads of our own or of BLAS, never both
+        folds = Parallel(n_jobs=jobs, prefer="threads")(
+            delayed(walk)(kept, held) for kept, held in task.engine.folds(n_folds, random_state)
+        )
+    return [histories for histories, _ in folds], [mass for _, mass in folds]
+
+
+def mean_paths(walks: list[list[dict[str, Array]]], masses: list[float], name: str, max_iter: int) -> Array:
+    """Return a held-out risk by learner and scan, averaged over folds by the weight of their held rows."""
+    paths = [[held_path(history, f"val_{name}", max_iter) for history in fold] for fold in walks]
+    return np.average(paths, axis=0, weights=masses)
+
+
+def held_path(history: dict[str, Array], name: str, max_iter: int) -> Array:
+    """Return a risk by scan: of the last accepted model at each, to the end of the path."""
+    values, accepted = history[name], history["accepted"]
+    last = np.maximum.accumulate(np.where(accepted, np.arange(len(values)), 0))
+    return values[last][np.minimum(np.arange(max_iter + 1), len(values) - 1)]
+
+
+def posteriors_along(task: Task, learner: LoopLearner, held: Engine, checkpoints: Sequence[int]) -> Array:
+    """Return posteriors of the held rows at iterations of one path, of shape (checkpoints, rows, classes).
+
+    A checkpoint has the last accepted model up to it. Rows whose scores overflow have NaN, which no choice
+    takes.
+    """
+    at: dict[int, Fitted] = {}
+
+    def keep(iteration: Iteration) -> bool:
+        at.update({point: iteration.fitted for point in checkpoints if point >= iteration.number})
+        return False
+
+    if run(replace(task, on_iteration=keep), learner).status is Status.INTERRUPTED:
+        raise KeyboardInterrupt  # half a path is nothing to choose by
+    distinct = list({id(fitted): fitted for fitted in at.values()}.values())
+
+    def finite_or_nan(Z: Any, plan: Any, first: int) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return posterior(task.model.scores(Z, plan))
+
+    found = held.map_rows(distinct, finite_or_nan)
+    place = {id(fitted): i for i, fitted in enumerate(distinct)}
+    return np.stack([found[place[id(at[point])]] for point in checkpoints])
+
+
+@dataclass
+class HeldOut:
+    """What held rows say of candidates along their paths; it sums their risks as folds come in.
+
+    An ensemble combines posteriors, so these are kept, as float32; of many rows those of a sample, evenly
+    spaced, for in memory they are candidates x checkpoints x rows x classes.
+
+    Parameters
+    ----------
+    y : array of int, shape (m,)
+        Class codes of the held rows, fold after fold.
+    w : array of shape (m,) or None
+        Their weights.
+    n_classes : int
+        The number of classes.
+    combine : bool
+        True if posteriors are to be kept.
+    """
+
+    y: Array
+    w: Array | None
+    n_classes: int
+    combine: bool
+    errors: list[Array] = field(default_factory=list)
+    """Held-out error of each candidate, by checkpoint."""
+    log_losses: list[Array] = field(default_factory=list)
+    posteriors: list[Array] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        step = max(1, -(-len(self.y) * self.n_classes // MOST_KEPT))
+        self.kept = np.arange(0, len(self.y), step)
+
+    def add(self, folds: Iterable[Array]) -> None:
+        """Add a candidate, by its posteriors of shape (checkpoints, rows, classes), fold after fold."""
+        start, wrong, loss, kept = 0, 0.0, 0.0, []
+        for P in folds:
+            rows = slice(start, start + P.shape[1])
+            y, w = self.y[rows], np.ones(P.shape[1]) if self.w is None else self.w[rows]
+            own = np.maximum(P[:, np.arange(len(y)), y], 1e-15).astype(np.float64)
+            wrong, loss = wrong + (P.argmax(axis=2) != y) @ w, loss - np.log(own) @ w
+            if self.combine:
+                chosen = self.kept[(self.kept >= rows.start) & (self.kept < rows.stop)]
+                kept.append(P[:, chosen - start].astype(np.float32))
+            start = rows.stop
+        total = len(self.y) if self.w is None else self.w.sum()
+        self.errors.append(wrong / total)
+        self.log_losses.append(loss / total)
+        if self.combine:
+            self.posteriors.append(np.concatenate(kept, axis=1))
+
+    def scores(self) -> Array:
+        """Return what choices are made by, candidates x checkpoints: the error and the log loss.
+
+        The log loss tells apart what the error of few rows leaves equal. What is not finite is not chosen.
+        """
+        scores = (np.array(self.errors) + np.array(self.log_losses)).round(12)
+        return np.where(np.isfinite(scores), scores, np.inf)
+
+    def best(self) -> dict[tuple[int, int], float]:
+        """Return the candidate and checkpoint of the least score, the first of equal ones, with weight 1."""
+        scores = self.scores()
+        candidate, place = np.unravel_index(np.argmin(scores), scores.shape)
+        return {(int(candidate), int(place)): 1.0}
+
+    def ensemble(self, only: Sequence[int] | None = None) -> dict[tuple[int, int], float]:
+        """Return weights of candidates and checkpoints: each round adds the one that leaves the least score.
+
+        `only` limits the choice to these checkpoints.
+        """
+        y, w = self.y[self.kept], None if self.w is None else self.w[self.kept]
+        places = list(range(self.posteriors[0].shape[0]) if only is None else only)
+        candidates = [(i, place) for i in range(len(self.posteriors)) for place in places]
+        row, total = np.arange(len(y)), np.zeros(self.posteriors[0].shape[1:], np.float32)
+        chosen: list[tuple[int, int]] = []
+        best, kept = np.inf, 0
+        for number in range(1, ROUNDS + 1):
+            scores = []
+            for i, place in candidates:
+                mixed = total + self.posteriors[i][place]
+                error = np.average(mixed.argmax(axis=1) != y, weights=w)
+                loss = np.average(-np.log(np.maximum(mixed[row, y] / number, 1e-15)), weights=w)
+                scores.append(error + loss if np.isfinite(loss) else np.inf)
+            pick = int(np.argmin(scores))
+            chosen.append(candidates[pick])
+            total += self.posteriors[chosen[-1][0]][chosen[-1][1]]
+            if scores[pick] < best - 1e-12:
+                best, kept = scores[pick], number
+        return {each: chosen[:kept].count(each) / kept for each in candidates if each in chosen[:kept]}

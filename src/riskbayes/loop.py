@@ -69,7 +69,9 @@ def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcom
         return Outcome(fitted, History().arrays(), Status.CLOSED_FORM, fitted.floored)
     walk = Walk(task, learner, learner.begin(task))
     try:
-        status = walk.go(start, learner.max_iter if max_iter is None else max_iter)
+        # A step may lead where scores overflow: a risk that is not a number is not accepted.
+        with np.errstate(over="ignore", invalid="ignore"):
+            status = walk.go(start, learner.max_iter if max_iter is None else max_iter)
     except KeyboardInterrupt:
         if walk.chosen is None:
             raise
@@ -141,15 +143,13 @@ class Walk:
     def visit(self, number: int, S: Statistics) -> Iteration:
         """Scan the model of the statistics S on the training rows, and judge it on the validation rows."""
         task, step = self.task, self.step
-        # A step may lead where scores overflow: a risk that is not a number is not accepted.
-        with np.errstate(over="ignore", invalid="ignore"):
-            fitted = Fitted.of(task.model, S)
-            scan = task.engine.scan(fitted, step.objective)
-            risks, judged = scan.risks.mean(), None
-            if task.validation is not None:
-                held = task.validation.scan(fitted, step.objective, risks_only=True).risks.mean()
-                judged = step.risk(held)
-                risks |= {f"val_{name}": value for name, value in held.items()}
+        fitted = Fitted.of(task.model, S)
+        scan = task.engine.scan(fitted, step.objective)
+        risks, judged = scan.risks.mean(), None
+        if task.validation is not None:
+            held = task.validation.scan(fitted, step.objective, risks_only=True).risks.mean()
+            judged = step.risk(held)
+            risks |= {f"val_{name}": value for name, value in held.items()}
         return Iteration(number, fitted, scan, risks, step.value(risks, fitted.theta), judged)
 
 

@@ -85,25 +85,25 @@ def posterior_and_risks(
 
     `y` are class codes, `w` the weights (None: one each). Losses of the objective's own are counted too.
     """
-    xp = namespace(scores)
-    scores = below_largest(scores)
+    xp, scores = namespace(scores), below_largest(scores)
     own = at_labels(scores, y)
-    # Without ties the label is wrong where its score is not the largest.
-    distinct = xp is np and np.count_nonzero(scores == 0) == len(y)
-    wrong = own < 0 if distinct else xp.argmax(scores, axis=1) != y
-    P = np.exp(scores, out=scores) if xp is np else xp.exp(scores)
-    evidence = sum_of(P, axis=1, keepdims=True)
-    P /= evidence
-    evidence = evidence[:, 0]
+    if xp is np:
+        # Without ties the label is wrong where its score is not the largest.
+        distinct = np.count_nonzero(scores) == scores.size - len(y)
+        wrong = own < 0 if distinct else scores.argmax(axis=1) != y
+        P = np.exp(scores, out=scores)
+    else:
+        wrong, P = xp.argmax(scores, axis=1) != y, xp.exp(scores)
+    evidence = sum_of(P, axis=1)
+    P /= evidence[:, None]
     soft = 1.0 - xp.exp(own) / evidence
     losses = {"soft_error": soft, "error": wrong, "log_loss": xp.log(evidence) - own}
     losses |= objective.losses(P, y)
     if xp is np:
         if w is None:
-            sums, weight = np.array([loss.sum(dtype=np.float64) for loss in losses.values()]), len(y)
-        else:
-            sums, weight = np.array([w @ loss for loss in losses.values()]), w.sum()
-    else:
-        table = xp.stack([as_kind(loss, widest_float(P)) for loss in losses.values()])
-        sums, weight = (sum_of(table, axis=1), y.shape[0]) if w is None else (table @ w, sum_of(w))
+            sums = np.array([np.add.reduce(loss, dtype=np.float64) for loss in losses.values()])
+            return P, Risks(tuple(losses), sums, len(y))
+        return P, Risks(tuple(losses), np.array([w @ loss for loss in losses.values()]), w.sum())
+    table = xp.stack([as_kind(loss, widest_float(P)) for loss in losses.values()])
+    sums, weight = (sum_of(table, axis=1), y.shape[0]) if w is None else (table @ w, sum_of(w))
     return P, Risks(tuple(losses), sums, weight)

@@ -49,6 +49,8 @@ class FitProgress:
                 f"soft error {risks['soft_error']:.6f}  error {risks['error']:.4f}  "
                 f"log loss {risks['log_loss']:.6f}"
             )
+        if not self.context._callbacks:
+            return False
         task = self.context.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return task.call_on_fit_task_end(

@@ -15,7 +15,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import _check_sample_weight
 
-from riskbayes.arrays import Array, namespace, sent_to, to_numpy, widest_float
+from riskbayes.arrays import Array, namespace, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError
 from riskbayes.statistics import Statistics
 
@@ -30,17 +30,19 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
     """All or nothing: an estimator that refuses its input, or is interrupted too early, stays as it was.
 
-    What belongs to callbacks is left to them.
+    Errors of models get the names of the columns. What belongs to callbacks is left to them.
     """
     before = dict(vars(estimator))
     try:
-        with naming_columns(estimator):
-            yield
-    except BaseException:
+        yield
+    except BaseException as error:
+        names = getattr(estimator, "feature_names_in_", None)
         for name in set(vars(estimator)) - set(before):
             if not name.startswith(("_callback", "_skl")):
                 delattr(estimator, name)
         vars(estimator).update(before)
+        if isinstance(error, ColumnError):
+            raise error.named(names) from None
         raise
 
 
@@ -94,26 +96,11 @@ def check_library(estimator: Any, X: Any) -> None:
         )
 
 
-def check_lengths(X: Array, y: Array, X_name: str = "X", y_name: str = "y") -> None:
-    """Refuse rows without labels, and labels without rows."""
-    if X.shape[0] != y.shape[0]:
-        raise ValueError(f"{X_name} has {X.shape[0]} rows and {y_name} has {y.shape[0]} labels.")
-
-
 def listed(values: Array) -> str:
     """Labels or numbers for a message, as the user wrote them; of many the first five and how many more."""
     found = to_numpy(values).tolist()
     shown, more = ", ".join(map(repr, found[:MOST_LISTED])), len(found) - MOST_LISTED
     return f"{shown} and {more} more" if more > 0 else shown
-
-
-def classes_and_codes(labels: Array, X: Array) -> tuple[Array, Array]:
-    """The sorted classes, and the code of each label where X is."""
-    xp = namespace(labels)
-    if xp is np:
-        classes, codes = np.unique(labels, return_inverse=True)
-        return classes, sent_to(codes, X)
-    return tuple(xp.unique_inverse(labels))
 
 
 def check_one_kind(y: Array, name: str = "y") -> None:
@@ -170,13 +157,11 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def check_masses(classes: Array, y: Array, w: Array | None, every: bool = True) -> None:
+def check_masses(classes: Array, masses: Array, every: bool = True) -> None:
     """Refuse a class with no weight; where not every class needs one, refuse only if none has."""
-    if w is None:
-        return
-    masses = [float(namespace(w).sum(w[y == k])) for k in range(classes.shape[0])]
-    if (min(masses) if every else max(masses)) <= 0:
-        k = masses.index(min(masses))
+    masses = to_numpy(masses)
+    if (masses.min() if every else masses.max()) <= 0:
+        k = int(np.argmin(masses))
         raise ValueError(
             f"The class {listed(classes[k : k + 1])} has no weight: its rows have sample_weight or "
             "class_weight zero. Drop these rows, or give the class a positive weight."
@@ -185,8 +170,9 @@ def check_masses(classes: Array, y: Array, w: Array | None, every: bool = True) 
 
 def check_statistics(S: Statistics, X: Array) -> None:
     """Refuse rows whose statistics overflow; the value that is farthest from their centre is to blame."""
-    if S.is_finite():
-        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if S.is_finite():
+            return
     centre = S.frame.centre()
     with np.errstate(over="ignore"):
         far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))

@@ -208,7 +208,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.class_weight_ = factors = class_weights(self.class_weight, self.classes_, codes, w)
             w = w * factors[codes]
             check_total(w, "class_weight" if sample_weight is None else "sample_weight times class_weight")
-        check_masses(self.classes_, codes, w)
+        check_masses(self.classes_, np.bincount(codes, w, len(self.classes_)))
         if w.sum() < SMALL_WEIGHT * len(w):
             warnings.warn(
                 f"The weights of {len(w)} rows sum to {w.sum():g}, and priors count as rows: they will "

@@ -40,7 +40,7 @@ class Anchor:
         """Return the statistics after a step of length lr along dS and back to the data."""
         pull = lr * self.weight * self.share
         shrunk = 1.0 / (1.0 + pull)
-        return (shrunk * S).plus(shrunk * lr, dS).plus(shrunk * pull, self.S)
+        return S.plus(shrunk * lr, dS, shrunk).plus(shrunk * pull, self.S)
 
     def value(self, theta: Any) -> float:
         """Return g times the cross-entropy of the model from the closed form.

@@ -12,6 +12,7 @@ from riskbayes.arrays import (
     Array,
     as_kind,
     converted,
+    eps_of,
     is_all,
     like,
     namespace,
@@ -142,12 +143,7 @@ def mean_of(X: Array, w: Array | None) -> Array:
         weights = xp.ones((m,), **{**like(X), "dtype": dtype}) if w is None else as_kind(w, dtype)
         mean = widened(weights @ as_kind(X, dtype)) / total
     first = widened(X[0, :])
-    return xp.where(xp.abs(mean - first) <= m * float(eps_of(X)) * xp.abs(first), first, mean)
-
-
-def eps_of(X: Array) -> Array:
-    """Return the relative spacing of the numbers that rows are computed in."""
-    return np.array(float(namespace(X).finfo(own_precision(X)).eps))
+    return xp.where(xp.abs(mean - first) <= m * eps_of(X) * xp.abs(first), first, mean)
 
 
 def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:

@@ -200,7 +200,7 @@ def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:
     check_codes(X)
     xp, known = namespace(X), frame.n_categories
     unseen = bool((categories_of(X).n_categories > known).any())
-    X, most = clipped_codes(X, known) if unseen else X, int(known.max(initial=1))
+    X, most = clipped_codes(X, known) if unseen else X, int(known.max(initial=1)) - (not unseen)
     if xp is np:
         codes = X.astype(np.min_scalar_type(most), copy=False)
         return Codes(codes, frame, unseen, None if unseen else grouped(codes, frame))

@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, as_kind, namespace, sent_to, to_numpy, widened, widest_float
-from riskbayes.estimators.tables import is_missing, shown, validated_numbers
+from riskbayes.tables import is_missing, shown, validated_numbers
 
 UNSEEN = 2**31 - 1
 """The code of a value that was not there in training: beyond every category."""

@@ -171,24 +171,20 @@ class MemoryEngine(Engine):
 
     def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
         """Apply a formula to the rows, which are encoded a chunk at a time."""
-        model, frame = path[0].model, path[0].S.frame
-        one = model.encode(self._X[:1, ...], frame)
+        model, frame, X = path[0].model, path[0].S.frame, self._X
+        one = model.encode(X[:1, ...], frame)
         plans = [model.plan(one, fitted.theta) for fitted in path]
-
-        def work(share: list[slice]) -> list[list[Array]]:
-            return [
-                [formula(Z, plan, chunk.start) for plan in plans]
-                for chunk in share
-                for Z in [model.encode(self._X[chunk, ...], frame)]
-            ]
-
         width = max(model.row_cells(one), one.shape[1]) + self.n_classes
-        shares = shares_of(self.n_rows, width, self.chunk_cells)
-        chunks = [found for share in self._threads(work, shares, model.releases_lock(one)) for found in share]
+        chunks = [chunk for share in shares_of(self.n_rows, width, self.chunk_cells) for chunk in share]
+
+        def work(chunk: slice) -> list[Array]:
+            Z = model.encode(X[chunk, ...], frame)
+            return [formula(Z, plan, chunk.start) for plan in plans]
+
         if len(chunks) == 1:
-            return chunks[0]
-        xp = namespace(self._X)
-        return [xp.concat(results, axis=0) for results in zip(*chunks, strict=True)]
+            return work(chunks[0])
+        found = self._threads(work, chunks, model.releases_lock(one))
+        return [namespace(X).concat(results, axis=0) for results in zip(*found, strict=True)]
 
     def class_counts(self) -> Array:
         """Return how many rows of positive weight each class has."""

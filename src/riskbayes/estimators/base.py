@@ -29,7 +29,6 @@ from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
 from riskbayes.estimators.checks import (
-    check_library,
     check_masses,
     check_one_kind,
     check_statistics,
@@ -40,13 +39,13 @@ from riskbayes.estimators.checks import (
     unchanged_on_error,
 )
 from riskbayes.estimators.prediction import PredictionMixin
-from riskbayes.estimators.tables import validated_numbers
 from riskbayes.exceptions import FlooredWarning
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
-from riskbayes.loop import History, run
+from riskbayes.loop import history_of, run
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.statistics import Statistics
+from riskbayes.tables import validated_numbers
 from riskbayes.task import Iteration, Outcome, Status, Task
 
 
@@ -90,7 +89,6 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         """Validated input; `reset` starts anew, `learn` may take in what is new (categories)."""
-        check_library(self, X)
         X = validated_numbers(self, X, reset=reset)
         if reset:
             self._row_dtype = "float32" if X.dtype == namespace(X).float32 else "float64"
@@ -221,7 +219,8 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def _check_labels(self, y: Any, X: Array) -> Array:
         """Return labels as an array of X's library, on its device; strings stay on the host."""
         labels = _check_y(y, estimator=self)
-        check_one_kind(labels)
+        if labels.dtype == object:
+            check_one_kind(labels)
         check_classification_targets(labels)
         if isinstance(X, np.ndarray) or (isinstance(labels, np.ndarray) and labels.dtype.kind in "OUST"):
             return labels
@@ -335,7 +334,9 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         progress = FitProgress(self, most, data, fitted)
         task = replace(task, on_iteration=progress)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
-        self.data_statistics_, outcome = in_one_frame(task, outcome)
+        self.data_statistics_ = task.S
+        if outcome.fitted.S.frame is not task.S.frame:
+            self.data_statistics_, outcome = in_one_frame(task, outcome)
         self.cost_matrix_ = learner.cost_matrix  # RCCV may have chosen
         self._store(outcome)
         self._warn_of_floors(outcome.floored)
@@ -349,7 +350,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
 
     def _update(self, S: Statistics) -> None:
         """Store the model of S, without a scan."""
-        self._store(Outcome(Fitted.of(self.model_, S), History().arrays(), Status.UPDATED, None))
+        self._store(Outcome(Fitted.of(self.model_, S), history_of([]), Status.UPDATED, None))
 
     def _warn_of_floors(self, found: Array | None) -> None:
         if self.model_.floor_warning is None or found is None:
@@ -383,8 +384,6 @@ def in_one_frame(task: Task, outcome: Outcome) -> tuple[Statistics, Outcome]:
     rows are counted again by it.
     """
     (model, found, _), S = outcome.fitted, task.S
-    if found.frame is S.frame:
-        return S, outcome
     if not model.additive and found.frame != S.frame:
         S = task.engine.statistics(model, found.frame)
     frame = found.frame.join(S.frame)

@@ -11,13 +11,14 @@ from sklearn.utils._param_validation import Interval
 
 from riskbayes.arrays import Array, namespace, sent_to
 from riskbayes.estimators.categorical_input import CategoricalInput
-from riskbayes.estimators.checks import check_class_prior, column_name
+from riskbayes.estimators.checks import check_class_prior
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.frames import Categories
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import categories_of
 from riskbayes.preprocessing import CategoryEncoder, as_array
 from riskbayes.statistics import Statistics
+from riskbayes.tables import column_name
 
 ALPHA_MIN = 1e-10
 """Least `alpha` where `force_alpha` is False, as in scikit-learn."""

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import compute_class_weight
-from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import _check_sample_weight
 
 from riskbayes.arrays import Array, namespace, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError
 from riskbayes.statistics import Statistics
+from riskbayes.tables import plain
 
 MOST_LISTED = 5
 """Values that a message lists."""
@@ -46,56 +46,6 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def naming_columns(estimator: Any) -> Iterator[None]:
-    """Put the names of the estimator's columns, where it has them, into the errors of models."""
-    try:
-        yield
-    except ColumnError as error:
-        raise error.named(getattr(estimator, "feature_names_in_", None)) from None
-
-
-def column_name(estimator: Any, j: int) -> str:
-    """How a message calls column j."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return f"column {j}" if names is None else f"column {str(names[j])!r}"
-
-
-def check_finite(estimator: Any, X: Array) -> Array:
-    """Refuse NaN and infinity; a sum tells, without a table of booleans, that all is well."""
-    xp = namespace(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if math.isfinite(float(xp.sum(X, dtype=widest_float(X)))):
-            return X
-    for j in range(X.shape[1]):
-        column = X[:, j]
-        bad = to_numpy(column[~xp.isfinite(column)])
-        if bad.size:
-            value = "NaN" if np.isnan(bad[0]) else "infinity"
-            raise not_finite(estimator, f"{column_name(estimator, j)} ({bad.size} such values)", value)
-    return X
-
-
-def not_finite(estimator: Any, where: str, value: str) -> ValueError:
-    """The error for NaN or infinity."""
-    return ValueError(
-        f"Input X contains {value} in {where}. {type(estimator).__name__} does not accept missing values "
-        "encoded as NaN, nor infinity: drop the rows, or fill them in, for instance by "
-        "sklearn.impute.SimpleImputer."
-    )
-
-
-def check_library(estimator: Any, X: Any) -> None:
-    """Refuse arrays of another library, where scikit-learn would pass them on to NumPy's formulas."""
-    if isinstance(X, np.ndarray) or not hasattr(X, "__dlpack__") or not get_namespace(X)[1]:
-        return
-    if not estimator.__sklearn_tags__().array_api_support:
-        raise TypeError(
-            f"{type(estimator).__name__} takes NumPy arrays, not those of {type(X).__module__}: move X to "
-            "the host, or choose an estimator whose tags have array_api_support."
-        )
-
-
 def listed(values: Array) -> str:
     """Labels or numbers for a message, as the user wrote them; of many the first five and how many more."""
     found = to_numpy(values).tolist()
@@ -105,8 +55,6 @@ def listed(values: Array) -> str:
 
 def check_one_kind(y: Array, name: str = "y") -> None:
     """Refuse labels that cannot be sorted: strings and others."""
-    if not isinstance(y, np.ndarray) or y.dtype != object:
-        return
     words = np.array([isinstance(label, str) for label in y.tolist()])
     if words.any() and not words.all():
         raise TypeError(
@@ -150,11 +98,6 @@ def check_class_weight(class_weight: Any) -> None:
                 f"class_weight of class {plain(label)!r} must be a finite, non-negative number; got "
                 f"{plain(weight)!r}."
             )
-
-
-def plain(value: Any) -> Any:
-    """A NumPy scalar as the number or string that it holds; anything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def check_masses(classes: Array, masses: Array, every: bool = True) -> None:

@@ -19,25 +19,22 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import Array
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask, callback_data
 from riskbayes.estimators.checks import (
-    check_library,
     check_masses,
     check_one_kind,
     check_total,
     check_weights,
     class_weights,
-    column_name,
     listed,
-    naming_columns,
     unchanged_on_error,
 )
 from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier
 from riskbayes.estimators.scaling import ColumnScales
-from riskbayes.estimators.tables import validated_numbers
 from riskbayes.exceptions import FlooredWarning
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.objectives import check_cost_matrix
+from riskbayes.tables import column_name, naming_columns, validated_numbers
 
 
 def has_joint(clf: RiskBayesClassifier) -> bool:
@@ -179,9 +176,9 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         start, data = perf_counter(), callback_data(X, y, sample_weight)
-        check_library(self, X)
         X, y = validated_numbers(self, X, y=y)
-        check_one_kind(y)
+        if y.dtype == object:
+            check_one_kind(y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -283,7 +280,6 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _columns(self, X: Any) -> Array:
         """Rows to predict, as the members read them."""
         check_is_fitted(self)
-        check_library(self, X)
         X = validated_numbers(self, X, reset=False)
         with naming_columns(self):
             return self._scales.apply_to_new(X)

@@ -16,12 +16,12 @@ from riskbayes.estimators.callbacks import callback_data
 from riskbayes.estimators.checks import (
     check_statistics,
     listed,
-    naming_columns,
     unchanged_on_error,
 )
 from riskbayes.frames import same_values
 from riskbayes.models.base import Fitted
 from riskbayes.statistics import Statistics
+from riskbayes.tables import naming_columns
 from riskbayes.task import Task
 
 

@@ -36,12 +36,6 @@ class Anchor:
         self.share = task.engine.mass / task.S.total
         self._expected: Statistics | None = None
 
-    def step(self, S: Statistics, dS: Statistics, lr: float) -> Statistics:
-        """Return the statistics after a step of length lr along dS and back to the data."""
-        pull = lr * self.weight * self.share
-        shrunk = 1.0 / (1.0 + pull)
-        return S.plus(shrunk * lr, dS, shrunk).plus(shrunk * pull, self.S)
-
     def value(self, theta: Any) -> float:
         """Return g times the cross-entropy of the model from the closed form.
 
@@ -96,8 +90,12 @@ class FixedStep(Step):
         return self.stepped(good.fitted.S, good.scan.dS, self.lr)
 
     def stepped(self, S: Statistics, dS: Statistics, lr: float) -> Statistics:
-        """Return the statistics after a step of length lr."""
-        return S.plus(lr, dS) if self.anchor is None else self.anchor.step(S, dS, lr)
+        """Return the statistics after a step of length lr along dS, and back to the data."""
+        if self.anchor is None:
+            return S.plus(lr, dS)
+        pull = lr * self.anchor.weight * self.anchor.share
+        shrunk = 1.0 / (1.0 + pull)
+        return S.plus(shrunk * lr, dS, shrunk).plus(shrunk * pull, self.anchor.S)
 
 
 class AdaptiveStep(FixedStep):
@@ -109,17 +107,15 @@ class AdaptiveStep(FixedStep):
     shortest = 1e-10
     """The search ends at steps shorter than this share of the longest so far."""
 
-    def __init__(self, *arguments: Any):
-        super().__init__(*arguments)
-        self.longest = self.lr
+    longest = 0.0
 
     def on_success(self) -> None:
         """Double the step."""
         self.lr *= 2.0
-        self.longest = max(self.longest, self.lr)
 
     def retry(self) -> bool:
         """Halve the step, unless it is as good as none."""
+        self.longest = max(self.longest, self.lr)
         self.lr *= 0.5
         return self.lr > self.shortest * self.longest
 

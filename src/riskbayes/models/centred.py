@@ -103,12 +103,12 @@ class Centred:
     @cached_property
     def exact(self) -> Array:
         """X - origin in the widest precision, for statistics: second moments lose half of the digits."""
-        return widened(self.X) - self.frame.origin[None, :]
+        return self.X - self.frame.origin[None, :]
 
     @cached_property
     def values(self) -> Array:
         """X - origin in the precision of the rows, for scores."""
-        return as_kind(self.exact, self.dtype)
+        return self.exact if self.exact.dtype == self.dtype else as_kind(self.exact, self.dtype)
 
     @cached_property
     def squares(self) -> Array:

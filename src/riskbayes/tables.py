@@ -83,12 +83,12 @@ def column_name(estimator: Any, j: int) -> str:
 
 def check_plain(estimator: Any, X: Any) -> None:
     """Refuse what formulas would misread: queries, arrays of other libraries, complex and masked numbers."""
-    if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__") and get_namespace(X)[1]:
-        if not estimator.__sklearn_tags__().array_api_support:
-            raise TypeError(
-                f"{type(estimator).__name__} takes NumPy arrays, not those of {type(X).__module__}: move X "
-                "to the host, or choose an estimator whose tags have array_api_support."
-            )
+    foreign = not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__") and get_namespace(X)[1]
+    if foreign and not estimator.__sklearn_tags__().array_api_support:
+        raise TypeError(
+            f"{type(estimator).__name__} takes NumPy arrays, not those of {type(X).__module__}: move X to "
+            "the host, or choose an estimator whose tags have array_api_support."
+        )
     if type(X).__name__ == "LazyFrame":
         raise TypeError(f"{type(estimator).__name__} takes tables, and X is a LazyFrame: collect it first.")
     if any("complex" in str(kind) for kind in column_dtypes(X)):

@@ -72,10 +72,9 @@ class Learner(BaseEstimator):
 
 def known_learners(model: GenerativeModel | None = None) -> str:
     """Return the names of all learners, or of those that can train a model, for messages."""
-    fit = {
-        name for name, kind in Learner.known.items() if model is None or all(map(model.writes, kind.needs))
-    }
-    return ", ".join(repr(name) for name in sorted(fit))
+    known = Learner.known.items()
+    fit = (name for name, kind in known if model is None or all(map(model.writes, kind.needs)))
+    return ", ".join(map(repr, sorted(fit)))
 
 
 def resolve_learner(learner: Any) -> Learner:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,13 +19,12 @@ from riskbayes.arrays import (
 from riskbayes.objectives import Objective
 
 
-class Risks:
+class Risks(NamedTuple):
     """Weighted sums of losses over rows, by name; they add over chunks, and `mean` divides by the weight."""
 
-    __slots__ = ("names", "sums", "weight")
-
-    def __init__(self, names: tuple[str, ...], sums: Array, weight: Any):
-        self.names, self.sums, self.weight = names, sums, weight
+    names: tuple[str, ...]
+    sums: Array
+    weight: Any
 
     def plus(self, other: Risks) -> Risks:
         """The risks of both sets of rows."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
@@ -27,7 +26,7 @@ from riskbayes.arrays import (
 )
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
-from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
+from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress
 from riskbayes.estimators.checks import (
     check_masses,
     check_one_kind,
@@ -39,7 +38,7 @@ from riskbayes.estimators.checks import (
     unchanged_on_error,
 )
 from riskbayes.estimators.prediction import PredictionMixin
-from riskbayes.exceptions import FlooredWarning
+from riskbayes.exceptions import FlooredWarning, warn
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loop import history_of, run
@@ -172,7 +171,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             if not (X_val is None and y_val is None and sample_weight_val is None):
                 held = self._validation_rows(task.S, X_val, y_val, sample_weight_val)
                 task = replace(task, validation=held)
-            self._calibrate(task, callback_data(X, y, sample_weight))
+            self._calibrate(task, (X, y, sample_weight))
         return self._unless_interrupted()
 
     def _unless_interrupted(self) -> Self:
@@ -241,11 +240,11 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
                 f"warm_start goes on from {old.n_features_in_} columns and classes {listed(old.classes_)}; "
                 f"these rows have {self.n_features_in_} and {listed(self.classes_)}. Set warm_start=False."
             )
-        self._check_same_columns(old, "warm_start", stacklevel=6)
+        self._check_same_columns(old, "warm_start")
         last = self._statistics_of(old, S)[1]
         return (S.total / last.total) * last
 
-    def _check_same_columns(self, other: Self, what: str, stacklevel: int) -> None:
+    def _check_same_columns(self, other: Self, what: str) -> None:
         """Refuse statistics of other columns, or of the same ones in another order."""
         if self.n_features_in_ != other.n_features_in_:
             raise ValueError(
@@ -255,11 +254,9 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         ours: Any = getattr(self, "feature_names_in_", None)
         theirs: Any = getattr(other, "feature_names_in_", None)
         if (ours is None) != (theirs is None):
-            warnings.warn(
+            warn(
                 f"{what}: only one of the two models was fitted with feature names; their columns are "
-                "matched by position.",
-                UserWarning,
-                stacklevel=stacklevel,
+                "matched by position."
             )
         elif ours is not None and (ours != theirs).any():
             j = int(np.argmax(ours != theirs))
@@ -321,7 +318,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             )
         return found
 
-    def _calibrate(self, task: Task, data: dict[str, Any], max_iter: int | None = None) -> None:
+    def _calibrate(self, task: Task, rows: tuple[Any, Any, Any], max_iter: int | None = None) -> None:
         """Run the learner and store what it found; `max_iter` asks for so many steps only."""
         learner = self.learner_
         self.cost_matrix_ = learner.cost_matrix
@@ -331,7 +328,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             return {"model_": model, "data_statistics_": task.S, "statistics_": S, "parameters_": theta}
 
         most = learner.most_iterations if max_iter is None else max_iter + 1
-        progress = FitProgress(self, most, data, fitted)
+        progress = FitProgress(self, most, rows, fitted)
         task = replace(task, on_iteration=progress)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
         self.data_statistics_ = task.S
@@ -339,7 +336,11 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             self.data_statistics_, outcome = in_one_frame(task, outcome)
         self.cost_matrix_ = learner.cost_matrix  # RCCV may have chosen
         self._store(outcome)
-        self._warn_of_floors(outcome.floored)
+        floored = None if outcome.floored is None else to_numpy(outcome.floored)
+        if floored is not None and floored.any() and self.model_.floor_warning is not None:
+            named = listed(to_numpy(self.classes_)[floored > 0])
+            message = self.model_.floor_warning.format(classes=named, most=floored.max())
+            warn(message, FlooredWarning)
         progress.end()
 
     def _store(self, outcome: Outcome) -> None:
@@ -351,15 +352,6 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def _update(self, S: Statistics) -> None:
         """Store the model of S, without a scan."""
         self._store(Outcome(Fitted.of(self.model_, S), history_of([]), Status.UPDATED, None))
-
-    def _warn_of_floors(self, found: Array | None) -> None:
-        if self.model_.floor_warning is None or found is None:
-            return
-        floored = to_numpy(found)
-        if floored.any():
-            named = listed(to_numpy(self.classes_)[floored > 0])
-            message = self.model_.floor_warning.format(classes=named, most=floored.max())
-            warnings.warn(message, FlooredWarning, stacklevel=6)
 
 
 def begin_fit(clf: BaseGenerativeClassifier, X: Any, y: Any, sample_weight: Any = None) -> Task:

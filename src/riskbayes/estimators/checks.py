@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import reprlib
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -15,7 +14,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
 from riskbayes.arrays import Array, namespace, to_numpy, widest_float
-from riskbayes.exceptions import ColumnError
+from riskbayes.exceptions import ColumnError, warn
 from riskbayes.statistics import Statistics
 from riskbayes.tables import plain
 
@@ -155,10 +154,8 @@ def as_floats(value: Any, name: str) -> Array:
         raise ValueError(f"{name} must be numbers; got {reprlib.repr(value)}.") from None
 
 
-def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool = False) -> Array | None:
+def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool = False) -> Array:
     """Return a fixed p(y); refuse what is none, or divide it by its sum with a warning."""
-    if prior is None:
-        return None
     p = as_floats(prior, name)
     if p.shape != (n_classes,):
         raise ValueError(
@@ -174,24 +171,20 @@ def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool =
         raise ValueError(f"The sum of the priors should be 1, got {p.sum():g}: divide {name} by its sum.")
     if abs(p.sum() - 1.0) > 1e-5:
         message = f"The priors do not sum to 1. Renormalizing: {name} was divided by its sum, {p.sum():g}."
-        warnings.warn(message, UserWarning, stacklevel=7)
+        warn(message)
     return p / p.sum()
 
 
-def check_prior_mean(mean: Any, n: int) -> Array | None:
+def check_prior_mean(mean: Any, n: int) -> Array:
     """A centre of the prior on means."""
-    if mean is None:
-        return None
     mu = as_floats(mean, f"prior_mean, one for each of the {n} features,")
     if mu.shape != (n,) or not np.isfinite(mu).all():
         raise ValueError(f"prior_mean must be {n} finite numbers, one a feature; got shape {mu.shape}.")
     return mu
 
 
-def check_prior_covariance(covariance: Any, n: int) -> Array | None:
+def check_prior_covariance(covariance: Any, n: int) -> Array:
     """A centre of the prior on covariances: symmetric and positive definite."""
-    if covariance is None:
-        return None
     C = as_floats(covariance, "prior_covariance")
     if C.shape != (n, n) or not np.isfinite(C).all() or not np.allclose(C, C.T):
         raise ValueError(
@@ -202,10 +195,8 @@ def check_prior_covariance(covariance: Any, n: int) -> Array | None:
     return C
 
 
-def check_prior_variance(variance: Any, n: int) -> Array | None:
+def check_prior_variance(variance: Any, n: int) -> Array:
     """A centre of the prior on variances: positive."""
-    if variance is None:
-        return None
     v = as_floats(variance, "prior_variance")
     if v.shape != (n,) or not (np.isfinite(v) & (v > 0)).all():
         raise ValueError(f"prior_variance must be {n} positive numbers, one a feature; got shape {v.shape}.")

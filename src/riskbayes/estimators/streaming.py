@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.base import BaseGenerativeClassifier
-from riskbayes.estimators.callbacks import callback_data
 from riskbayes.estimators.checks import (
     check_statistics,
     listed,
@@ -101,7 +100,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         self.data_statistics_ = S
         if float(namespace(S["s0"]).min(S["s0"])) > 0:
             task = Task(self.model_, engine, S, start)
-            self._calibrate(task, callback_data(X, y, sample_weight), max_iter=1)
+            self._calibrate(task, (X, y, sample_weight), max_iter=1)
         else:  # a class is still without rows: `predict_joint_log_proba` gives it probability zero
             with np.errstate(divide="ignore", invalid="ignore"):
                 self._update(start)
@@ -143,7 +142,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
             raise ValueError(
                 f"merge needs the same classes: {listed(self.classes_)} and {listed(other.classes_)}."
             )
-        self._check_same_columns(other, "merge", stacklevel=4)
+        self._check_same_columns(other, "merge")
         data, calibrated = self._statistics_of(other, self.data_statistics_)
         self.data_statistics_ = self.data_statistics_ + data
         self.statistics_ = self.statistics_ + calibrated
@@ -216,12 +215,11 @@ class StreamingClassifier(BaseGenerativeClassifier):
         """
         engine, S = self._more_rows(X, y, sample_weight)
         past = self.data_statistics_ - S
-        data = callback_data(X, y, sample_weight)
         with unchanged_on_error(self):
             # What is left of no other rows is rounding.
             rest = past if past.total > 1e-9 * self.data_statistics_.total else None
             task = Task(self.model_, engine, self.data_statistics_, self.statistics_, past=rest)
-            self._calibrate(task, data)
+            self._calibrate(task, (X, y, sample_weight))
         return self._unless_interrupted()
 
     def _check_counted(self, X: Array) -> None:

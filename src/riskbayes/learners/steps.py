@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from riskbayes.statistics import Statistics
 from riskbayes.task import Iteration, Task
 
 
+@dataclass
 class Anchor:
     """g times the joint log-likelihood, which draws S back to the statistics of the data.
 
@@ -23,18 +26,22 @@ class Anchor:
     dS / b + g (s(X, Y) - S) / N. Times b that is dS + (b / N) g (s(X, Y) - S): the pull goes with the share
     b / N of the batch, so that the batches of an epoch pull once, as one step on all rows does.
 
-    Parameters
-    ----------
-    task : Task
-        The model, and s(X, Y) of all that was counted.
-    weight : float
-        g, above zero.
     """
 
-    def __init__(self, task: Task, weight: float):
-        self.model, self.S, self.weight = task.model, task.S, weight
-        self.share = task.engine.mass / task.S.total
-        self._expected: Statistics | None = None
+    task: Task
+    """The model, and s(X, Y) of all that was counted."""
+    weight: float
+    """g, above zero."""
+
+    @cached_property
+    def share(self) -> float:
+        """b / N."""
+        return self.task.engine.mass / self.task.S.total
+
+    @cached_property
+    def expected(self) -> Statistics:
+        """What the likelihood is taken of."""
+        return self.task.model.anchor_statistics(self.task.S)
 
     def value(self, theta: Any) -> float:
         """Return g times the cross-entropy of the model from the closed form.
@@ -42,38 +49,21 @@ class Anchor:
         Under ML that is minus the mean joint log-likelihood of the data; under MAP the prior counts
         as rows, so that the closed form is its minimum there too.
         """
-        if self._expected is None:
-            self._expected = self.model.anchor_statistics(self.S)
-        return -self.weight * self.model.log_likelihood(self._expected, theta)
+        return -self.weight * self.task.model.log_likelihood(self.expected, theta)
 
 
+@dataclass
 class FixedStep(Step):
-    """S <- S + lr dS; the first step that does not help is the last.
+    """S <- S + lr dS; the first step that does not help is the last."""
 
-    Parameters
-    ----------
-    objective : Objective
-        What a scan takes the residual of.
-    monitor : str
-        The risk that must not rise.
-    lr : float
-        The length of a step.
-    anchor : Anchor or None, default=None
-        What draws S back to the data.
-    anchored : bool, default=False
-        True if the monitored quantity includes the anchor.
-    """
-
-    def __init__(
-        self,
-        objective: Objective,
-        monitor: str,
-        lr: float,
-        anchor: Anchor | None = None,
-        anchored: bool = False,
-    ):
-        self.objective, self.monitor, self.lr = objective, monitor, lr
-        self.anchor, self.anchored = anchor, anchored and anchor is not None
+    objective: Objective
+    monitor: str
+    """The risk that must not rise."""
+    lr: float
+    anchor: Anchor | None = None
+    """What draws S back to the data."""
+    anchored: bool = False
+    """True if the monitored quantity includes the anchor."""
 
     def risk(self, risks: dict[str, float]) -> float:
         """Return the monitored risk."""
@@ -95,7 +85,7 @@ class FixedStep(Step):
             return S.plus(lr, dS)
         pull = lr * self.anchor.weight * self.anchor.share
         shrunk = 1.0 / (1.0 + pull)
-        return S.plus(shrunk * lr, dS, shrunk).plus(shrunk * pull, self.anchor.S)
+        return S.plus(shrunk * lr, dS, shrunk).plus(shrunk * pull, self.anchor.task.S)
 
 
 class AdaptiveStep(FixedStep):

@@ -10,7 +10,7 @@ import numpy as np
 
 from riskbayes.arrays import Array, eps_of, is_false, max_of, namespace, sum_of, take, widened
 from riskbayes.frames import Arrays
-from riskbayes.models.base import draw_classes
+from riskbayes.models.base import draw_classes, log_class_prior
 from riskbayes.models.centred import EPS, Centred, Origin, rounding
 from riskbayes.models.gaussian import LOG_2PI, GaussianModel, Settled, positive
 from riskbayes.models.whitening import SEPARATING
@@ -129,14 +129,17 @@ class GaussianNBModel(GaussianModel):
 
     def parameters(self, S: Statistics) -> GaussianNBParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0), and the variances, floored."""
-        settled, xp = self.settled_of(S), namespace(S["s0"])
+        settled, xp = S.frame.settled or self.settled_by(S), namespace(S["s0"])
         mu, kappa = self.means(S, settled)
         variances = settled.completed(self._variances(S, settled, mu, kappa))
         floor = self.covariance_floor * settled.reference  # type: ignore[operator]
         low, floored = variances < floor, settled.missing
         if not is_false(low):
             variances, floored = xp.where(low, floor, variances), floored + xp.count_nonzero(low, axis=1)
-        epsilon, log_prior = self.var_smoothing * settled.widest, self.log_class_prior(S)
+        epsilon, log_prior = (
+            self.var_smoothing * settled.widest,
+            log_class_prior(S["s0"], self.class_alpha, self.class_prior),
+        )
         return GaussianNBParameters(log_prior, mu, variances, epsilon, S.frame, floored)
 
     def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:

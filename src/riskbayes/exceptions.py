@@ -19,7 +19,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     level = 2
     while frame.f_back is not None and frame.f_code.co_filename.startswith(INNER):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level - 1)
+    warnings.warn(message, category, stacklevel=level)
 
 
 class FlooredWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""Models found by discovery, and random data for them."""
+"""What the package defines, found by discovery; random data; closed forms of a model on rows."""
 
 import os
 
@@ -15,6 +15,8 @@ import pytest
 from hypothesis import settings
 from scipy.special import softmax
 
+import riskbayes.engines
+import riskbayes.learners
 import riskbayes.models
 from riskbayes.engines import MemoryEngine
 from riskbayes.experiments.datasets import load_csv
@@ -28,20 +30,23 @@ settings.register_profile("explore", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
-def discover_models() -> list[type[GenerativeModel]]:
-    """Every model of the package that can be made without arguments."""
-    for module in pkgutil.iter_modules(riskbayes.models.__path__):
-        importlib.import_module(f"riskbayes.models.{module.name}")
-    found, todo = [], [GenerativeModel]
+def discover(contract: type, *more: str) -> list[type]:
+    """Every class of the package, and of the modules named in `more`, that fulfils a contract."""
+    for room in (riskbayes.models, riskbayes.learners, riskbayes.engines):
+        for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
+    found, todo = [], contract.__subclasses__()
     while todo:
         kind = todo.pop()
         todo += kind.__subclasses__()
-        if kind.__module__.startswith("riskbayes.models") and not inspect.isabstract(kind):
+        ours = kind.__module__.startswith("riskbayes.") or kind.__module__ in more
+        if ours and kind not in found and not inspect.isabstract(kind):
             found.append(kind)
     return sorted(found, key=lambda kind: kind.__name__)
 
 
-MODELS = discover_models()
+MODELS = discover(GenerativeModel)
+"""Models are made without arguments here: all of them have defaults."""
 
 
 def random_rows(model, rng, m=40, n=3, r=3, balanced=True):

@@ -28,8 +28,8 @@ DOES_NOT_APPLY = {
     },
 }
 """Where a law does not apply to a model, and why. Beside it: a law of a method that a model need not write
-(`sample`, `expected_statistics`, `inverse_parameters`) is one of those that write it, and only a model that
-says `normalised` is."""
+(`sample`, `expected_statistics`, `inverse_parameters`, `log_likelihood`) is one of those that write it, and
+only a model that says `normalised` is."""
 
 
 def models_of(law, *methods):
@@ -157,7 +157,7 @@ def test_inverse_parameters_invert_parameters_under_map_too(kind, prior, seed, r
     assert_same_parameters(model.parameters(inverse), theta)
 
 
-@every_model
+@models_of("the likelihood of statistics is that of their rows", "log_likelihood")
 @given(seed=seeds, r=st.integers(2, 4))
 def test_the_likelihood_of_statistics_is_that_of_their_rows(kind, seed, r):
     rng = np.random.default_rng(seed)

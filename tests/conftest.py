@@ -1,4 +1,4 @@
-"""Models found by discovery, and random data for them."""
+"""What the package defines, found by discovery; random data; closed forms of a model on rows."""
 
 import os
 
@@ -13,31 +13,40 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from scipy.special import softmax
 
+import riskbayes.engines
+import riskbayes.learners
 import riskbayes.models
 from riskbayes.engines import MemoryEngine
 from riskbayes.experiments.datasets import load_csv
+from riskbayes.loop import run
 from riskbayes.models import GenerativeModel
+from riskbayes.models.base import Fitted, Sample
+from riskbayes.task import Task
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile("explore", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
-def discover_models() -> list[type[GenerativeModel]]:
-    """Every model of the package that can be made without arguments."""
-    for module in pkgutil.iter_modules(riskbayes.models.__path__):
-        importlib.import_module(f"riskbayes.models.{module.name}")
-    found, todo = [], [GenerativeModel]
+def discover(contract: type, *more: str) -> list[type]:
+    """Every class of the package, and of the modules named in `more`, that fulfils a contract."""
+    for room in (riskbayes.models, riskbayes.learners, riskbayes.engines):
+        for module in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
+    found, todo = [], contract.__subclasses__()
     while todo:
         kind = todo.pop()
         todo += kind.__subclasses__()
-        if kind.__module__.startswith("riskbayes.models") and not inspect.isabstract(kind):
+        ours = kind.__module__.startswith("riskbayes.") or kind.__module__ in more
+        if ours and kind not in found and not inspect.isabstract(kind):
             found.append(kind)
     return sorted(found, key=lambda kind: kind.__name__)
 
 
-MODELS = discover_models()
+MODELS = discover(GenerativeModel)
+"""Models are made without arguments here: all of them have defaults."""
 
 
 def random_rows(model, rng, m=40, n=3, r=3, balanced=True):
@@ -55,12 +64,32 @@ def random_rows(model, rng, m=40, n=3, r=3, balanced=True):
     return X, y, rng.uniform(0.2, 3.0, size=m)
 
 
-def engine_for(model, X, y, w, r):
-    """An engine, the statistics of the data, and the model bound to them."""
-    engine = MemoryEngine(model, model.prepare(X, w), y, w, r, X=X)
-    S = engine.statistics()
-    engine.model = model.bind(S)
-    return engine, S, engine.model
+def closed_form(model, X, y, w, r):
+    """An engine over the rows, and the model in closed form: learn, count, settle, estimate."""
+    engine = MemoryEngine(X, y, w, r)
+    return engine, Fitted.of(model, model.settle(engine.statistics(model, engine.learn(model))))
+
+
+def calibrated(model, X, y, w, r, learner):
+    """What a run of the loop makes of the rows."""
+    engine, fitted = closed_form(model, X, y, w, r)
+    return run(Task(model, engine, fitted.S), learner)
+
+
+def encoded(model, X, w=None):
+    """All rows, encoded in the frame that is learned from them; for models that read no labels."""
+    return model.encode(X, model.learn(Sample(X, np.zeros(len(X), dtype=int), w, 1)))
+
+
+def log_joint(fitted, X):
+    """log p(x, y) of rows, known or new."""
+    model, S, theta = fitted
+    return model.log_joint(model.encode(X, S.frame), theta)
+
+
+def posterior(fitted, X):
+    """p(y | x) of rows, known or new."""
+    return softmax(log_joint(fitted, X), axis=1)
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 
 from riskbayes import GenerativeClassifier
+from riskbayes.experiments.toy import toy_model
 from riskbayes.learners import RC
-from riskbayes.models import LDAModel
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "toy_model.py"
 
@@ -21,8 +21,7 @@ def test_a_model_of_ones_own_has_every_feature_of_an_estimator(capsys):
     X, y = names["X"], names["y"]
     own = clone(names["clf"]).fit(X, y)
     # Equal weights and unit variances are also LDA with both of them fixed: another implementation.
-    twin = LDAModel(class_prior=np.array([0.5, 0.5]), fixed_covariance=np.eye(1))
-    other = GenerativeClassifier(twin, learner=RC(lr=0.5)).fit(X, y)
+    other = GenerativeClassifier(toy_model(), learner=RC(lr=0.5)).fit(X, y)
     new = np.linspace(-2, 5, 9)[:, None]
     a, b = own.predict_joint_log_proba(new), other.predict_joint_log_proba(new)
     np.testing.assert_allclose(a, b, atol=1e-9)

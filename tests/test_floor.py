@@ -7,14 +7,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import eigh
-from scipy.special import softmax
 from sklearn import discriminant_analysis, naive_bayes
 
 import riskbayes
-from conftest import engine_for
+from conftest import calibrated, closed_form, posterior
 from riskbayes import FlooredWarning
 from riskbayes.learners import RC, TM
-from riskbayes.loop import Task, run
 from riskbayes.models import GaussianNBModel, LDAModel, QDAModel
 
 seeds = st.integers(0, 2**32 - 1)
@@ -82,11 +80,6 @@ def test_a_far_class_does_not_bend_the_others():
     assert riskbayes.QuadraticDiscriminantAnalysis().fit(X, y).score(X, y) >= peer
 
 
-def calibrated(model, X, y, r, learner):
-    engine, S, bound = engine_for(model, X, y, None, r)
-    return bound, run(Task(bound, engine, S), learner)
-
-
 def covariances_of(theta):
     """Of every class, or the one of all."""
     return theta.covariances if hasattr(theta, "covariances") else theta.covariance[None]
@@ -98,9 +91,9 @@ def covariances_of(theta):
 def test_calibration_leaves_every_direction_a_share_of_its_closed_form(kind, learner, seed, n, floor):
     """Generalised eigenvalues of Sigma against the closed form's Sigma: no unit, no other class enters."""
     X, y = gaussian_rows(np.random.default_rng(seed), 3, n, m=20) if n > 1 else one_column(seed)
-    bound, outcome = calibrated(kind(covariance_floor=floor), X, y, 3, learner)
-    first = covariances_of(bound.parameters(engine_for(kind(), X, y, None, 3)[1]))
-    for C, C0 in zip(covariances_of(outcome.theta), first, strict=True):
+    fitted = calibrated(kind(covariance_floor=floor), X, y, None, 3, learner).fitted
+    first = covariances_of(closed_form(kind(), X, y, None, 3)[1].theta)
+    for C, C0 in zip(covariances_of(fitted.theta), first, strict=True):
         assert eigh(C, C0, eigvals_only=True).min() >= floor * (1 - 1e-8)
 
 
@@ -113,8 +106,9 @@ def one_column(seed):
 @given(seed=seeds, floor=st.sampled_from([0.5, 0.1, 1e-2]))
 def test_variances_keep_a_share_of_their_closed_form(seed, floor):
     X, y = gaussian_rows(np.random.default_rng(seed), 3, 3, m=15)
-    bound, outcome = calibrated(GaussianNBModel(covariance_floor=floor), X, y, 3, RC(lr=2.0, max_iter=6))
-    assert (outcome.theta.variances >= floor * (1 - 1e-12) * bound.bound.reference).all()
+    model, learner = GaussianNBModel(covariance_floor=floor), RC(lr=2.0, max_iter=6)
+    _, S, theta = calibrated(model, X, y, None, 3, learner).fitted
+    assert (theta.variances >= floor * (1 - 1e-12) * S.frame.settled.reference).all()
 
 
 @pytest.mark.parametrize("kind", [QDAModel, LDAModel])
@@ -131,14 +125,10 @@ def test_floors_do_not_depend_on_units_and_axes(kind, flat, seed, n, lr):
         X, y = X[25 - n + 1 :], y[25 - n + 1 :]
     A = np.linalg.qr(rng.standard_normal((n, n)))[0] * 10.0 ** rng.uniform(-2, 2, size=n)
     model = kind(covariance_floor=0.2)
-    before, after = (calibrated(model, Z, y, 3, RC(lr=lr, max_iter=4)) for Z in (X, X @ A + 5.0))
-    np.testing.assert_array_equal(before[1].history["floored"] > 0, after[1].history["floored"] > 0)
-    P, moved = (posterior(*found, Z) for found, Z in ((before, X), (after, X @ A + 5.0)))
+    before, after = (calibrated(model, Z, y, None, 3, RC(lr=lr, max_iter=4)) for Z in (X, X @ A + 5.0))
+    np.testing.assert_array_equal(before.history["floored"] > 0, after.history["floored"] > 0)
+    P, moved = (posterior(found.fitted, Z) for found, Z in ((before, X), (after, X @ A + 5.0)))
     np.testing.assert_allclose(moved, P, atol=1e-5)
-
-
-def posterior(bound, outcome, X):
-    return softmax(bound.log_joint(bound.rows(X, outcome.theta), outcome.theta), axis=1)
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import engine_for
+from conftest import closed_form, encoded
 from riskbayes import CategoricalNB
 from riskbayes.engines import memory
 from riskbayes.learners import RC, TM
-from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
 from riskbayes.models import CategoricalModel
+from riskbayes.models.codes import Codes
 from riskbayes.models.kernels import categorical as kernel
+from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
 
 pytest.importorskip("numba", reason="needs the extra `fast`")
 
@@ -32,46 +33,49 @@ def table(seed, m=700, n=7, r=3, most=7):
     )
 
 
-def both(X, y, w, r, objective):
-    """The same scan, compiled and plain."""
-    engine, S, model = engine_for(CategoricalModel(alpha=0.5), X, y, w, r)
-    assert engine._Z.joint is not None
-    theta = model.parameters(S)
-    plain = model.scan_chunk(type(engine._Z)(engine._Z.codes, engine._Z.frame), y, w, theta, objective)
-    return engine.scan(theta, objective), plain, S
-
-
-@pytest.mark.parametrize("objective", [LogLoss(), SoftError(), ExpectedCost(1 - np.eye(3)), None])
+@pytest.mark.parametrize("risks_only", [False, True])
+@pytest.mark.parametrize("objective", [LogLoss(), SoftError(), ExpectedCost(1 - np.eye(3))])
 @given(seed=st.integers(0, 2**32 - 1), weighted=st.booleans())
-def test_a_compiled_scan_is_the_plain_one(objective, seed, weighted):
+def test_a_compiled_scan_is_the_plain_one(objective, risks_only, seed, weighted):
     X, y, w = table(seed)
-    scan, (dS, risks), _ = both(X, y, w if weighted else None, 3, objective)
+    w = w if weighted else None
+    engine, fitted = closed_form(CategoricalModel(alpha=0.5), X, y, w, 3)
+    model, S, theta = fitted
+    Z = model.encode(X, S.frame)
+    assert Z.grouping is not None
+    assert (model.plan_scan(Z, theta, objective, None).joint is None) == (objective.power is None)
+    scan = engine.scan(fitted, objective, risks_only=risks_only)
+    rows = Codes(Z.codes, Z.frame)
+    plan = model.plan_scan(rows, theta, objective, None)
+    assert plan.joint is None
+    dS, risks = model.scan_chunk(rows, y, w, plan, objective, risks_only)
     assert scan.risks.mean() == pytest.approx(risks.mean(), rel=1e-10)
-    if objective is not None:
+    if risks_only:
+        assert scan.dS is dS is None
+    else:
         assert scan.dS.allclose(dS, rtol=1e-9, atol=1e-10)
 
 
 def test_features_too_wide_to_share_a_byte_are_scanned_plainly():
-    X, y, w = table(0, most=100)
-    engine, _, _ = engine_for(CategoricalModel(), X, y, w, 3)
-    assert engine._Z.joint is None
+    X, _, _ = table(0, most=100)
+    assert encoded(CategoricalModel(), X).grouping is None
 
 
 @pytest.mark.parametrize("most", [3, 7, 16])
 def test_counts_of_labels_whatever_the_number_of_categories(most):
     X, y, w = table(0, most=most)
-    engine, S, _ = engine_for(CategoricalModel(), X, y, w, 3)
+    model, S, _ = closed_form(CategoricalModel(), X, y, w, 3)[1]
     for j in range(X.shape[1]):
         start = S.frame.offsets[j]
         for v in range(S.frame.n_categories[j]):
             expected = [w[(y == k) & (X[:, j] == v)].sum() for k in range(3)]
             np.testing.assert_allclose(S["counts"][:, start + v], expected, atol=1e-10)
-    assert engine._Z.groups.sizes.max() <= 256
+    assert model.encode(X, S.frame).grouping[0].sizes.max() <= 256
 
 
 def test_threads_change_no_bit(monkeypatch):
     X, y, _ = table(1, m=5000)
-    monkeypatch.setattr(memory, "CHUNK_CELLS", 4000)
+    monkeypatch.setattr(memory.MemoryEngine, "chunk_cells", 4000)
     fits = []
     for threads in (1, 2, 3):
         monkeypatch.setattr(memory, "available_threads", lambda threads=threads: threads)

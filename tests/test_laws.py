@@ -7,16 +7,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
-from conftest import MODELS, engine_for, random_rows
+from conftest import MODELS, calibrated, closed_form, encoded, log_joint, posterior, random_rows
+from riskbayes.engines import MemoryEngine
 from riskbayes.frames import Categories
 from riskbayes.learners import RC
-from riskbayes.learners.objectives import LogLoss
-from riskbayes.loop import Status, Task, run
 from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel, SmoothModel
+from riskbayes.models.base import Fitted, Sample
+from riskbayes.objectives import LogLoss
 from riskbayes.statistics import Statistics
+from riskbayes.task import Status
 
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
 seeds = st.integers(0, 2**32 - 1)
@@ -27,8 +28,8 @@ DOES_NOT_APPLY = {
     },
 }
 """Where a law does not apply to a model, and why. Beside it: a law of a method that a model need not write
-(`sample`, `expected_statistics`, `inverse_parameters`) is one of those that write it, and only a model that
-says `normalised` is."""
+(`sample`, `expected_statistics`, `inverse_parameters`, `log_likelihood`) is one of those that write it, and
+only a model that says `normalised` is."""
 
 
 def models_of(law, *methods):
@@ -41,16 +42,6 @@ def models_of(law, *methods):
     return pytest.mark.parametrize("kind", kinds, ids=lambda kind: kind.__name__)
 
 
-def posterior(model, theta, X):
-    joint = model.log_joint(model.rows(X, theta), theta)
-    return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
-
-
-def calibrated(model, X, y, w, r, learner):
-    engine, S, bound = engine_for(model, X, y, w, r)
-    return bound, run(Task(bound, engine, S, S), learner)
-
-
 def test_models_are_discovered():
     assert {CategoricalModel, GaussianNBModel, LDAModel, QDAModel} <= set(MODELS)
 
@@ -59,8 +50,8 @@ def test_models_are_discovered():
 @given(seed=seeds, a=st.floats(-3, 3), r=st.integers(2, 4), n=st.integers(1, 5))
 def test_statistics_are_linear_in_w_and_additive_over_rows(kind, seed, a, r, n):
     rng, model = np.random.default_rng(seed), kind()
-    X, _, _ = random_rows(model, rng, n=n, r=r)
-    Z = model.prepare(X)
+    X, y, w = random_rows(model, rng, n=n, r=r)
+    Z = model.encode(X, model.learn(Sample(X, y, w, r)))
     V, W = rng.standard_normal((2, len(X), r))
     both = model.statistics(Z, V + a * W)
     assert both.allclose(model.statistics(Z, V) + a * model.statistics(Z, W), rtol=1e-10, atol=1e-9)
@@ -75,8 +66,8 @@ def test_statistics_are_linear_in_w_and_additive_over_rows(kind, seed, a, r, n):
 def test_rc_keeps_the_total_sample_size(kind, seed, lr, r):
     rng = np.random.default_rng(seed)
     X, y, w = random_rows(kind(), rng, r=r)
-    _, outcome = calibrated(kind(), X, y, w, r, RC(lr=lr, max_iter=8))
-    assert outcome.S.total == pytest.approx(w.sum(), rel=1e-12)
+    outcome = calibrated(kind(), X, y, w, r, RC(lr=lr, max_iter=8))
+    assert outcome.fitted.S.total == pytest.approx(w.sum(), rel=1e-12)
 
 
 @every_model
@@ -87,11 +78,11 @@ def test_integer_weights_equal_repeated_rows_through_rc(kind, seed, lr, r):
     times = rng.integers(0, 4, size=len(y))
     times[: r * (2 * X.shape[1] + 2)] += 1  # every class keeps rows
     learner = RC(lr=lr, max_iter=6)
-    weighted, a = calibrated(kind(), X, y, times.astype(float), r, learner)
+    a = calibrated(kind(), X, y, times.astype(float), r, learner)
     X2, y2 = np.repeat(X, times, axis=0), np.repeat(y, times)
-    repeated, b = calibrated(kind(), X2, y2, None, r, learner)
-    assert a.S.allclose(b.S, rtol=1e-7)
-    np.testing.assert_allclose(posterior(weighted, a.theta, X), posterior(repeated, b.theta, X), atol=1e-7)
+    b = calibrated(kind(), X2, y2, None, r, learner)
+    assert a.fitted.S.allclose(b.fitted.S, rtol=1e-7)
+    np.testing.assert_allclose(posterior(a.fitted, X), posterior(b.fitted, X), atol=1e-7)
     np.testing.assert_allclose(a.history["soft_error"], b.history["soft_error"], atol=1e-9)
 
 
@@ -102,11 +93,10 @@ def test_relabelling_and_permuting_columns_permute_the_answer(kind, seed, r, n):
     X, y, w = random_rows(kind(), rng, n=n, r=r)
     relabel, columns = rng.permutation(r), rng.permutation(n)
     learner = RC(lr=0.1, max_iter=5)
-    model, a = calibrated(kind(), X, y, w, r, learner)
-    other, b = calibrated(kind(), X[:, columns], relabel[y], w, r, learner)
-    np.testing.assert_allclose(
-        posterior(model, a.theta, X), posterior(other, b.theta, X[:, columns])[:, relabel], atol=1e-8
-    )
+    a = calibrated(kind(), X, y, w, r, learner)
+    b = calibrated(kind(), X[:, columns], relabel[y], w, r, learner)
+    moved = posterior(b.fitted, X[:, columns])[:, relabel]
+    np.testing.assert_allclose(posterior(a.fitted, X), moved, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", [LDAModel, QDAModel])
@@ -118,10 +108,10 @@ def test_discriminant_analysis_is_affine_equivariant_through_rc(kind, prior, see
     A = np.linalg.qr(rng.standard_normal((n, n)))[0] * rng.uniform(0.3, 3.0, size=n)
     moved = X @ A + rng.uniform(-5, 5, size=n)
     learner = RC(lr=0.1, max_iter=5)
-    before, a = calibrated(model, X, y, w, r, learner)
-    after, b = calibrated(model, moved, y, w, r, learner)
+    a = calibrated(model, X, y, w, r, learner)
+    b = calibrated(model, moved, y, w, r, learner)
     assume(not a.history["floored"].any() and not b.history["floored"].any())
-    np.testing.assert_allclose(posterior(before, a.theta, X), posterior(after, b.theta, moved), atol=1e-6)
+    np.testing.assert_allclose(posterior(a.fitted, X), posterior(b.fitted, moved), atol=1e-6)
 
 
 @models_of("parameters invert expected statistics", "expected_statistics")
@@ -129,8 +119,7 @@ def test_discriminant_analysis_is_affine_equivariant_through_rc(kind, prior, see
 def test_expected_statistics_invert_parameters_under_ml(kind, seed, total, r):
     rng = np.random.default_rng(seed)
     X, y, w = random_rows(kind(), rng, r=r)
-    _, S, model = engine_for(kind(), X, y, w, r)
-    theta = model.parameters(S)
+    model, S, theta = closed_form(kind(), X, y, w, r)[1]
     assume(not np.any(theta.floored))
     expected = model.expected_statistics(theta, total)
     assert expected.total == pytest.approx(total)
@@ -161,24 +150,23 @@ def test_inverse_parameters_invert_parameters_under_map_too(kind, prior, seed, r
     if paper and kind.support == "real":
         options = {**options, "prior_form": "paper"}
     X, y, w = random_rows(kind(), rng, r=r)
-    _, S, model = engine_for(kind(**options), X, y, w, r)
-    theta = model.parameters(S)
+    model, S, theta = closed_form(kind(**options), X, y, w, r)[1]
     assume(not np.any(theta.floored))
     inverse = model.inverse_parameters(theta, S.total)
     assert inverse.allclose(S, rtol=1e-8, atol=1e-8)
     assert_same_parameters(model.parameters(inverse), theta)
 
 
-@every_model
+@models_of("the likelihood of statistics is that of their rows", "log_likelihood")
 @given(seed=seeds, r=st.integers(2, 4))
 def test_the_likelihood_of_statistics_is_that_of_their_rows(kind, seed, r):
     rng = np.random.default_rng(seed)
     X, y, w = random_rows(kind(), rng, r=r)
-    bound, outcome = calibrated(kind(), X, y, w, r, RC(lr=0.1, max_iter=3))
-    Z = bound.rows(X, outcome.theta)
+    model, S, theta = calibrated(kind(), X, y, w, r, RC(lr=0.1, max_iter=3)).fitted
+    Z = model.encode(X, S.frame)
     W = rng.random((len(X), r))
-    rows = (W * bound.log_joint(Z, outcome.theta)).sum()
-    assert bound.log_likelihood(bound.statistics(Z, W), outcome.theta) == pytest.approx(rows, rel=1e-9)
+    rows = (W * model.log_joint(Z, theta)).sum()
+    assert model.log_likelihood(model.statistics(Z, W), theta) == pytest.approx(rows, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", [k for k in MODELS if k.normalised], ids=lambda kind: kind.__name__)
@@ -189,21 +177,18 @@ def test_the_joint_is_normalised(kind, seed):
     model = kind()
     n = 2 if model.support == "categories" else 1
     X, y, w = random_rows(model, rng, n=n, r=2)
-    bound, outcome = calibrated(model, X, y, w, 2, RC(lr=0.1, max_iter=3))
-    theta = outcome.theta
+    fitted = calibrated(model, X, y, w, 2, RC(lr=0.1, max_iter=3)).fitted
     if model.support == "categories":
         domain = np.stack(np.meshgrid(*(np.arange(k) for k in X.max(axis=0) + 1)), axis=-1).reshape(-1, n)
-        total = np.exp(bound.log_joint(bound.rows(domain, theta), theta)).sum()
+        total = np.exp(log_joint(fitted, domain)).sum()
     else:
         middle, width = X.mean(), X.std()
 
         def density(t):
             x = np.array([[middle + width * t]])
-            return width * np.exp(bound.log_joint(bound.rows(x, theta), theta)).sum()
+            return width * np.exp(log_joint(fitted, x)).sum()
 
-        bends = (
-            (getattr(theta.frame, "positions", middle) - middle) / width if hasattr(theta, "frame") else []
-        )
+        bends = (getattr(fitted.S.frame, "positions", middle) - middle) / width
         points = np.union1d(np.linspace(-6, 6, 25), bends)
         total = quad(density, -60, 60, points=points, limit=400)[0]
     assert total == pytest.approx(1.0, abs=1e-6)
@@ -215,9 +200,8 @@ def test_gaussian_densities_agree_with_scipy(seed, r, n):
     X, y, w = random_rows(QDAModel(), rng, n=n, r=r)
     new = rng.standard_normal((20, n)) * 3
     for kind in (QDAModel, LDAModel, GaussianNBModel):
-        bound, outcome = calibrated(kind(), X, y, w, r, RC(lr=0.1, max_iter=3))
-        theta = outcome.theta
-        ours = bound.log_joint(bound.rows(new, theta), theta)
+        fitted = calibrated(kind(), X, y, w, r, RC(lr=0.1, max_iter=3)).fitted
+        ours, theta = log_joint(fitted, new), fitted.theta
         means = theta.means + theta.frame.origin
         for k in range(r):
             if kind is GaussianNBModel:
@@ -232,9 +216,8 @@ def test_gaussian_densities_agree_with_scipy(seed, r, n):
 def test_categorical_probabilities_are_smoothed_frequencies(seed, alpha):
     rng = np.random.default_rng(seed)
     X, y, w = random_rows(CategoricalModel(), rng, r=2)
-    _, S, model = engine_for(CategoricalModel(alpha=alpha, class_alpha=alpha), X, y, w, 2)
-    theta = model.parameters(S)
-    ours = np.exp(model.log_joint(model.rows(X[:5], theta), theta))
+    _, fitted = closed_form(CategoricalModel(alpha=alpha, class_alpha=alpha), X, y, w, 2)
+    ours = np.exp(log_joint(fitted, X[:5]))
     for i in range(5):
         for k in range(2):
             p = (w[y == k].sum() + alpha) / (w.sum() + 2 * alpha)
@@ -248,16 +231,15 @@ def test_categorical_probabilities_are_smoothed_frequencies(seed, alpha):
 def test_samples_give_back_the_parameters(kind):
     rng = np.random.default_rng(7)
     X, y, w = random_rows(kind(), rng, m=200, n=2, r=2)
-    bound, outcome = calibrated(kind(), X, y, w, 2, RC(lr=0.1, max_iter=4))
-    theta = outcome.theta
-    drawn, labels = bound.sample(theta, 200_000, rng)
-    S = bound.label_statistics(bound.rows(drawn, theta), labels, None, 2)
-    refit = kind().bind(S)
-    again = refit.parameters(S)
-    np.testing.assert_allclose(np.exp(again.log_prior), np.exp(theta.log_prior), atol=0.01)
+    fitted = calibrated(kind(), X, y, w, 2, RC(lr=0.1, max_iter=4)).fitted
+    model, calibrated_S, theta = fitted
+    drawn, labels = model.sample(theta, 200_000, rng)
+    S = model.label_statistics(model.encode(drawn, calibrated_S.frame), labels, None, 2)
+    again = Fitted.of(model, model.settle(S))
+    np.testing.assert_allclose(np.exp(again.theta.log_prior), np.exp(theta.log_prior), atol=0.01)
     if kind not in DOES_NOT_APPLY["parameters invert expected statistics"]:
-        np.testing.assert_allclose(posterior(refit, again, X), posterior(bound, theta, X), atol=0.03)
-    expected = bound.expected_statistics(theta, S.total)
+        np.testing.assert_allclose(posterior(again, X), posterior(fitted, X), atol=0.03)
+    expected = model.expected_statistics(theta, S.total)
     assert S.allclose(expected, rtol=0.03)
 
 
@@ -282,20 +264,21 @@ def test_the_returned_model_is_finite_legal_scanned_and_no_worse(kind, seed, lr,
     if constant:
         X[:, 0] = X[0, 0]
     learner = RC(lr=lr, max_iter=15)
-    bound, outcome = calibrated(kind(), X, y, w, r, learner)
-    assert is_dataclass(outcome.theta)
-    assert is_finite(outcome.theta)
-    assert bound.is_legal(outcome.S)
+    outcome = calibrated(kind(), X, y, w, r, learner)
+    model, S, theta = outcome.fitted
+    assert is_dataclass(theta)
+    assert is_finite(theta)
+    assert model.is_legal(S)
     assert isinstance(outcome.status, Status)
     history = outcome.history
     kept = history["soft_error"][history["accepted"]]
     assert np.isfinite(history["log_loss"][history["accepted"]]).all()
     assert kept[-1] <= kept[0] + 1e-12 * (1 + kept[0])
     # The model that came back is the one whose risk was recorded.
-    engine, _, _ = engine_for(kind(), X, y, w, r)
-    risks = engine.scan(bound.parameters(outcome.S), None).risks.mean()
+    again = Fitted.of(model, S)
+    risks = MemoryEngine(X, y, w, r).scan(again, LogLoss(), risks_only=True).risks.mean()
     assert risks["soft_error"] == pytest.approx(kept[-1], abs=1e-10)
-    P = posterior(bound, outcome.theta, X)
+    P = posterior(outcome.fitted, X)
     assert risks["soft_error"] == pytest.approx(w @ (1 - P[np.arange(len(y)), y]) / w.sum(), abs=1e-10)
 
 
@@ -304,10 +287,9 @@ def test_chunking_does_not_change_a_scan(seed):
     rng = np.random.default_rng(seed)
     for kind in MODELS:
         X, y, w = random_rows(kind(), rng, m=150)
-        engine, S, model = engine_for(kind(), X, y, w, 3)
-        theta = model.parameters(S)
-        whole = engine.scan(theta, LogLoss())
-        parts = [engine.scan(theta, LogLoss(), rows) for rows in (slice(0, 37), slice(37, None))]
+        engine, fitted = closed_form(kind(), X, y, w, 3)
+        whole = engine.scan(fitted, LogLoss())
+        parts = [engine.scan(fitted, LogLoss(), rows) for rows in (slice(0, 37), slice(37, None))]
         assert whole.dS.allclose(parts[0].dS + parts[1].dS, rtol=1e-9, atol=1e-9)
         assert whole.risks.mean() == pytest.approx(parts[0].risks.plus(parts[1].risks).mean())
 
@@ -323,9 +305,7 @@ def test_map_forms_of_the_paper_and_the_exact_mode():
     m1, m2 = 4.0, 7.0
     exact = QDAModel(mean_strength=m1, covariance_strength=m2, **given_prior)
     paper = replace(exact, prior_form="paper")
-    _, S, exact = engine_for(exact, X, y, w, 2)
-    _, _, paper = engine_for(paper, X, y, w, 2)
-    a, b = exact.parameters(S), paper.parameters(S)
+    (_, S, a), (_, _, b) = (closed_form(model, X, y, w, 2)[1] for model in (exact, paper))
     for k in range(2):
         wk, Xk = w[y == k], X[y == k]
         m = wk.sum()
@@ -347,7 +327,7 @@ def test_categories_join_when_statistics_are_added():
     rng = np.random.default_rng(0)
     X, y, _ = random_rows(CategoricalModel(), rng, r=2)
     model = CategoricalModel()
-    few, many = model.prepare(np.minimum(X, 1)), model.prepare(np.maximum(X, 3))
+    few, many = encoded(model, np.minimum(X, 1)), encoded(model, np.maximum(X, 3))
     W = rng.random((len(y), 2))
     joined = model.statistics(few, W) + model.statistics(many, W)
     assert joined.frame == Categories(np.maximum(few.frame.n_categories, many.frame.n_categories))

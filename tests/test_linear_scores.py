@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import riskbayes.models.lda as lda
-from conftest import engine_for, random_rows
+from conftest import closed_form, encoded, random_rows
 from riskbayes import (
     GaussianNB,
     LinearDiscriminantAnalysis,
@@ -14,8 +14,8 @@ from riskbayes import (
     SmoothNB,
 )
 from riskbayes.learners import RC
-from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
 from riskbayes.models import LDAModel
+from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
 
 OBJECTIVES = [LogLoss(), SoftError()]
 
@@ -44,13 +44,13 @@ def test_no_row_is_in_the_product_of_a_residual(monkeypatch, r, apart, dtype, ob
         return A[rows]
 
     for w in (None, np.exp(3 * rng.standard_normal(len(y)))):
-        engine, S, bound = engine_for(LDAModel(), X, y, w, r)
+        engine, fitted = closed_form(LDAModel(), X, y, w, r)
         monkeypatch.setattr(lda, "take_rows", spy)
-        dS = engine.scan(bound.parameters(S), objective).dS
+        dS = engine.scan(fitted, objective).dS
         monkeypatch.undo()
         assert sum(taken) == 0
         assert (dS["s2_tied"] == 0).all()
-        np.testing.assert_allclose(dS["s0"].sum(), 0.0, atol=1e-5 * S.total)
+        np.testing.assert_allclose(dS["s0"].sum(), 0.0, atol=1e-5 * fitted.S.total)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -69,7 +69,7 @@ def test_rows_of_small_weight_are_in_the_product_of_the_labels(dtype):
     w = 10.0 ** -rng.uniform(0, 25, len(y))
     X *= (1 / np.sqrt(w)).astype(dtype)[:, None]  # each row counts as much as another
     model = LDAModel()
-    Z = model.prepare(X, w)
+    Z = encoded(model, X, w)
     S = model.label_statistics(Z, y, w, 3)
     D = X.astype(np.float64) - Z.frame.origin
     np.testing.assert_allclose(S["s2_tied"], (D * w[:, None]).T @ D, rtol=1e-4, atol=1e-4)
@@ -85,15 +85,15 @@ def test_residuals_sum_to_zero_relative_to_themselves(r, dtype):
     P = (P / P.sum(axis=1, keepdims=True)).astype(dtype)
     y = rng.integers(r, size=len(P))
     for objective in OBJECTIVES:
-        E = objective(P, y)
+        E = objective.residual(P, y)
         assert E.dtype == dtype
         size = np.abs(E).sum(axis=1)
         assert (np.abs(E.sum(axis=1)) <= 4 * r * np.finfo(dtype).eps * size).all()
         exact = np.eye(r)[y] - P
         exact *= 1.0 if objective.risk == "log_loss" else P[np.arange(len(P)), y, None]
         np.testing.assert_allclose(E, exact, atol=8 * np.finfo(dtype).eps)
-    costs = ExpectedCost(1.0 - np.eye(r))(P, y)
-    np.testing.assert_allclose(costs, SoftError()(P, y), atol=8 * np.finfo(dtype).eps)
+    costs = ExpectedCost(1.0 - np.eye(r)).residual(P, y)
+    np.testing.assert_allclose(costs, SoftError().residual(P, y), atol=8 * np.finfo(dtype).eps)
 
 
 # --- log odds --------------------------------------------------------------------------------------

@@ -7,33 +7,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import engine_for
+from conftest import closed_form, encoded, posterior
 from riskbayes import QuadraticDiscriminantAnalysis
 from riskbayes.engines import memory
 from riskbayes.learners import RC, RCCV, TM
-from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
-from riskbayes.models import LDAModel, QDAModel
-from riskbayes.models.skipping import RowMemory, SkippingScan, bounds_between
+from riskbayes.models import LDAModel, QDAModel, qda, skipping
+from riskbayes.models.base import Fitted
+from riskbayes.models.qda import QDAParameters
+from riskbayes.models.skipping import SkippingScan, bounds_between, next_scan
+from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
 
 
 @pytest.fixture(autouse=True)
 def small_tables_too(monkeypatch):
-    monkeypatch.setattr(RowMemory, "fewest_features", 1)
-    monkeypatch.setattr(RowMemory, "rows_per_feature", 0)
+    monkeypatch.setattr(skipping, "FEWEST_FEATURES", 1)
+    monkeypatch.setattr(skipping, "ROWS_PER_FEATURE", 0)
     monkeypatch.setattr(memory.MemoryEngine, "chunk_cells", 2000)
 
 
 @pytest.fixture
 def scans(monkeypatch):
-    """Every scan that a memory was asked for."""
-    found, ask = [], RowMemory.scan
+    """Every scan that was made or is remembered to skip rows."""
+    found = []
 
-    def kept(self, theta):
-        found.append(ask(self, theta))
-        return found[-1]
+    def kept(Z, theta, last):
+        scan = next_scan(Z, theta, last)
+        found.extend([] if scan is None else [scan])
+        return scan
 
-    monkeypatch.setattr(RowMemory, "scan", kept)
+    monkeypatch.setattr(qda, "next_scan", kept)
     return found
+
+
+def last_scan(engine):
+    """What the engine remembers of its last scan of all rows."""
+    return engine._encoded.plan.skipping
+
+
+def scan_without(engine, *arguments):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(skipping, "FEWEST_FEATURES", np.inf)
+        return engine.scan(*arguments)
 
 
 def separated(seed=0, m=1200, n=8, r=3, apart=6.0):
@@ -53,7 +67,7 @@ def fit(learner, X, y, fit_arguments=None, **arguments):
 
 def fit_without(learner, *given, **arguments):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RowMemory, "fewest_features", np.inf)
+        patch.setattr(skipping, "FEWEST_FEATURES", np.inf)
         return fit(learner, *given, **arguments)
 
 
@@ -80,10 +94,10 @@ LEARNERS = {
 def test_a_fit_that_skips_is_the_fit_that_does_not(learner, weighted, scans):
     X, y, w = separated()
     given = {"sample_weight": w} if weighted else None
-    skipping = fit(learner, X, y, given)
+    skipped = fit(learner, X, y, given)
     assert sum(scan.n_skipped for scan in scans) > 0
     number = len(scans)
-    assert_same(skipping, fit_without(learner, X, y, given))
+    assert_same(skipped, fit_without(learner, X, y, given))
     assert len(scans) == number
 
 
@@ -107,7 +121,7 @@ def test_warm_start(scans):
     pair = fit(learner, X, y, warm_start=True), fit_without(learner, X, y, warm_start=True)
     pair[0].fit(X, y)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RowMemory, "fewest_features", np.inf)
+        patch.setattr(skipping, "FEWEST_FEATURES", np.inf)
         pair[1].fit(X, y)
     assert_same(*pair)
     assert scans[-1].n_skipped > 0
@@ -132,10 +146,10 @@ def test_picked_rows_are_all_looked_at(scans, monkeypatch):
     X, y, _ = separated(3)
     picked, look = [], QDAModel.scan_chunk
 
-    def watched(self, Z, y, w, theta, residual):
+    def watched(self, Z, y, w, plan, *rest):
         if Z.start is None:
-            picked.append(theta.scan)
-        return look(self, Z, y, w, theta, residual)
+            picked.append(plan.skipping)
+        return look(self, Z, y, w, plan, *rest)
 
     monkeypatch.setattr(QDAModel, "scan_chunk", watched)
     assert_same(fit(learner, X, y), fit_without(learner, X, y))
@@ -145,10 +159,9 @@ def test_picked_rows_are_all_looked_at(scans, monkeypatch):
 
 def test_a_table_of_saturated_rows_is_skipped_as_a_whole():
     X, y, w = (values[60:] for values in separated(4, apart=40.0))  # none between the classes
-    engine, S, model = engine_for(QDAModel(), X, y, w, 3)
-    theta = model.parameters(S)
-    first, second = (engine.scan(theta, LogLoss()) for _ in range(2))
-    assert engine._Z.memory.last.n_skipped == len(y)
+    engine, fitted = closed_form(QDAModel(), X, y, w, 3)
+    first, second = (engine.scan(fitted, LogLoss()) for _ in range(2))
+    assert last_scan(engine).n_skipped == len(y)
     assert second.risks.mean() == first.risks.mean() == {"soft_error": 0, "error": 0, "log_loss": 0}
     assert float(second.risks.weight) == pytest.approx(w.sum())
     assert all(np.abs(value).max() < 1e-9 for value in second.dS.values())
@@ -157,18 +170,17 @@ def test_a_table_of_saturated_rows_is_skipped_as_a_whole():
 def test_classes_that_overlap_are_scanned_plainly():
     """Few rows are saturated where the scan is remembered: no bound is computed."""
     X, y, _ = separated(5, apart=0.1)
-    engine, S, model = engine_for(QDAModel(), X, y, None, 3)
+    engine, fitted = closed_form(QDAModel(), X, y, None, 3)
     for _ in range(3):
-        engine.scan(model.parameters(S), LogLoss())
-        assert engine._Z.memory.last.reference is None
+        engine.scan(fitted, LogLoss())
+        assert last_scan(engine).reference is None
 
 
 @given(seed=st.integers(0, 2**32 - 1), size=st.sampled_from([1e-8, 1e-3, 0.1, 1.0]))
 def test_the_bounds_hold(seed, size):
     rng = np.random.default_rng(seed)
     X, y, _ = separated(seed, m=150, n=5)
-    engine, S, model = engine_for(QDAModel(), X, y, None, 3)
-    before = model.parameters(S)
+    model, S, before = closed_form(QDAModel(), X, y, None, 3)[1]
     A = np.eye(5) + size * rng.standard_normal((3, 5, 5))
     moved = model.expected_statistics(
         replace(
@@ -180,7 +192,8 @@ def test_the_bounds_hold(seed, size):
     )
     after = model.parameters(moved)
     least, most, shift = bounds_between(*(SkippingScan(theta, 150, None) for theta in (before, after)))
-    old, new = (np.sqrt(model.distances(engine._Z, theta)) for theta in (before, after))
+    Z = model.encode(X, S.frame)
+    old, new = (np.sqrt(model.distances(Z, theta)) for theta in (before, after))
     assert (least * old - shift <= new).all()
     assert (new <= most * old + shift).all()
     # They are no wider than need be: some direction attains them.
@@ -193,17 +206,18 @@ def test_scans_in_any_order_are_those_of_all_rows(seed, step, soft):
     """Other parameters in between, as line searches and restarts have them, do no harm."""
     rng = np.random.default_rng(seed)
     X, y, w = separated(seed, m=300)
-    engine, S, model = engine_for(QDAModel(), X, y, w, 3)
-    plain, _, _ = engine_for(QDAModel(), X, y, w, 3)
-    plain._Z.memory, plain.model = None, model
-    residual = SoftError() if soft else LogLoss()
+    engine, (model, S, _) = closed_form(QDAModel(), X, y, w, 3)
+    plain, _ = closed_form(QDAModel(), X, y, w, 3)
+    objective = SoftError() if soft else LogLoss()
     path = [S]
     for _ in range(3):
-        path.append(path[-1].plus(step * rng.random(), plain.scan(model.parameters(path[-1]), residual).dS))
+        dS = scan_without(plain, Fitted.of(model, path[-1]), objective).dS
+        path.append(path[-1].plus(step * rng.random(), dS))
     for i in rng.integers(len(path), size=8):
         if model.is_legal(path[i]):
-            theta = model.parameters(path[i])
-            found, all_rows = engine.scan(theta, residual), plain.scan(theta, residual)
+            fitted = Fitted.of(model, path[i])
+            found, all_rows = engine.scan(fitted, objective), scan_without(plain, fitted, objective)
+            assert last_scan(plain) is None
             assert found.risks.mean() == pytest.approx(all_rows.risks.mean(), rel=1e-12, abs=1e-14)
             scale = {name: np.abs(value).max() for name, value in S.items()}
             for name, value in found.dS.items():
@@ -212,8 +226,8 @@ def test_scans_in_any_order_are_those_of_all_rows(seed, step, soft):
 
 def test_an_interrupted_scan_is_no_reference(monkeypatch):
     X, y, _ = separated(6)
-    engine, S, model = engine_for(QDAModel(), X, y, None, 3)
-    theta, look = model.parameters(S), QDAModel.scan_chunk
+    engine, fitted = closed_form(QDAModel(), X, y, None, 3)
+    look = QDAModel.scan_chunk
 
     def interrupted(self, Z, *rest):
         if Z.start + len(Z) == len(y):  # the last chunk
@@ -224,48 +238,49 @@ def test_an_interrupted_scan_is_no_reference(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(QDAModel, "scan_chunk", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                engine.scan(theta, LogLoss())
-        assert (engine._Z.memory.last.n_skipped > 0) == n_skipped
-        engine.scan(theta, LogLoss())
-        assert engine._Z.memory.last.reference is None
-    engine.scan(theta, LogLoss())
-    assert engine._Z.memory.last.n_skipped > 0
+                engine.scan(fitted, LogLoss())
+        assert (last_scan(engine).n_skipped > 0) == n_skipped
+        engine.scan(fitted, LogLoss())
+        assert last_scan(engine).reference is None
+    engine.scan(fitted, LogLoss())
+    assert last_scan(engine).n_skipped > 0
 
 
 def test_parameters_that_are_no_numbers_skip_nothing():
     X, y, _ = separated(7)
-    engine, S, model = engine_for(QDAModel(), X, y, None, 3)
-    theta = model.parameters(S)
-    engine.scan(theta, LogLoss())
+    engine, fitted = closed_form(QDAModel(), X, y, None, 3)
+    engine.scan(fitted, LogLoss())
+    theta = fitted.theta
     broken = replace(theta, forms=theta.forms * np.nan, means=theta.means * np.nan)
     with np.errstate(invalid="ignore"):
-        assert np.isnan(engine.scan(broken, LogLoss()).risks.mean()["log_loss"])
-    scan = engine._Z.memory.last
+        risks = engine.scan(fitted._replace(theta=broken), LogLoss()).risks.mean()
+    assert np.isnan(risks["log_loss"])
+    scan = last_scan(engine)
     assert scan.reference is not None
     assert scan.n_skipped == 0
 
 
-@pytest.mark.parametrize("residual", [ExpectedCost(np.arange(9.0).reshape(3, 3)), None])
-def test_what_a_saturated_row_may_cost_is_counted(residual):
-    """C[y, y] need not be zero; and scans for the risks only are left as they are."""
+def test_what_a_saturated_row_may_cost_is_counted():
+    """C[y, y] need not be zero."""
     X, y, _ = separated(8)
-    engine, S, model = engine_for(QDAModel(), X, y, None, 3)
-    theta = model.parameters(S)
-    engine.scan(theta, LogLoss())
-    last = engine._Z.memory.last
-    found = engine.scan(theta, residual).risks.mean()
-    assert engine._Z.memory.last is last
-    assert found["error"] == pytest.approx(engine.scan(theta, LogLoss()).risks.mean()["error"])
-    if residual is not None:
-        assert found["cost"] == pytest.approx(
-            residual.losses(posterior(model, engine._Z, theta), y)["cost"].mean()
-        )
+    engine, fitted = closed_form(QDAModel(), X, y, None, 3)
+    engine.scan(fitted, LogLoss())
+    objective = ExpectedCost(np.arange(9.0).reshape(3, 3))
+    found = engine.scan(fitted, objective).risks.mean()
+    assert last_scan(engine) is None
+    assert found["error"] == pytest.approx(engine.scan(fitted, LogLoss()).risks.mean()["error"])
+    assert found["cost"] == pytest.approx(objective.losses(posterior(fitted, X), y)["cost"].mean())
 
 
-def posterior(model, Z, theta):
-    joint = model.log_joint(Z, theta)
-    P = np.exp(joint - joint.max(axis=1, keepdims=True))
-    return P / P.sum(axis=1, keepdims=True)
+def test_scans_for_the_risks_only_may_skip_too():
+    X, y, w = separated(8)
+    engine, fitted = closed_form(QDAModel(), X, y, w, 3)
+    first, second = (engine.scan(fitted, LogLoss(), risks_only=True) for _ in range(2))
+    assert last_scan(engine).n_skipped > 0
+    assert first.dS is second.dS is None
+    expected = scan_without(engine, fitted, LogLoss()).risks.mean()
+    for scan in (first, second):
+        assert scan.risks.mean() == pytest.approx(expected, rel=1e-12, abs=1e-14)
 
 
 def test_a_fit_for_costs_does_not_skip(scans):
@@ -275,13 +290,17 @@ def test_a_fit_for_costs_does_not_skip(scans):
 
 
 def test_where_nothing_is_remembered(monkeypatch):
-    """Single precision, other models, rows to predict, small tables."""
+    """Single precision, picked rows, other models, rows to predict, small tables."""
     X, y, _ = separated(10)
-    model = QDAModel()
-    assert model.prepare(X).memory is not None
-    assert model.prepare(X.astype(np.float32)).memory is None
-    assert LDAModel().prepare(X).memory is None
-    _, S, model = engine_for(model, X, y, None, 3)
-    assert model.rows(X, model.parameters(S)).memory is None
-    monkeypatch.setattr(RowMemory, "rows_per_feature", 1000)
-    assert model.prepare(X).memory is None
+    engine, fitted = closed_form(QDAModel(), X, y, None, 3)
+    model, S, theta = fitted
+    Z = model.encode(X, S.frame)
+    assert next_scan(Z, theta, None) is not None
+    assert next_scan(model.encode(X.astype(np.float32), S.frame), theta, None) is None
+    assert next_scan(Z[np.arange(1000)], theta, None) is None
+    other = LDAModel()
+    assert other.plan_scan(encoded(other, X), theta, LogLoss(), None) is theta
+    plans = engine.map_rows([fitted], lambda Z, plan, first: np.full(len(Z), type(plan), dtype=object))
+    assert set(plans[0]) == {QDAParameters}
+    monkeypatch.setattr(skipping, "ROWS_PER_FEATURE", 1000)
+    assert next_scan(Z, theta, None) is None

@@ -7,8 +7,13 @@ import pickle
 import numpy as np
 import pytest
 
-from riskbayes.frames import Categories, Frame, Origin
+from conftest import encoded
+from riskbayes.frames import Categories, Frame
 from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
+from riskbayes.models.centred import Origin
+from riskbayes.models.gaussian_nb import DiagonalMoments
+from riskbayes.models.lda import TiedMoments
+from riskbayes.models.qda import FullMoments
 from riskbayes.statistics import Statistics
 
 M, N, R = 30, 3, 2
@@ -31,7 +36,7 @@ def codes(seed=0, top=(2, 4, 3)):
 def make(kind, seed=0):
     X, W = codes(seed) if kind is CategoricalModel else rows(seed)
     model = kind()
-    return model.statistics(model.prepare(X), W)
+    return model.statistics(encoded(model, X), W)
 
 
 def direct(X, W, origin):
@@ -120,7 +125,7 @@ def test_masses_are_required():
 def test_sums_differences_and_multiples_are_those_of_the_rows(kind):
     X, W = codes() if kind is CategoricalModel else rows()
     model = kind()
-    Z = model.prepare(X)
+    Z = encoded(model, X)
     whole, first, second = (
         model.statistics(Z[part], W[part]) for part in (slice(None), slice(9), slice(9, M))
     )
@@ -188,13 +193,15 @@ def test_finite():
 # --- frames -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("second", ["s2", "s2_diagonal", "s2_tied"])
-def test_recentring_is_the_direct_computation(second):
+@pytest.mark.parametrize(
+    ("kind", "second"), [(FullMoments, "s2"), (DiagonalMoments, "s2_diagonal"), (TiedMoments, "s2_tied")]
+)
+def test_recentring_is_the_direct_computation(kind, second):
     X, W = rows()
     here, there = np.array([1.0, -2.0, 0.5]), np.array([-3.0, 4.0, 10.0])
     names = ("s0", "s1", second)
     old, new = direct(X, W, here), direct(X, W, there)
-    moved = Statistics({name: old[name] for name in names}, Origin(here)).to_frame(Origin(there))
+    moved = Statistics({name: old[name] for name in names}, kind(here)).to_frame(kind(there))
     assert tuple(moved) == names
     for name in names:
         np.testing.assert_allclose(moved[name], new[name], rtol=1e-12, atol=1e-9)
@@ -204,8 +211,8 @@ def test_recentring_is_the_direct_computation(second):
 @pytest.mark.parametrize("kind", GAUSSIAN)
 def test_statistics_about_different_origins_add(kind):
     model, (X, W), (X2, W2) = kind(), rows(0), rows(1)
-    a = model.statistics(model.prepare(X), W)
-    b = model.statistics(model.prepare(X2 + 5.0), W2)
+    a = model.statistics(encoded(model, X), W)
+    b = model.statistics(encoded(model, X2 + 5.0), W2)
     assert not np.allclose(a.origin, b.origin)
     expected = direct(np.concatenate([X, X2 + 5.0]), np.concatenate([W, W2]), a.origin)
     both = a + b
@@ -217,15 +224,16 @@ def test_statistics_about_different_origins_add(kind):
 
 
 def test_other_arrays_do_not_move():
-    S = Statistics({"s0": np.ones(2), "s1": np.ones((2, 1)), "extra": np.arange(4.0)}, Origin(np.zeros(1)))
-    assert S.to_frame(Origin(np.ones(1)))["extra"].tolist() == [0, 1, 2, 3]
+    moments = {"s0": np.ones(2), "s1": np.ones((2, 1)), "s2_diagonal": np.ones((2, 1))}
+    S = Statistics({**moments, "extra": np.arange(4.0)}, DiagonalMoments(np.zeros(1)))
+    assert S.to_frame(DiagonalMoments(np.ones(1)))["extra"].tolist() == [0, 1, 2, 3]
 
 
 def test_categories_are_joined():
     model = CategoricalModel()
     (X, W), (X2, W2) = codes(0, (2, 4, 3)), codes(1, (3, 2, 3))
-    a, b = model.statistics(model.prepare(X), W), model.statistics(model.prepare(X2), W2)
-    everything = model.statistics(model.prepare(np.concatenate([X, X2])), np.concatenate([W, W2]))
+    a, b = model.statistics(encoded(model, X), W), model.statistics(encoded(model, X2), W2)
+    everything = model.statistics(encoded(model, np.concatenate([X, X2])), np.concatenate([W, W2]))
     assert (a + b).frame.n_categories.tolist() == [3, 4, 3]
     assert (a + b).allclose(everything, rtol=1e-12)
     assert (b + a).allclose(everything, rtol=1e-12)
@@ -253,6 +261,7 @@ def test_frames_compare_by_value():
     assert Categories([2, 3]) != Origin(np.array([2, 3]))
     assert Frame() == Frame()
     assert Frame() != Origin(np.zeros(2))
+    assert FullMoments(np.zeros(2)) != TiedMoments(np.zeros(2))
 
 
 # --- equality ---------------------------------------------------------------------------------------
@@ -273,7 +282,7 @@ def test_equality_and_closeness(kind):
 
 def test_the_same_moments_about_another_origin_are_close():
     S = make(QDAModel)
-    assert S.allclose(S.to_frame(Origin(S.origin + 1.0)), rtol=1e-10)
+    assert S.allclose(S.to_frame(FullMoments(S.origin + 1.0)), rtol=1e-10)
 
 
 @pytest.mark.parametrize(

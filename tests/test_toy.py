@@ -60,7 +60,7 @@ def test_first_step_by_hand(toy):
 
 def test_density_is_the_unit_gaussian_of_weight_half(toy):
     model, theta = toy_model(), toy.models[0]
-    log_joint = model.log_joint(model.rows(X, theta), theta)
+    log_joint = model.log_joint(model.encode(X, theta.frame), theta)
     expected = np.log(0.5) - 0.5 * np.log(2 * np.pi) - 0.5 * (X - [0.0, 2.5]) ** 2
     assert log_joint == pytest.approx(expected)
 

@@ -247,5 +247,6 @@ class RC(Learner):
             status=again.status if again.status.is_stop else best.status,
             floored=again.floored,
             value=again.value,
+            start_value=again.start_value,
             refit_history=again.history,
         )

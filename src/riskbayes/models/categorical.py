@@ -132,7 +132,7 @@ class CategoricalModel(GenerativeModel):
         assert Z.grouping is not None
         groups, joint = Z.grouping
         s0, counts, risks = groups.scan(joint, y, w, theta.log_prior, table, objective.power)
-        return Statistics({"s0": s0, "counts": counts}, Z.frame), risks
+        return None if risks_only else Statistics({"s0": s0, "counts": counts}, Z.frame), risks
 
     def parameters(self, S: Statistics) -> CategoricalParameters:
         """p(x_i = v | y) = (s_ivy + alpha) / sum_v (s_ivy + alpha), each numerator floored."""

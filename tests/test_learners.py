@@ -257,7 +257,9 @@ def test_a_small_step_of_gd_lowers_the_log_loss_before_projection(kind):
         moved = model.parameters(
             model.inverse_parameters(model.from_natural(eta, theta, SIMPLEX["softmax"], 1e-300), task.S.total)
         )
-    after = task.engine.scan(Fitted(model, task.S, moved), LogLoss(), risks_only=True).risks.mean()["log_loss"]
+    after = task.engine.scan(Fitted(model, task.S, moved), LogLoss(), risks_only=True).risks.mean()[
+        "log_loss"
+    ]
     assert after < scan.risks.mean()["log_loss"]
 
 

@@ -33,6 +33,7 @@ from riskbayes import (
 from riskbayes.estimators.family import MOST_REPEATS, cross_validate, family, folds_of
 from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier, NormalScores, drawn_bags
 from riskbayes.frames import Frame, SideBySide
+from riskbayes.learners import RC
 from riskbayes.loop import run
 from riskbayes.models import LDAModel, QDAModel, TreeModel
 from riskbayes.models.augmented_nb import dependences, k_parents, topological_order, tree_parents

@@ -56,9 +56,8 @@ def scan_of(task, S, objective=None):
 
 def stepped(task, step, S):
     """What a step proposes from S."""
-    scan = scan_of(task, S, step.objective)
+    fitted, scan = Fitted.of(task.model, S), scan_of(task, S, step.objective)
     risks = scan.risks.mean()
-    fitted = Fitted.of(task.model, S)
     return step.propose(Iteration(0, fitted, scan, risks, step.value(risks, fitted.theta), None))
 
 
@@ -257,10 +256,8 @@ def test_a_small_step_of_gd_lowers_the_log_loss_before_projection(kind):
         moved = model.parameters(
             model.inverse_parameters(model.from_natural(eta, theta, SIMPLEX["softmax"], 1e-300), task.S.total)
         )
-    after = task.engine.scan(Fitted(model, task.S, moved), LogLoss(), risks_only=True).risks.mean()[
-        "log_loss"
-    ]
-    assert after < scan.risks.mean()["log_loss"]
+    after = task.engine.scan(Fitted(model, task.S, moved), LogLoss(), risks_only=True).risks.mean()
+    assert after["log_loss"] < scan.risks.mean()["log_loss"]
 
 
 @models_with_natural_parameters

@@ -11,7 +11,7 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.models.base import GenerativeModel, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
-from riskbayes.models.hats import Hats, Knots, hats_of, knots_of
+from riskbayes.models.hats import Hats, Knots, Places, hats_of, knots_of
 from riskbayes.statistics import Statistics
 
 
@@ -23,6 +23,11 @@ class SmoothParameters:
     log_density: Array
     frame: Knots
     floored: Array
+
+    @cached_property
+    def table(self) -> Array:
+        """Log densities as rows are looked up: (knots + 1, classes); the last row has the weight zero."""
+        return np.ascontiguousarray(np.pad(self.log_density, ((0, 0), (0, 1))).T)
 
     @cached_property
     def masses(self) -> Array:
@@ -68,19 +73,18 @@ class SmoothModel(GenerativeModel):
         """False: knots are placed by the rows."""
         return False
 
-    def prepare(self, X: Array, sample_weight: Array | None = None) -> Hats:
+    def prepare(self, X: Array, sample_weight: Array | None = None) -> Hats | Places:
         """Hat weights between the quantiles of these rows."""
         return hats_of(X, knots_of(X, sample_weight, self.n_knots, self.max_categories, self.outer))
 
-    def rows(self, X: Array, theta: SmoothParameters) -> Hats:
+    def rows(self, X: Array, theta: SmoothParameters) -> Hats | Places:
         """Hat weights between the knots of theta."""
         return hats_of(X, theta.frame)
 
-    def statistics(self, Z: Hats, W: Array) -> Statistics:
+    def statistics(self, Z: Hats | Places, W: Array) -> Statistics:
         """Masses, weighted counts of the hats, and how far in the tails the rows lie."""
         V = np.asarray(W, dtype=np.float64)
-        counts = np.ascontiguousarray((Z.transposed @ V).T)
-        return Statistics({"s0": V.sum(axis=0), "counts": counts, "beyond": Z.beyond @ V}, Z.frame)
+        return Statistics({"s0": V.sum(axis=0), "counts": Z.counts(V), "beyond": Z.beyond @ V}, Z.frame)
 
     def parameters(self, S: Statistics) -> SmoothParameters:
         """log p(knot | y) - log width - log of the integral."""
@@ -99,13 +103,13 @@ class SmoothModel(GenerativeModel):
         """Every class keeps a mass; cells are floored."""
         return S.least_mass() + self.class_alpha > 0
 
-    def log_joint(self, Z: Hats, theta: SmoothParameters) -> Array:
+    def log_joint(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
         """log p(y) + sum_i log p(x_i | y)."""
         return self.scores(Z, theta) - Z.beyond[:, None]
 
-    def scores(self, Z: Hats, theta: SmoothParameters) -> Array:
+    def scores(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
         """Tails fall alike for all classes."""
-        return Z.matrix @ theta.log_density.T + theta.log_prior
+        return Z.look_up(theta.table) + theta.log_prior
 
     def sample(self, theta: SmoothParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """A class; for each feature a part of its line, and a value of it by inverting the cumulative."""

@@ -36,7 +36,15 @@ def encode(X: Array, frame: Any) -> tuple[Array, Array]:
 
     def work(start: int) -> None:
         rows = slice(start, start + BLOCK)
-        search(np.array(X[rows], np.float64, order="C"), positions, first, last, tails, places[rows], beyond[rows])
+        search(
+            np.array(X[rows], np.float64, order="C"),
+            positions,
+            first,
+            last,
+            tails,
+            places[rows],
+            beyond[rows],
+        )
 
     starts = range(0, m, BLOCK)
     for _ in in_threads(work, starts, min(len(starts), available_threads())):
@@ -45,7 +53,7 @@ def encode(X: Array, frame: Any) -> tuple[Array, Array]:
 
 
 def look_up(places: Array, offsets: Array, table: Array) -> Array:
-    """Return the sum over features of the table (knots + 1, classes) between two knots, of shape (m, classes)."""
+    """Return the table (knots + 1, classes) between the knots, summed over the features of each row."""
     out = np.empty((table.shape[1], len(places)))
     kernel("look_up", table.shape[1])(places, offsets, table, out)
     return out.T

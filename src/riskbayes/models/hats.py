@@ -12,9 +12,18 @@ from scipy.sparse import csr_array, get_index_dtype
 from riskbayes.arrays import Array, is_all
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Arrays, Categories, Frame
+from riskbayes.models.kernels import smooth as kernel
+from riskbayes.models.kernels.categorical import is_worth_it
+from riskbayes.threads import available_threads, in_threads
 
 SMALLEST = 1e-290
 """Values below it are taken as zero: one could not divide by their distances."""
+
+DENSE_CELLS = 2**17
+"""Cells of hat weights, zeros among them, up to which dense products are faster than sparse ones: 1 MiB."""
+
+THREADED_CELLS = 2**18
+"""Cells of a table above which the knots of columns are found in threads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +94,8 @@ class Knots(Categories):
 class Hats:
     """Rows between knots: of each value, the two knots beside it and its nearness to them."""
 
+    releases_gil = False  # sparse products do not
+
     def __init__(self, columns: Array, weights: Array, beyond: Array, frame: Knots):
         self.columns, self.weights, self.beyond, self.frame = columns, weights, beyond, frame
         self.shape = columns.shape
@@ -99,49 +110,88 @@ class Hats:
         return Hats(self.columns[rows], self.weights[rows], self.beyond[rows], self.frame)
 
     @cached_property
-    def matrix(self) -> csr_array:
-        """One row of hat weights a row; they sum to one for each feature."""
-        m, n = self.columns.shape
+    def matrix(self) -> Any:
+        """One row of hat weights a row; they sum to one for each feature. A small one is dense."""
+        (m, n), knots = self.columns.shape, len(self.frame.positions)
         pointers = np.arange(0, m * n + 1, n, dtype=get_index_dtype(maxval=m * n))
-        return csr_array(
-            (self.weights.ravel(), self.columns.ravel(), pointers), shape=(m, len(self.frame.positions))
-        )
+        found = csr_array((self.weights.ravel(), self.columns.ravel(), pointers), shape=(m, knots + 1))
+        return found.toarray() if m * knots <= DENSE_CELLS else found
 
     @cached_property
     def transposed(self) -> Any:
         """The transpose of `matrix`, without a copy; to make it takes longer than a product of few rows."""
         return self.matrix.T
 
+    def look_up(self, table: Array) -> Array:
+        """Sum, over the features, a table (knots + 1, classes) between the knots beside each value."""
+        return self.matrix @ table
 
-def hats_of(X: Array, frame: Knots) -> Hats:
+    def counts(self, W: Array) -> Array:
+        """Weighted counts of (class, knot)."""
+        return np.ascontiguousarray((self.transposed @ W)[:-1].T)
+
+
+class Places:
+    """Rows between knots, for compiled look-ups: of each value, its place c + f between knots c and c + 1."""
+
+    releases_gil = True
+
+    def __init__(self, places: Array, beyond: Array, frame: Knots):
+        self.places, self.beyond, self.frame = places, beyond, frame
+        self.shape = places.shape
+        self.width = places.shape[1]
+
+    def __len__(self) -> int:
+        return self.places.shape[0]
+
+    def __getitem__(self, rows: slice | Array) -> Places:
+        return Places(self.places[rows], self.beyond[rows], self.frame)
+
+    def look_up(self, table: Array) -> Array:
+        """Sum, over the features, a table (knots + 1, classes) between the knots beside each value."""
+        return kernel.look_up(self.places, self.frame.offsets, table)
+
+    def counts(self, W: Array) -> Array:
+        """Weighted counts of (class, knot)."""
+        found = kernel.count(self.places, self.frame.offsets, W, len(self.frame.positions))
+        return np.ascontiguousarray(found[:-1].T)
+
+
+def hats_of(X: Array, frame: Knots) -> Hats | Places:
     """Hat weights of every value; beyond the outer knots, all weight is theirs."""
     m, n = X.shape
+    if is_worth_it(m, n):
+        return Places(*kernel.encode(X, frame), frame)
     columns, weights, beyond = np.empty((m, n, 2), np.int32), np.empty((m, n, 2)), np.zeros(m)
     for j in range(n):
         first, k = frame.offsets[j], frame.n_categories[j]
         t, x = frame.positions[first : first + k], X[:, j].astype(np.float64)
         place = np.interp(x, t, np.arange(float(k)))
-        left = np.clip(place.astype(np.int32), 0, max(k - 2, 0))
-        near = place - left
-        columns[:, j, 0], columns[:, j, 1] = first + left, first + np.minimum(left + 1, k - 1)
-        weights[:, j, 0], weights[:, j, 1] = 1.0 - near, near
+        left = place.astype(np.int32)
+        columns[:, j, 0], columns[:, j, 1] = first + left, first + left + 1
+        np.subtract(place, left, out=weights[:, j, 1])
         if not frame.few_values[j]:
             low, high = frame.tails[j]
             beyond += np.maximum(t[0] - x, 0.0) / low + np.maximum(x - t[-1], 0.0) / high
+    np.subtract(1.0, weights[:, :, 1], out=weights[:, :, 0])
     return Hats(columns.reshape(m, 2 * n), weights.reshape(m, 2 * n), beyond, frame)
 
 
 def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) -> Knots:
     """Knots at quantiles of each column, or at its values where they are few."""
-    if w is not None:
-        X, w = X[w > 0], w[w > 0]
-    columns = []
-    for j in range(X.shape[1]):
-        x = X[:, j].astype(np.float64)
+    kept = None if w is None else np.flatnonzero(w > 0)
+    w = None if w is None else w[kept]
+
+    def of_column(j: int) -> tuple[Array, bool, Any]:
+        x = (X[:, j] if kept is None else X[kept, j]).astype(np.float64)
         with np.errstate(over="ignore"):
             if not np.isfinite(np.ptp(x)):
                 raise ColumnError(j, "has a range that overflows. Scale it, or treat such values as missing.")
-        columns.append(column_knots(x, w, n_knots, few, outer))
+        return column_knots(x, w, n_knots, few, outer)
+
+    n = X.shape[1]
+    threads = min(n, available_threads()) if X.size > THREADED_CELLS else 1
+    columns = list(in_threads(of_column, range(n), threads))
     positions, few_values, tails = zip(*columns, strict=True)
     return Knots(
         np.array([len(t) for t in positions]),
@@ -153,10 +203,11 @@ def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) ->
 
 def column_knots(x: Array, w: Array | None, n_knots: int, few: int, outer: float) -> tuple[Array, bool, Any]:
     """Knots of one column, whether it has few values, and the lengths of its tails."""
-    values, inverse = np.unique(np.where(np.abs(x) < SMALLEST, 0.0, x), return_inverse=True)
+    x = np.where(np.abs(x) < SMALLEST, 0.0, x)
+    values, found = np.unique(x, return_counts=True) if w is None else np.unique(x, return_inverse=True)
     if len(values) <= max(few, n_knots):
         return values, True, (0.0, 0.0)
-    mass = np.bincount(inverse, weights=w, minlength=len(values)).astype(np.float64)
+    mass = found.astype(np.float64) if w is None else np.bincount(found, w, len(values))
     # A value that fills a piece by itself is a knot; the others are spread over the rest.
     heavy = mass > mass.sum() / (n_knots - 1)
     rest = np.where(heavy, 0.0, mass)

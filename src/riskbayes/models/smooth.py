@@ -12,7 +12,7 @@ from riskbayes.arrays import Array
 from riskbayes.frames import Frame
 from riskbayes.models.base import GenerativeModel, Sample, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
-from riskbayes.models.hats import Hats, Knots, hats_of, knots_of
+from riskbayes.models.hats import Hats, Knots, Places, hats_of, knots_of
 from riskbayes.statistics import Statistics
 
 
@@ -24,6 +24,11 @@ class SmoothParameters:
     log_density: Array
     frame: Knots
     floored: Array
+
+    @cached_property
+    def table(self) -> Array:
+        """Log densities as rows are looked up: (knots + 1, classes); the last row has the weight zero."""
+        return np.ascontiguousarray(np.pad(self.log_density, ((0, 0), (0, 1))).T)
 
     @cached_property
     def masses(self) -> Array:
@@ -69,15 +74,22 @@ class SmoothModel(GenerativeModel):
         """Return knots at quantiles of the rows."""
         return knots_of(sample.X, sample.w, self.n_knots, self.max_categories, self.outer)
 
-    def encode(self, X: Array, frame: Knots) -> Hats:  # type: ignore[override]
-        """Return hat weights between the knots."""
+    def encode(self, X: Array, frame: Knots) -> Hats | Places:  # type: ignore[override]
+        """Return the places of values between the knots."""
         return hats_of(X, frame)
 
-    def statistics(self, Z: Hats, W: Array) -> Statistics:
+    def row_cells(self, Z: Hats | Places) -> float:
+        """Return the numbers that a scan holds for each row."""
+        return Z.width
+
+    def releases_lock(self, Z: Hats | Places) -> bool:
+        """True for compiled look-ups."""
+        return Z.releases_gil
+
+    def statistics(self, Z: Hats | Places, W: Array) -> Statistics:
         """Masses, weighted counts of the hats, and how far in the tails the rows lie."""
         V = np.asarray(W, dtype=np.float64)
-        counts = np.ascontiguousarray((Z.transposed @ V).T)
-        return Statistics({"s0": V.sum(axis=0), "counts": counts, "beyond": Z.beyond @ V}, Z.frame)
+        return Statistics({"s0": V.sum(axis=0), "counts": Z.counts(V), "beyond": Z.beyond @ V}, Z.frame)
 
     def parameters(self, S: Statistics) -> SmoothParameters:
         """log p(knot | y) - log width - log of the integral."""
@@ -96,13 +108,13 @@ class SmoothModel(GenerativeModel):
         """Every class keeps a mass; cells are floored."""
         return S.least_mass() + self.class_alpha > 0
 
-    def log_joint(self, Z: Hats, theta: SmoothParameters) -> Array:
+    def log_joint(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
         """log p(y) + sum_i log p(x_i | y)."""
         return self.scores(Z, theta) - Z.beyond[:, None]
 
-    def scores(self, Z: Hats, theta: SmoothParameters) -> Array:
+    def scores(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
         """Tails fall alike for all classes."""
-        return Z.matrix @ theta.log_density.T + theta.log_prior
+        return Z.look_up(theta.table) + theta.log_prior
 
     def sample(self, theta: SmoothParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """A class; for each feature a part of its line, and a value of it by inverting the cumulative."""

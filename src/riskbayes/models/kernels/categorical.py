@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from riskbayes.frames import Categories
+from riskbayes.models.kernels import compiled
 from riskbayes.risks import Risks
 from riskbayes.statistics import Array
 
@@ -114,7 +115,6 @@ class Groups:
 @cache
 def compiled_scan(r: int) -> Any:
     """The scan for r classes, a number that the compiler then knows."""
-    import numba  # here, so that small fits do not pay for it
 
     def scan(joint, first, T, prior, y, w, power, G, s0, risks):  # type: ignore[no-untyped-def]
         groups, m = joint.shape
@@ -176,8 +176,4 @@ def compiled_scan(r: int) -> Any:
                     for k in range(r):
                         G[c, k] += scores[i, k]
 
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
-    try:
-        return numba.njit(scan, cache=True, **options)
-    except RuntimeError:  # no folder to keep compiled code in
-        return numba.njit(scan, **options)
+    return compiled(scan)

@@ -31,6 +31,9 @@ T = TypeVar("T")
 CHUNK_CELLS = 2**18
 """Cells of a chunk of rows, features and classes together: 2 MiB of float64."""
 
+BLOCK_CHUNKS = 16
+"""Chunks of rows to predict that are encoded at once: 32 MiB of float64."""
+
 SHARES = 16
 """Chunks are summed in at most this many shares, one thread each: as many threads finish together."""
 
@@ -170,20 +173,23 @@ class MemoryEngine(Engine):
         return in_threads(work, parts, threads)
 
     def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
-        """Apply a formula to the rows, which are encoded a chunk at a time."""
+        """Apply a formula to the rows, which are encoded a block of chunks at a time."""
         model, frame, X = path[0].model, path[0].S.frame, self._X
-        one = model.encode(X[:1, ...], frame)
-        plans = [model.plan(one, fitted.theta) for fitted in path]
-        width = max(model.row_cells(one), one.shape[1]) + self.n_classes
-        chunks = [chunk for share in shares_of(self.n_rows, width, self.chunk_cells) for chunk in share]
+        plans: list[Any] = []
+        found: list[list[Array]] = []
+        size = max(1, BLOCK_CHUNKS * self.chunk_cells // X.shape[1])
+        for start in range(0, self.n_rows, size):
+            Z = model.encode(X[start : start + size, ...], frame)
+            plans = plans or [model.plan(Z, fitted.theta) for fitted in path]
+            width = max(model.row_cells(Z), Z.shape[1]) + self.n_classes
+            chunks = [chunk for share in shares_of(Z.shape[0], width, self.chunk_cells) for chunk in share]
 
-        def work(chunk: slice) -> list[Array]:
-            Z = model.encode(X[chunk, ...], frame)
-            return [formula(Z, plan, chunk.start) for plan in plans]
+            def work(chunk: slice, Z: Any = Z, start: int = start) -> list[Array]:
+                return [formula(Z[chunk], plan, start + chunk.start) for plan in plans]
 
-        if len(chunks) == 1:
-            return work(chunks[0])
-        found = self._threads(work, chunks, model.releases_lock(one))
+            found += self._threads(work, chunks, model.releases_lock(Z))
+        if len(found) == 1:
+            return found[0]
         return [namespace(X).concat(results, axis=0) for results in zip(*found, strict=True)]
 
     def class_counts(self) -> Array:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from riskbayes.experiments.report import Table
+    from riskbayes.experiments.tables import Table
 
 FORMATS = (".svg", ".png", ".pdf")
-STYLES = {"better": "green", "worse": "red", "equal": "dim"}
+STYLES = {"better": "green", "worse": "red", "equal": "dim", "": ""}
 
 
 class Command(click.Group):
@@ -68,19 +68,17 @@ def demo(out: Path) -> None:
     from riskbayes.experiments import demo as experiment
     from riskbayes.plotting import no_pictures
 
-    fits = experiment.run_demo()
-    comparisons = experiment.compare(fits)
+    comparisons = experiment.run_demo()
     console = Console()
-    print_table(console, experiment.comparison_table(comparisons), "Error on held-out rows, percent")
+    print_table(console, experiment.comparison_table(comparisons))
     console.print(experiment.tally(comparisons), highlight=False)
     console.print(experiment.SPLITS, style="dim", highlight=False)
     if any(c.floored for c in comparisons):
         console.print(experiment.FOOTNOTE, style="dim", highlight=False)
     target = out / "index.html"
+    html = experiment.demo_page(comparisons, f"riskbayes demo --out {shlex.quote(str(out))}")
     with one_line_errors():
-        target.write_text(
-            experiment.demo_page(fits, f"riskbayes demo --out {shlex.quote(str(out))}"), encoding="utf-8"
-        )
+        target.write_text(html, encoding="utf-8")
     if why := no_pictures():
         click.echo(f"No figures on the page: {why}", err=True)
     click.echo(f"The page: {target}")
@@ -111,7 +109,7 @@ class Names(click.ParamType):
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder of data sets; by default that of RISKBAYES_DATA, else OpenML.",
 )
-@click.option("--sets", type=Names("registry", "PAPER_SETS"), default="all", help="Data sets, by commas.")
+@click.option("--sets", type=Names("datasets", "PAPER_SETS"), default="all", help="Data sets, by commas.")
 @click.option(
     "--models",
     type=Names("protocols", "MODELS"),
@@ -175,14 +173,14 @@ def reproduce(
 
     from rich.console import Console
 
-    from riskbayes.experiments import runner
+    from riskbayes.experiments import datasets, runner
     from riskbayes.experiments.protocols import plan
 
     console = Console(stderr=True)
     with one_line_errors():
         say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
         check_data(sets, data_dir, say)
-        here, missing = runner.available(sets, data_dir)
+        here, missing = datasets.available(sets, data_dir)
         for sentence in missing:
             say(f"Missing: {sentence}")
         if not here:
@@ -245,14 +243,11 @@ def write_and_show(results: Path, out: Path, docs: Sequence[Path] = ()) -> None:
 
     from rich.console import Console
 
-    from riskbayes.experiments.output import write_report
-    from riskbayes.experiments.render import plain
-    from riskbayes.experiments.report import Table
+    from riskbayes.experiments.report import write_report
 
     first, lines = write_report(results, out, docs)
     if first.rows:
-        rows = [[plain(cell) for cell in row] for row in first.rows]
-        print_table(Console(), Table(first.headers, rows, text_columns=2), first.title)
+        print_table(Console(), first)
     for line in lines:
         click.echo(line)
     click.echo(f"The page: {out / 'index.html'}")
@@ -288,7 +283,7 @@ def toy(as_json: bool, out: Path | None) -> None:
     else:
         from rich.console import Console
 
-        print_table(Console(), toy_table(result), "RC on X = (0, 1, 4), Y = (1, 2, 2)")
+        print_table(Console(), toy_table(result))
     if target is not None:
         with one_line_errors():
             toy_figure(result).savefig(target)
@@ -344,7 +339,7 @@ def bench(
         console.width = 160  # a file has no edge to keep to
     where = f"{about['cpu']}, {about['cores']} cores, threads: {used}"
     how = "small sizes, to see that it runs" if quick else "medians, in turn"
-    print_table(console, speed.speed_table(figures), f"Speed on {where}; {how}")
+    print_table(console, speed.speed_table(figures, f"Speed on {where}; {how}"))
     for note in speed.notes(figures):
         console.print(note, style="dim", highlight=False, markup=False, soft_wrap=True)
     console.print(speed.tally(figures), highlight=False)
@@ -378,19 +373,19 @@ def one_line_errors() -> Iterator[None]:
 
 def check_data(sets: list[str], data_dir: Path | None, say: Callable[[str], object]) -> None:
     """Refuse a folder that has none of the data sets, and say which ones another source must give."""
-    from riskbayes.experiments import registry
+    from riskbayes.experiments import datasets
 
-    folder = registry.named_folder(data_dir)
-    lacking = [name for name in sets if registry.find_file(name, data_dir) is None]
+    folder = datasets.named_folder(data_dir)
+    lacking = [name for name in sets if datasets.find_file(name, data_dir) is None]
     if folder is None or not lacking:
         return
     if len(lacking) == len(sets):
-        files = ", ".join(registry.file_name(registry.PAPER_SETS[name]) for name in sets[:3])
+        files = ", ".join(datasets.PAPER_SETS[name].files[0] for name in sets[:3])
         raise ExperimentError(
             f"There is no data set to run in {str(folder)!r}. Put files there ({files}"
             f"{', ...' if len(sets) > 3 else ''}), or name no folder to have them from OpenML."
         )
-    asked = [name for name in lacking if registry.PAPER_SETS[name].openml is not None]
+    asked = [name for name in lacking if datasets.PAPER_SETS[name].openml is not None]
     if asked:
         say(f"From OpenML, since {str(folder)!r} lacks {'them' if asked[1:] else 'it'}: {', '.join(asked)}")
 
@@ -427,17 +422,18 @@ def figure_path(out: Path, name: str) -> Path:
     return out
 
 
-def print_table(console: Console, table: Table, title: str) -> None:
+def print_table(console: Console, table: Table) -> None:
     """Print a table, in parts where the terminal is too narrow for all its columns: no number is cut."""
-    columns = range(table.text_columns, len(table.headers))
     parts: list[list[int]] = []
-    for j in columns:
+    for j in range(len(table.headers)):
+        if j in table.words:
+            continue
         if parts and least_width(console, rich_table(table, [*parts[-1], j])) <= console.width:
             parts[-1].append(j)
         else:
             parts.append([j])
     for i, part in enumerate(parts):
-        console.print(rich_table(table, part, title if i == 0 else None))
+        console.print(rich_table(table, part, table.title if i == 0 else None))
         console.print()
 
 
@@ -455,20 +451,21 @@ def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    from riskbayes.experiments.tables import plain
+
     # Tight enough for 80 columns.
     shown = RichTable(
         title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, collapse_padding=True
     )
-    words = range(table.text_columns)
-    for j in words:
+    for j in table.words:
         shown.add_column(table.headers[j], overflow="fold")
     for j in columns:
-        texts = [table.headers[j], *(c if isinstance(c := row[j], str) else c.text for row in table.rows)]
-        shown.add_column(table.headers[j], justify="right", no_wrap=True, min_width=max(map(cell_len, texts)))
+        width = max(map(cell_len, [table.headers[j], *(plain(row[j]) for row in table.rows)]))
+        shown.add_column(table.headers[j], justify="right", no_wrap=True, min_width=width)
     for i, row in enumerate(table.rows):
-        cells = [Text(c, "") if isinstance(c, str) else Text(c.text, STYLES[c.kind]) for c in row]
+        cells = [Text(plain(c), "" if isinstance(c, str) else STYLES[c.kind]) for c in row]
         if not table.starts_group(i):
             cells[0] = Text("")
-        ends = i + 1 < len(table.rows) and table.text_columns > 1 and table.starts_group(i + 1)
-        shown.add_row(*(cells[j] for j in (*words, *columns)), end_section=ends)
+        ends = i + 1 < len(table.rows) and len(table.words) > 1 and table.starts_group(i + 1)
+        shown.add_row(*(cells[j] for j in (*table.words, *columns)), end_section=ends)
     return shown

@@ -9,20 +9,20 @@ import numpy as np
 from scipy.stats import studentized_range
 
 from riskbayes.experiments import published
-from riskbayes.experiments.longtable import Row
+from riskbayes.experiments.datasets import STAND_IN
 from riskbayes.experiments.protocols import LEARNERS, MAX_ITER, PROTOCOLS
 from riskbayes.experiments.published import PAPER_TABLES
-from riskbayes.experiments.registry import STAND_IN
 from riskbayes.experiments.results import Results, Setting
 from riskbayes.experiments.svg import COLOURS
-from riskbayes.experiments.tables import FAR, setting_title
+from riskbayes.experiments.tables import FAR
 from riskbayes.experiments.toy import run_toy, toy_figure
 from riskbayes.plotting import new_figure
 from riskbayes.statistics import Array
 
+INK, MUTED = COLOURS["ink"], COLOURS["muted"]
 # Told apart by most eyes, on light and on dark.
 LEARNER_COLOURS = {
-    "closed_form": COLOURS["muted"],
+    "closed_form": MUTED,
     "rc_paper": "#4aa8e0",
     "rc": "#0072b2",
     "gd": "#d55e00",
@@ -30,6 +30,9 @@ LEARNER_COLOURS = {
     "dfe": "#009e73",
     "tm": "#cc79a7",
 }
+SMALL: dict[str, Any] = {"fontsize": 8, "color": INK}
+TITLE: dict[str, Any] = {"fontsize": 9, "fontweight": "bold", "color": INK}
+LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 8, "labelcolor": INK}
 CONFIDENCE = 0.95
 LEAST_HEIGHT = 0.5
 """Of a panel of paths, in percentage points."""
@@ -65,11 +68,11 @@ def all_figures(results: Results) -> Iterator[Picture]:
             sets = count_sets(results, results.with_all(setting, learners))
             yield Picture(
                 f"ranks_{setting.model}_{setting.estimate}_{setting.protocol}",
-                f"{setting_title(setting)}, {setting.protocol}: average ranks of the test errors over "
+                f"{setting.title}, {setting.protocol}: average ranks of the test errors over "
                 f"{sets}, 1 the lowest error. A bar joins learners that the Nemenyi test does not "
                 f"tell apart at {1 - CONFIDENCE:.0%}.",
                 lambda ranks=ranks, learners=learners, setting=setting, sets=sets: critical_difference(
-                    ranks, learners, f"{setting_title(setting)}, {setting.protocol}\n{sets}"
+                    ranks, learners, f"{setting.title}, {setting.protocol}\n{sets}"
                 ),
             )
     for name in results.sets:
@@ -78,8 +81,7 @@ def all_figures(results: Results) -> Iterator[Picture]:
                 label = results.label(name)
                 yield Picture(
                     f"paths_{name}_{setting.model}_{setting.estimate}",
-                    f"{label}, {setting_title(setting)}: median over splits, and the range of "
-                    f"{LEARNERS[BANDED]}",
+                    f"{label}, {setting.title}: median over splits, and the range of {LEARNERS[BANDED]}",
                     lambda name=name, setting=setting: paths(results, name, setting),
                     name,
                 )
@@ -101,46 +103,37 @@ def paths(results: Results, name: str, setting: Setting) -> Any:
     for learner in results.learners(setting):
         rows = results.of(name, setting, learner)
         if rows:
-            line(upper, learner, [held_out_path(row) for row in rows])
-            line(lower, learner, [np.array(row.soft_error) for row in rows])
-    for ax, title in (
-        (upper, "error of the held-out rows, %"),
-        (lower, "soft error of the training rows, %"),
-    ):
+            line(upper, learner, [np.array(row.test_wrong) / row.n_test for row in rows])
+            line(lower, learner, [row.soft_error for row in rows])
+    titles = {"error of the held-out rows, %": upper, "soft error of the training rows, %": lower}
+    for title, ax in titles.items():
         tidy(ax)
         fit_height(ax)
-        ax.set_title(title, fontsize=8, color=COLOURS["ink"], loc="left")
+        ax.set_title(title, loc="left", **SMALL)
         ax.set_xlim(0, MAX_ITER)
         ax.set_xticks(range(0, MAX_ITER + 1, MAX_ITER // 4))
         ax.locator_params("y", nbins=5)
-    lower.set_xlabel("iteration (0: closed form)", fontsize=8, color=COLOURS["ink"])
-    figure.legend(
-        *upper.get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=3,
-        frameon=False,
-        fontsize=8,
-        labelcolor=COLOURS["ink"],
-        columnspacing=1.0,
-        handlelength=1.4,
-    )
-    title = f"{results.label(name)}\n{setting_title(setting)}"
-    figure.suptitle(title, fontsize=9, fontweight="bold", color=COLOURS["ink"], x=0.01, ha="left")
+    lower.set_xlabel("iteration (0: closed form)", **SMALL)
+    handles, place = upper.get_legend_handles_labels(), "outside lower center"
+    figure.legend(*handles, loc=place, ncols=3, columnspacing=1.0, handlelength=1.4, **LEGEND)
+    title = f"{results.label(name)}\n{setting.title}"
+    figure.suptitle(title, x=0.01, ha="left", **TITLE)
     return figure
 
 
-def held_out_path(row: Row) -> Array:
-    """Share of the test rows that each model on the way gets wrong."""
-    return np.array(row.test_wrong) / row.n_test
+def held_paths(paths: Sequence[Sequence[float]], length: int) -> Array:
+    """Return paths of one length: a run that stopped stays with the model that it kept."""
+    steps = np.arange(length)
+    return np.stack([np.asarray(path)[np.minimum(steps, len(path) - 1)] for path in paths])
 
 
-def line(ax: Any, learner: str, values: Sequence[Array]) -> None:
+def line(ax: Any, learner: str, values: Sequence[Any]) -> None:
     """Median over splits, in percent, with their range for one learner: more bands hide each other.
 
     A learner that stopped stays with the model it kept.
     """
     steps = np.arange(MAX_ITER + 1)
-    held = 100 * np.stack([path[np.minimum(steps, len(path) - 1)] for path in values])
+    held = 100 * held_paths(values, len(steps))
     colour = LEARNER_COLOURS[learner]
     if learner == BANDED:
         ax.fill_between(steps, held.min(axis=0), held.max(axis=0), color=colour, alpha=0.2, linewidth=0)
@@ -155,6 +148,47 @@ def line(ax: Any, learner: str, values: Sequence[Array]) -> None:
     )
 
 
+def path_figure(paths: Sequence[Sequence[float]], length: int, ylabel: str) -> Any:
+    """Paths of several runs: a thin line each, and their median, thick.
+
+    A run that stopped stays in the median with the model that it kept.
+
+    Parameters
+    ----------
+    paths : list of sequences of float
+        Values by iteration.
+    length : int
+        The last iteration of the axis.
+    ylabel : str
+        What the values are.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+        A small one.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    figure = new_figure(2.15, 1.6)
+    ax = figure.add_subplot()
+    for path in paths:
+        ax.plot(path, color=MUTED, linewidth=0.7)
+        ax.plot(len(path) - 1, path[-1], ".", color=MUTED, markersize=5)
+    median = np.median(held_paths(paths, max(map(len, paths))), axis=0)
+    marker = "o" if len(median) == 1 else None
+    ax.plot(median, color=COLOURS["accent"], linewidth=2.2, marker=marker, markersize=4)
+    top = max(max(path) for path in paths)
+    top = top if top > 0 else 1.0
+    ax.set_ylim(-0.03 * top, 1.08 * top)  # a line along zero is seen whole
+    ax.set_xlim(-0.02 * length, 1.02 * length)
+    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    ax.yaxis.set_major_locator(MaxNLocator(3))
+    ax.set_xlabel("iteration", **SMALL)
+    ax.set_ylabel(ylabel, **SMALL)
+    tidy(ax)
+    return figure
+
+
 def fit_height(ax: Any) -> None:
     """Show all lines and the band, but do not blow up differences of less than half a point."""
     low, high = ax.dataLim.intervaly
@@ -165,9 +199,9 @@ def fit_height(ax: Any) -> None:
 
 def tidy(ax: Any) -> None:
     """Few lines, in the colours of the page."""
-    ax.tick_params(labelsize=8, colors=COLOURS["ink"])
+    ax.tick_params(labelsize=8, colors=INK)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color(COLOURS["muted"])
+    ax.spines[["left", "bottom"]].set_color(MUTED)
 
 
 def scatter(results: Results, protocol: str) -> Any:
@@ -189,30 +223,24 @@ def scatter(results: Results, protocol: str) -> Any:
                     seen.setdefault(kind, []).append((printed, float(errors.mean())))
     for (learner, model, stand_in), points in seen.items():
         colour = LEARNER_COLOURS[learner]
-        ax.plot(
-            *zip(*points, strict=True),
-            markers[model],
-            color=colour,
-            markerfacecolor="none" if stand_in else colour,
-            markersize=5,
-            alpha=0.8,
-        )
+        style = {"markerfacecolor": "none" if stand_in else colour, "markersize": 5, "alpha": 0.8}
+        ax.plot(*zip(*points, strict=True), markers[model], color=colour, **style)
     far = max((value for points in seen.values() for point in points for value in point), default=0.0)
     ends = np.array([0.0, 1.05 * far + 1.0])
-    ax.plot(ends, ends, color=COLOURS["muted"], linewidth=1)
-    ax.fill_between(ends, ends - FAR, ends + FAR, color=COLOURS["muted"], alpha=0.15, linewidth=0)
+    ax.plot(ends, ends, color=MUTED, linewidth=1)
+    ax.fill_between(ends, ends - FAR, ends + FAR, color=MUTED, alpha=0.15, linewidth=0)
     for learner in sorted({who for who, _, _ in seen}, key=list(LEARNERS).index):
         ax.plot([], [], "o", color=LEARNER_COLOURS[learner], label=LEARNERS[learner])
     for model in sorted({model for _, model, _ in seen}):
         words = {"nb": "naive Bayes", "qda": "QDA"}[model]
-        ax.plot([], [], markers[model], color=COLOURS["ink"], markersize=4, label=words)
+        ax.plot([], [], markers[model], color=INK, markersize=4, label=words)
     if any(stand_in for _, _, stand_in in seen):
-        ax.plot([], [], "o", color=COLOURS["ink"], markerfacecolor="none", markersize=4, label=STAND_IN)
+        ax.plot([], [], "o", color=INK, markerfacecolor="none", markersize=4, label=STAND_IN)
     tidy(ax)
     ax.set(xlim=(-0.5, ends[1]), ylim=(-0.5, ends[1]), aspect="equal")
-    ax.set_xlabel("published test error, %", fontsize=9, color=COLOURS["ink"])
-    ax.set_ylabel(f"measured test error, %, {protocol}", fontsize=9, color=COLOURS["ink"])
-    ax.legend(frameon=False, fontsize=8, loc="upper left", labelcolor=COLOURS["ink"])
+    ax.set_xlabel("published test error, %", fontsize=9, color=INK)
+    ax.set_ylabel(f"measured test error, %, {protocol}", fontsize=9, color=INK)
+    ax.legend(loc="upper left", **LEGEND)
     return figure
 
 
@@ -243,34 +271,26 @@ def critical_difference(ranks: Array, learners: Sequence[str], title: str) -> An
     floor = -0.55 - 0.35 * len(bars)
     figure = new_figure(4.9, 1.4 + 0.2 * half + 0.12 * len(bars))
     ax = figure.add_subplot()
-    ax.plot([1, k], [0, 0], color=COLOURS["ink"], linewidth=1)
+    ax.plot([1, k], [0, 0], color=INK, linewidth=1)
     for rank in range(1, k + 1):
-        ax.plot([rank, rank], [0, 0.15], color=COLOURS["ink"], linewidth=1)
-        ax.text(rank, 0.25, str(rank), ha="center", va="bottom", fontsize=8, color=COLOURS["ink"])
+        ax.plot([rank, rank], [0, 0.15], color=INK, linewidth=1)
+        ax.text(rank, 0.25, str(rank), ha="center", va="bottom", **SMALL)
     for place, (j, rank) in enumerate(zip(order, sorted_ranks, strict=True)):
         good = place < half
         y = floor - 0.55 * (place if good else k - 1 - place)
         edge = 0.75 if good else k + 0.25
         colour = LEARNER_COLOURS[learners[j]]
         ax.plot([rank, rank, edge], [0, y, y], color=colour, linewidth=1.3)
-        words = f"{LEARNERS[learners[j]]} {rank:.2f}"
-        ax.text(
-            edge - 0.05 if good else edge + 0.05,
-            y,
-            words,
-            ha="right" if good else "left",
-            va="center",
-            fontsize=8,
-            color=COLOURS["ink"],
-        )
+        words, side = f"{LEARNERS[learners[j]]} {rank:.2f}", "right" if good else "left"
+        ax.text(edge - 0.05 if good else edge + 0.05, y, words, ha=side, va="center", **SMALL)
     for height, (first, last) in enumerate(bars):
         y = -0.35 - 0.35 * height
         ends = [sorted_ranks[first] - 0.04, sorted_ranks[last] + 0.04]
-        ax.plot(ends, [y, y], color=COLOURS["ink"], linewidth=3, solid_capstyle="butt")
-    ax.plot([1, 1 + distance], [1.35, 1.35], color=COLOURS["ink"], linewidth=2)
+        ax.plot(ends, [y, y], color=INK, linewidth=3, solid_capstyle="butt")
+    ax.plot([1, 1 + distance], [1.35, 1.35], color=INK, linewidth=2)
     words = f"critical difference {distance:.2f}"
-    ax.text(1 + distance + 0.1, 1.35, words, ha="left", va="center", fontsize=8, color=COLOURS["ink"])
+    ax.text(1 + distance + 0.1, 1.35, words, ha="left", va="center", **SMALL)
     ax.set(xlim=(1 - 0.45 * k, k + 0.42 * k), ylim=(floor - 0.55 * half, 1.7))
-    ax.set_title(title, fontsize=9, fontweight="bold", color=COLOURS["ink"], loc="left")
+    ax.set_title(title, loc="left", **TITLE)
     ax.axis("off")
     return figure

@@ -100,11 +100,6 @@ def split_rows(m: int, split: int) -> tuple[Array, Array]:
     return train, test
 
 
-def training_rows(m: int, split: int, protocol: str) -> Array:
-    """The rows that bins, scales and models see."""
-    return split_rows(m, split)[0] if protocol == "held-out" else np.arange(m)
-
-
 def plan(
     sets: list[str],
     n_splits: int,

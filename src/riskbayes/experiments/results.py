@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from riskbayes.experiments.datasets import PAPER_SETS
 from riskbayes.experiments.longtable import Row
 from riskbayes.experiments.protocols import LEARNERS, PROTOCOLS
-from riskbayes.experiments.registry import PAPER_SETS
+from riskbayes.experiments.tables import Cell, Value, mark_best
 from riskbayes.statistics import Array
 
 POINT = 0.1
@@ -25,6 +26,11 @@ class Setting(NamedTuple):
     estimate: str
     protocol: str
 
+    @property
+    def title(self) -> str:
+        """The model and its estimate, in words."""
+        return f"{'Naive Bayes' if self.model == 'nb' else 'QDA'} by {self.estimate.upper()}"
+
 
 class Difference(NamedTuple):
     """Error of one learner minus that of another on the same splits, in percentage points."""
@@ -36,7 +42,12 @@ class Difference(NamedTuple):
     @property
     def verdict(self) -> str:
         """Whether the first learner is "better", "equal" or "worse"."""
-        return "better" if self.mean < -POINT else "worse" if self.mean > POINT else "equal"
+        return verdict(self.mean, POINT)
+
+
+def verdict(gap: float, least: float) -> str:
+    """Return what a difference of errors means for the first: "better", "equal" or "worse"."""
+    return "better" if gap < -least else "worse" if gap > least else "equal"
 
 
 class Results:
@@ -96,6 +107,20 @@ class Results:
         """Errors in percent, by split."""
         rows = self.of(name, setting, learner)
         return np.array([100 * (row.train_error if part == "train" else row.test_error) for row in rows])
+
+    def mean_error(
+        self, name: str, setting: Setting, learner: str, part: str = "test", printed: float | None = None
+    ) -> Value:
+        """Return mean and standard deviation of an error over splits, and the paper's figure."""
+        found = self.errors(name, setting, learner, part)
+        spread = float(found.std(ddof=1)) if len(found) > 1 else None
+        return Value(float(found.mean()) if len(found) else None, spread, printed, is_error=True)
+
+    def error_cells(self, name: str, columns: Iterable[tuple[Setting, str]]) -> list[Cell]:
+        """Return the mean test errors of some learners, the lowest marked; nothing where there is none."""
+        cells: list[Cell] = [self.mean_error(name, setting, learner) for setting, learner in columns]
+        mark_best(cells, range(len(cells)))
+        return cells if any(isinstance(cell, Value) and cell.mean is not None for cell in cells) else []
 
     def iterations(self, name: str, setting: Setting, learner: str) -> Array:
         """The iteration of the lowest soft error, by split; the closed form is iteration 1."""

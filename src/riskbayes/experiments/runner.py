@@ -11,7 +11,8 @@ from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from riskbayes.experiments import ExperimentError, registry
+from riskbayes.experiments import ExperimentError
+from riskbayes.experiments.datasets import PAPER_SETS
 from riskbayes.experiments.fitting import Job, run_job
 from riskbayes.experiments.longtable import FILE, LongTable, Row, read_folder
 from riskbayes.experiments.protocols import MAX_ITER, Unit, settings_text
@@ -37,25 +38,9 @@ def make_jobs(units: Iterable[Unit]) -> list[Job]:
 
 def cost(job: Job) -> float:
     """About how long a job takes, in multiplications."""
-    unit, paper = job.units[0], registry.PAPER_SETS[job.units[0].set]
+    unit, paper = job.units[0], PAPER_SETS[job.units[0].set]
     scans = {"closed_form": 1, "cv": FAMILY_SCANS, "ensemble": FAMILY_SCANS}.get(unit.learner, MAX_ITER)
     return scans * (OVERHEAD + paper.m * paper.n * paper.classes * (1 if unit.model == "nb" else paper.n))
-
-
-def available(sets: Iterable[str], data_dir: Path | None) -> tuple[list[str], list[str]]:
-    """The sets that can be had, and a sentence on each that cannot.
-
-    Each is read once: a bad file is found before the first fit, and a set of OpenML is then on the disk.
-    """
-    here, missing, online = [], [], True
-    for name in sets:
-        try:
-            registry.load(name, data_dir, online)
-            here.append(name)
-        except registry.Missing as error:
-            missing.append(str(error))
-            online = online and not isinstance(error, registry.Unreachable)
-    return here, missing
 
 
 def left_to_do(units: Iterable[Unit], done: Iterable[Row]) -> list[Unit]:

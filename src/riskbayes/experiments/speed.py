@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import riskbayes
 from riskbayes.experiments import ExperimentError
 from riskbayes.experiments.datasets import DataSet, load_csv, load_npz
-from riskbayes.experiments.report import Cell, Table
+from riskbayes.experiments.tables import Cell, Mark, Table
 
 LEAST_TURNS, MOST_TURNS = 3, 51
 BUDGET = 4.0
@@ -126,9 +126,7 @@ class Bench:
     def _cut(self, data: DataSet) -> DataSet:
         m, n = self.size(*data.X.shape)
         kept = data.cut(m)
-        return DataSet(
-            data.name, np.ascontiguousarray(kept.X[:, :n]), np.unique(kept.y, return_inverse=True)[1]
-        )
+        return kept._replace(X=np.ascontiguousarray(kept.X[:, :n]))
 
     def compare(
         self,
@@ -257,18 +255,19 @@ def cpu_model() -> str:
     return next(named, platform.processor() or platform.machine())
 
 
-def speed_table(figures: Sequence[Figure]) -> Table:
-    """All figures."""
-    kinds = {"ok": "better", "short": "worse", "skipped": "equal"}
-    rows: list[list[str | Cell]] = []
+def speed_table(figures: Sequence[Figure], title: str = "") -> Table:
+    """Return the table of all figures."""
+    kinds = {"ok": "better", "short": "worse", "skipped": "equal", "": ""}
+    rows: list[list[Cell]] = []
     for f in figures:
         ours = "not reached" if f.ours is None and f.peer is not None else quantity(f.ours, f.unit)
         ratio = "" if f.ratio is None else f"{f.ratio:.2f}"
         bar = "" if f.bar is None else f"{f.bar:g}"
-        verdict = Cell(f.verdict, kinds[f.verdict]) if f.verdict else ""
-        rows.append([f.group, f.what, f.against, f.size, ours, quantity(f.peer, f.unit), ratio, bar, verdict])
+        texts = [ours, quantity(f.peer, f.unit), ratio, bar]
+        marks = [*map(Mark, texts), Mark(f.verdict, kinds[f.verdict])]
+        rows.append([f.group, f.what, f.against, f.size, *marks])
     headers = ["must hold", "measured", "against", "size", "ours", "peer", "ratio", "bar", ""]
-    return Table(headers, rows, text_columns=4)
+    return Table(headers, rows, title)
 
 
 def quantity(value: float | None, unit: str) -> str:

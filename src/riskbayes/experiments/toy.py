@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from riskbayes.engines import MemoryEngine
-from riskbayes.experiments.report import Table
+from riskbayes.experiments.tables import Table
 from riskbayes.frames import Origin
 from riskbayes.learners import RC
 from riskbayes.loop import Iteration, Task, run
@@ -114,7 +114,7 @@ def toy_table(toy: Toy) -> Table:
     return Table(
         ["iteration", *map(str, toy.t)],
         [[name, *(f"{value:.2f}" for value in values)] for name, values in lines],
-        text_columns=1,
+        "RC on X = (0, 1, 4), Y = (1, 2, 2)",
     )
 
 

@@ -325,19 +325,21 @@ def bench(
         with one_line_errors():  # before the work, not after it
             check_folder(target.parent)
 
+    from threadpoolctl import threadpool_limits
+
     from riskbayes.experiments import speed
     from riskbayes.experiments.speed_cases import CASES
 
     cases = [case for case in CASES if case.number in only]
     progress = Console(stderr=True)
-    with speed.limited_threads(threads) as used, progress.status("") as status:
+    with threadpool_limits(threads), progress.status("") as status:
         say = status.update if progress.is_terminal else partial(click.echo, err=True)
         figures = speed.run_bench(cases, speed.Bench(quick, data_dir, say))
-        about = speed.machine(used)
+        about = speed.machine()
     console = Console()
     if not console.is_terminal:
         console.width = 160  # a file has no edge to keep to
-    where = f"{about['cpu']}, {about['cores']} cores, threads: {used}"
+    where = f"{about['cpu']}, {about['cores']} cores, threads: {about['threads']}"
     how = "small sizes, to see that it runs" if quick else "medians, in turn"
     print_table(console, speed.speed_table(figures, f"Speed on {where}; {how}"))
     for note in speed.notes(figures):

@@ -8,21 +8,20 @@ import platform
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info
 
 import riskbayes
 from riskbayes.experiments import ExperimentError
 from riskbayes.experiments.datasets import DataSet, load_csv, load_npz
 from riskbayes.experiments.tables import Cell, Mark, Table
+from riskbayes.threads import available_threads
 
 LEAST_TURNS, MOST_TURNS = 3, 51
 BUDGET = 4.0
@@ -69,7 +68,7 @@ class Figure:
 
     @property
     def ratio(self) -> float | None:
-        """Ours over the peer's."""
+        """Ours over the peer's; None where one of them is missing."""
         return None if self.ours is None or self.peer is None else self.ours / self.peer
 
     @property
@@ -82,7 +81,7 @@ class Figure:
         return "ok" if self.ratio is not None and self.ratio <= self.bar else "short"
 
     def as_json(self) -> dict[str, Any]:
-        """Every field, the ratio and the verdict."""
+        """Return every field, the ratio and the verdict."""
         return {**vars(self), "ratio": self.ratio, "verdict": self.verdict}
 
 
@@ -103,9 +102,10 @@ class Bench:
     quick: bool = False
     folder: str | os.PathLike | None = None
     say: Callable[[str], object] = print
+    _read: dict[str, DataSet] = field(default_factory=dict)
 
     def size(self, m: int, n: int) -> tuple[int, int]:
-        """Rows and features: as they are, or a few."""
+        """Return rows and features: as they are, or a few."""
         return (max(200, m // 100), max(4, n // 32)) if self.quick else (m, n)
 
     @property
@@ -113,20 +113,15 @@ class Bench:
         """Seconds for the turns of one comparison."""
         return 0.0 if self.quick else BUDGET
 
-    @cached_property
-    def mnist(self) -> DataSet:
-        """The MNIST stand-in."""
-        self.say("reading the MNIST stand-in")
-        return self._cut(load_npz("mnist", self.folder))
-
-    def table(self, name: str) -> DataSet:
-        """A tabular set."""
-        return self.mnist if name == "mnist" else self._cut(load_csv(name, self.folder))
-
-    def _cut(self, data: DataSet) -> DataSet:
-        m, n = self.size(*data.X.shape)
-        kept = data.cut(m)
-        return kept._replace(X=np.ascontiguousarray(kept.X[:, :n]))
+    def data(self, name: str) -> DataSet:
+        """Return a set of the folder, read once and cut to its size; "mnist" is the MNIST stand-in."""
+        if name not in self._read:
+            self.say(f"reading {name}")
+            data = (load_npz if name == "mnist" else load_csv)(name, self.folder)
+            m, n = self.size(*data.X.shape)
+            kept = data.cut(m)
+            self._read[name] = kept._replace(X=np.ascontiguousarray(kept.X[:, :n]))
+        return self._read[name]
 
     def compare(
         self,
@@ -155,7 +150,7 @@ class Case(NamedTuple):
 
 
 def in_turn(jobs: Sequence[Job], budget: float) -> list[float]:
-    """The median seconds of each job, one after the other, round after round.
+    """Return the median seconds of each job; they run one after the other, round after round.
 
     The first round warms up (compiled code, pages, caches) and counts only if it is long.
     """
@@ -170,14 +165,14 @@ def in_turn(jobs: Sequence[Job], budget: float) -> list[float]:
 
 
 def seconds(job: Job) -> float:
-    """How long it takes once."""
+    """Return how long a job takes once."""
     start = perf_counter()
     job()
     return perf_counter() - start
 
 
 def peak_bytes(job: Job) -> int:
-    """The most memory that the job's arrays take at a time, what it leaves behind included."""
+    """Return the most memory that the job's arrays take at a time, what it leaves behind included."""
     tracemalloc.start()
     try:
         job()
@@ -214,20 +209,8 @@ def run_bench(cases: Iterable[Case], bench: Bench) -> list[Figure]:
     return figures
 
 
-@contextmanager
-def limited_threads(threads: int | None) -> Iterator[int]:
-    """At most so many threads, BLAS's or our own; gives the number in use."""
-    with threadpool_limits(threads):
-        yield threads_in_use()
-
-
-def threads_in_use() -> int:
-    """The most threads of any library that has been loaded."""
-    return max((pool["num_threads"] for pool in threadpool_info()), default=1)
-
-
-def machine(threads: int) -> dict[str, Any]:
-    """What the figures depend on."""
+def machine() -> dict[str, Any]:
+    """Return what the figures depend on."""
     versions = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -240,7 +223,7 @@ def machine(threads: int) -> dict[str, Any]:
     return {
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
-        "threads": threads,
+        "threads": available_threads(),
         "system": platform.platform(),
         "blas": blas,
         "versions": versions,
@@ -248,7 +231,7 @@ def machine(threads: int) -> dict[str, Any]:
 
 
 def cpu_model() -> str:
-    """The name of the processor, as far as the system tells it."""
+    """Return the name of the processor, as far as the system tells it."""
     listed = Path("/proc/cpuinfo")
     lines = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
     named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
@@ -271,7 +254,7 @@ def speed_table(figures: Sequence[Figure], title: str = "") -> Table:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A time or a size in memory, with its unit."""
+    """Return a time or a size in memory with its unit."""
     if value is None:
         return ""
     if unit == "B":
@@ -280,7 +263,7 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def notes(figures: Sequence[Figure]) -> list[str]:
-    """What the table has no room for: each sentence once, with the lines that it belongs to."""
+    """Return what the table has no room for: each sentence once, with the lines that it belongs to."""
     said: dict[str, list[str]] = {}
     for f in figures:
         if f.note:
@@ -289,12 +272,12 @@ def notes(figures: Sequence[Figure]) -> list[str]:
 
 
 def tally(figures: Sequence[Figure]) -> str:
-    """How many bars hold, in a sentence."""
+    """Return how many bars hold, in a sentence."""
     n = {kind: sum(f.verdict == kind for f in figures) for kind in ("ok", "short", "skipped")}
     return f"{n['ok']} of {n['ok'] + n['short']} bars hold, {n['short']} fall short; skipped: {n['skipped']}."
 
 
 def write_json(path: Path, figures: Sequence[Figure], about: dict[str, Any], quick: bool) -> None:
-    """The figures and the machine, for other programs."""
+    """Write the figures and the machine, for other programs."""
     found = {"machine": about, "quick": quick, "figures": [figure.as_json() for figure in figures]}
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

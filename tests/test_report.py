@@ -22,7 +22,7 @@ from riskbayes.experiments.demo import (
 )
 from riskbayes.experiments.figures import path_figure
 from riskbayes.experiments.page import Section, page
-from riskbayes.experiments.svg import FINE, compact, inline_svg, relative, svg_source
+from riskbayes.experiments.svg import FINE, compact, embed_svg, relative, svg_source
 from riskbayes.experiments.tables import Mark, Table, as_html, plain
 from riskbayes.preprocessing import KMeansBins
 
@@ -188,13 +188,13 @@ def test_groups_are_headings_of_their_rows():
     ]
 
 
-def test_inline_svg():
+def test_svg_in_a_page():
     pytest.importorskip("matplotlib")
 
     def draw():
         figure = path_figure([[3.0, 2.0, 1.0], [4.0]], 2, "y")
         figure.axes[0].set_xlim(0.5, 2)  # so that something is clipped
-        return inline_svg(figure, 'a "path"', "p1")
+        return embed_svg(svg_source(figure, "p1"), 'a "path"', "p1")
 
     svg = draw()
     checker = checked(svg)

@@ -373,7 +373,7 @@ def test_engine_of_tensors(folder, tmp_path, monkeypatch, undisturbed):
     assert len(devices) == 3 * 2 * 2  # X, y and judged rows, of two models under two protocols
     same = {"engine": "memory", **TIMES}
     found = sorted((dataclasses.replace(r, **same) for r in read_folder(tmp_path)), key=lambda r: r.unit)
-    assert found == [row for row in timeless(undisturbed) if row.split == 0]
+    assert found == [row for row in timeless(undisturbed) if row.unit.split == 0]
 
 
 def test_progress_in_a_log(folder, tmp_path, monkeypatch, capsys):

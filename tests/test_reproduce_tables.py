@@ -25,7 +25,7 @@ def row(unit, wrong, soft=(0.5, 0.4), train=0.1, stand_in=""):
     """A result: so many of 100 test rows wrong in the end."""
     path = (wrong,) * len(soft)
     return Row(
-        **unit._asdict(),
+        unit,
         **{"m": 400, "n": 3, "classes": 2, "source": "folder", "stand_in": stand_in, "n_test": 100},
         **{"train_error": train, "status": "max_iter", "scans": 1, "seconds": 0.1, "engine": "memory"},
         **{"version": "0", "finished": "now", "settings": f"X({unit.learner})", "soft_error": soft},
@@ -205,7 +205,7 @@ def test_headline_has_tm_beside_the_rivals_that_rc_beats():
     assert table.headers == ["protocol", "model", "closed form", "GD", "TM"]
     counts = ["3 / 0 / 0", "2 / 1 / 0", "1 / 1 / 1"]
     assert table.rows == [["held-out", "QDA by ML", *counts], ["in-train", "QDA by ML", *counts]]
-    without = named(Results([r for r in rows if r.learner != "tm"]), "headline")
+    without = named(Results([r for r in rows if r.unit.learner != "tm"]), "headline")
     assert without.rows[0][-1] == "-"
     assert "headline" not in [t.name for t in all_tables(Results([one("gd", 0, 5)]))]
 

@@ -19,7 +19,7 @@ from riskbayes.experiments.figures import path_figure
 from riskbayes.experiments.fitting import Fitted, fit_and_judge, make_rows
 from riskbayes.experiments.page import Section, page
 from riskbayes.experiments.results import verdict
-from riskbayes.experiments.svg import inline_svg
+from riskbayes.experiments.svg import embed_svg, svg_source
 from riskbayes.experiments.tables import Cell, Mark, Table, Value, as_html
 from riskbayes.learners import RC
 from riskbayes.plotting import no_pictures
@@ -173,20 +173,7 @@ def tally(comparisons: Sequence[Comparison]) -> str:
 
 
 def demo_page(comparisons: Sequence[Comparison], command: str) -> str:
-    """Return the page of a demo, which needs nothing else.
-
-    Parameters
-    ----------
-    comparisons : list of Comparison
-        What `run_demo` gave.
-    command : str
-        The command that made it.
-
-    Returns
-    -------
-    html : str
-        The page.
-    """
+    """Return the page of what `run_demo` gave; it names the command that made it."""
     lead = (
         "<p>Risk-based calibration (RC) starts from the closed form of a generative classifier and moves "
         "the statistics that it is computed from, guided by the errors of the training rows.</p>\n"
@@ -241,7 +228,7 @@ def path_section(comparisons: Sequence[Comparison]) -> str:
         kept = f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else str(steps[0])
         about = f"Training soft error by iteration: {c.data_set}, {c.model}: {kept} steps kept."
         caption = f'{escape(c.data_set)}, {c.model}<br><span class="small">{kept} steps kept</span>'
-        svg = inline_svg(figure, about, f"path{i}")
+        svg = embed_svg(svg_source(figure, f"path{i}"), about, f"path{i}")
         panels.append(f"<figure><figcaption>{caption}</figcaption>\n{svg}</figure>")
     grid = "\n".join(panels)
     return (

@@ -149,23 +149,10 @@ def line(ax: Any, learner: str, values: Sequence[Any]) -> None:
 
 
 def path_figure(paths: Sequence[Sequence[float]], length: int, ylabel: str) -> Any:
-    """Paths of several runs: a thin line each, and their median, thick.
+    """Draw the values by iteration of several runs, a thin line each, and their median, thick.
 
-    A run that stopped stays in the median with the model that it kept.
-
-    Parameters
-    ----------
-    paths : list of sequences of float
-        Values by iteration.
-    length : int
-        The last iteration of the axis.
-    ylabel : str
-        What the values are.
-
-    Returns
-    -------
-    figure : matplotlib Figure
-        A small one.
+    `length` is the last iteration of the axis. A run that stopped stays in the median with the model that it
+    kept.
     """
     from matplotlib.ticker import MaxNLocator
 

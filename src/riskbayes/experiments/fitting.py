@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -77,14 +78,11 @@ def make_rows(data: DataSet, train: Array, test: Array, form: str) -> Rows:
     return Rows(X, data.y[train], X_test, data.y[test])
 
 
-class JudgeRows:
-    """A callback of scikit-learn's kind that notes the test rows that each model on the way gets wrong.
+class EachIteration:
+    """A callback of scikit-learn's kind that passes the fitted classifier of each iteration to a function."""
 
-    It only looks. Rows given to `fit` as validation rows would choose the model.
-    """
-
-    def __init__(self, rows: Rows):
-        self.rows, self.wrong = rows, list[Array]()
+    def __init__(self, look: Callable[[Any], object]):
+        self.look = look
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Do nothing: there is nothing to prepare."""
@@ -93,26 +91,27 @@ class JudgeRows:
         """Do nothing: there is nothing to end."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Do nothing: a model is judged when it is there."""
+        """Do nothing: a model is looked at when it is there."""
 
     def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> None:
-        """Judge the model of an iteration; the fit as a whole ends with one of them."""
+        """Look at the model of an iteration; the fit as a whole ends with one of them."""
         if context.task_name == "iteration":
-            self.judge(fitted_estimator)
-
-    def judge(self, clf: Any) -> None:
-        """Note which test rows the classifier gets wrong."""
-        self.wrong.append(to_numpy(clf.predict(self.rows.X_test)) != self.rows.y_test)
+            self.look(fitted_estimator)
 
 
 def fit_and_judge(clf: Any, rows: Rows, has_path: bool) -> Fitted:
     """Fit and judge: every model on the way where there is a path, else the last one.
 
-    A warning of a floor becomes the flag `floored`; all other warnings pass.
+    Rows given to `fit` as validation rows would choose the model; a callback only looks. A warning of a floor
+    becomes the flag `floored`; all other warnings pass.
     """
-    judge = JudgeRows(rows)
+    wrong: list[Array] = []
+
+    def judge(model: Any) -> None:
+        wrong.append(to_numpy(model.predict(rows.X_test)) != rows.y_test)
+
     if has_path:
-        clf.set_callbacks(judge)
+        clf.set_callbacks(EachIteration(judge))
     start = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FlooredWarning)
@@ -122,16 +121,15 @@ def fit_and_judge(clf: Any, rows: Rows, has_path: bool) -> Fitted:
             train_error = float(clf.history_["error"][kept][-1])
             path = tuple(clf.history_["soft_error"][kept].tolist())
         else:
-            judge.judge(clf)
+            judge(clf)
             P, y = to_numpy(clf.predict_proba(rows.X)), to_numpy(rows.y)
             train_error = float(np.mean(P.argmax(axis=1) != y))
             path = (float(1 - P[np.arange(len(y)), y].mean()),)
     seconds = perf_counter() - start
-    for w in caught:
-        if not issubclass(w.category, FlooredWarning):
-            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-    floored = any(issubclass(w.category, FlooredWarning) for w in caught)
-    return Fitted(clf, train_error, path, judge.wrong, floored, seconds)
+    others = [w for w in caught if not issubclass(w.category, FlooredWarning)]
+    for w in others:
+        warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+    return Fitted(clf, train_error, path, wrong, len(others) < len(caught), seconds)
 
 
 class Job(NamedTuple):
@@ -180,7 +178,7 @@ def run_job(job: Job, data_dir: Path | None, engine: str) -> list[Row]:
         wrong = [w if u.protocol == "held-out" else w[test] for w in fitted.wrong]
         found.append(
             Row(
-                **unit._asdict(),
+                unit,
                 m=loaded.X.shape[0],
                 n=loaded.X.shape[1],
                 classes=int(loaded.y.max()) + 1,

@@ -25,23 +25,10 @@ def element(tag: str, body: str, **values: str) -> str:
 
 
 def page(title: str, lead: str, sections: Sequence[Section], interactive: bool = False) -> str:
-    """Return an HTML page.
+    """Return an HTML page: the title as first heading, the HTML `lead` below it, and the sections.
 
-    Parameters
-    ----------
-    title : str
-        Title and first heading.
-    lead : str
-        HTML below the title.
-    sections : list of Section
-        The rest.
-    interactive : bool, default=False
-        With the style and the script of tables that sort and filter, and of sections that open alone.
-
-    Returns
-    -------
-    html : str
-        The page.
+    An interactive page has the style and the script of tables that sort and filter, and of sections that
+    open alone.
     """
     light = " ".join(f"--{name}: {colour};" for name, colour in COLOURS.items())
     style = "\n" + resource("style.css").replace("LIGHT", light)

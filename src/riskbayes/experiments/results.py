@@ -60,12 +60,13 @@ class Results:
     """
 
     def __init__(self, rows: Iterable[Row]):
-        self.rows = sorted(rows, key=lambda row: (list(PAPER_SETS).index(row.set), row.split))
+        self.rows = sorted(rows, key=lambda row: (list(PAPER_SETS).index(row.unit.set), row.unit.split))
         self.groups: dict[tuple[str, Setting, str], list[Row]] = {}
         for row in self.rows:
-            setting = Setting(row.model, row.estimate, row.protocol)
-            self.groups.setdefault((row.set, setting, row.learner), []).append(row)
-        self.sets = list(dict.fromkeys(row.set for row in self.rows))
+            u = row.unit
+            setting = Setting(u.model, u.estimate, u.protocol)
+            self.groups.setdefault((u.set, setting, u.learner), []).append(row)
+        self.sets = list(dict.fromkeys(row.unit.set for row in self.rows))
         found = {setting for _, setting, learner in self.groups if learner in LEARNERS}
         self.settings = sorted(found, key=lambda s: (s.model, s.estimate == "map", s.protocol))
         self.protocols = [name for name in PROTOCOLS if any(s.protocol == name for s in found)]
@@ -78,7 +79,7 @@ class Results:
     @cached_property
     def stand_ins(self) -> dict[str, str]:
         """Sets whose features are not the paper's, and what they are."""
-        return {row.set: row.stand_in for row in self.rows if row.stand_in}
+        return {row.unit.set: row.stand_in for row in self.rows if row.stand_in}
 
     @property
     def coverage(self) -> str:
@@ -131,10 +132,10 @@ class Results:
 
         None unless the learner gets there in every split.
         """
-        theirs = {row.split: min(row.soft_error) for row in self.of(name, setting, rival)}
+        theirs = {row.unit.split: min(row.soft_error) for row in self.of(name, setting, rival)}
         needed = []
         for row in self.of(name, setting, learner):
-            there = np.flatnonzero(np.array(row.soft_error) <= theirs.get(row.split, -1.0))
+            there = np.flatnonzero(np.array(row.soft_error) <= theirs.get(row.unit.split, -1.0))
             if not len(there):
                 return None
             needed.append(1 + there[0])
@@ -145,7 +146,7 @@ class Results:
     ) -> Difference | None:
         """A learner against a rival on the splits that both have; None where there is none."""
         pairs = [
-            dict(zip([row.split for row in self.of(name, setting, who)], errors, strict=True))
+            dict(zip([row.unit.split for row in self.of(name, setting, who)], errors, strict=True))
             for who in (learner, rival)
             for errors in [self.errors(name, setting, who, part)]
         ]

@@ -26,22 +26,7 @@ riskbayes reproduce report RESULTS --out HERE  # make this page from tables that
 
 
 def results_page(results: Results, found: list[Table], pictures: list[tuple[Picture, str]]) -> str:
-    """Return one HTML page that needs nothing else.
-
-    Parameters
-    ----------
-    results : Results
-        The long table.
-    found : list of Table
-        Its tables.
-    pictures : list of (Picture, str)
-        Its figures, and what they are as SVG files.
-
-    Returns
-    -------
-    html : str
-        The page.
-    """
+    """Return the page of these results, of their tables, and of their pictures with the SVG of each."""
     links = {results.label(name): f"#{set_id(name)}" for name in results.sets}
     blocks = {table.name: table_block(table, links) for table in found}
     drawn = [(picture, picture_block(picture, svg)) for picture, svg in pictures]
@@ -119,10 +104,10 @@ def data_sets(results: Results) -> Table:
     """Return the paper's sets, those that are missing too."""
     rows: list[list[Cell]] = []
     for paper in PAPER_SETS.values():
-        own = [row for row in results.rows if row.set == paper.name]
+        own = [row for row in results.rows if row.unit.set == paper.name]
         label = results.label(paper.name) if own else f"{paper.name.replace('_', ' ')} (missing)"
         found = [own[0].m, own[0].n, own[0].classes] if own else [None] * 3
-        numbers = [*found, paper.m, len({row.split for row in own})]
+        numbers = [*found, paper.m, len({row.unit.split for row in own})]
         cells = [Value(None if n is None else float(n), digits=0) for n in numbers]
         rows.append([label, *cells, paper.origin, own[0].source if own else "-", paper.licence])
     sizes = ["rows", "features", "classes", "paper's rows", "splits"]
@@ -135,7 +120,7 @@ def settings(results: Results) -> str:
     rows = results.rows
     versions = ", ".join(sorted({row.version for row in rows}))
     engines = ", ".join(
-        f"{engine} ({', '.join(dict.fromkeys(r.set for r in rows if r.engine == engine))})"
+        f"{engine} ({', '.join(dict.fromkeys(r.unit.set for r in rows if r.engine == engine))})"
         for engine in sorted({row.engine for row in rows})
     )
     dates = sorted(row.finished for row in rows)
@@ -148,7 +133,7 @@ def settings(results: Results) -> str:
         "Models": "; ".join(f"{name}: {words}" for name, words in {**MODELS, **ESTIMATES}.items()),
     }
     listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
-    used = {(row.model, row.estimate, row.learner): row.settings for row in rows}
+    used = {(u.model, u.estimate, u.learner): row.settings for row in rows for u in [row.unit]}
     words = {**LEARNERS, **STRATEGIES}
     cells = [
         [model.upper(), "" if learner in STRATEGIES else estimate.upper(), words[learner], classifier]
@@ -163,7 +148,7 @@ def settings(results: Results) -> str:
 def set_page(results: Results, name: str, drawn: list[tuple[Picture, str]]) -> Section:
     """Return everything about one data set."""
     paper, label = PAPER_SETS[name], results.label(name)
-    own = next(row for row in results.rows if row.set == name)
+    own = next(row for row in results.rows if row.unit.set == name)
     rows: list[list[Cell]] = [
         [setting.title, setting.protocol, *cells]
         for setting in results.settings

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,69 +36,58 @@ TITLE: dict[str, Any] = {"fontsize": 9, "fontweight": "bold", "color": INK}
 LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 8, "labelcolor": INK}
 CONFIDENCE = 0.95
 LEAST_HEIGHT = 0.5
-"""Of a panel of paths, in percentage points."""
+"""The least height of a panel of paths, in percentage points."""
 
 BANDED = "rc"
 """The learner whose range over splits is shown beside its median."""
 
 
 class Picture(NamedTuple):
-    """A figure with what a page needs to know of it."""
+    """A figure with what a page needs to know of it: `draw()` gives it; `data_set` is set if it shows one."""
 
     name: str
     caption: str
-    draw: Any
-    """Called without arguments, gives the figure."""
+    draw: Callable[[], Any]
     data_set: str = ""
-    """The set that it is about, where it is about one."""
 
 
 def all_figures(results: Results) -> Iterator[Picture]:
-    """Every figure that these results can fill; each is drawn when it is asked for."""
+    """Yield every figure that these results can fill; each is drawn when it is asked for."""
     for protocol in results.protocols:
-        yield Picture(
-            f"scatter_{protocol}",
-            f"Published against measured test errors, {protocol}: {PROTOCOLS[protocol]}. The band is two "
-            "points to either side.",
-            lambda protocol=protocol: scatter(results, protocol),
-        )
+        about = f"Published against measured test errors, {protocol}: {PROTOCOLS[protocol]}. The band is two "
+        draw = partial(scatter, results, protocol)
+        yield Picture(f"scatter_{protocol}", f"{about}points to either side.", draw)
     for setting in results.settings:
         learners = results.learners(setting)
         ranks = results.ranks(setting, learners)
         if len(ranks) > 1 and len(learners) > 1:
             sets = count_sets(results, results.with_all(setting, learners))
+            title = f"{setting.title}, {setting.protocol}"
             yield Picture(
                 f"ranks_{setting.model}_{setting.estimate}_{setting.protocol}",
-                f"{setting.title}, {setting.protocol}: average ranks of the test errors over "
-                f"{sets}, 1 the lowest error. A bar joins learners that the Nemenyi test does not "
-                f"tell apart at {1 - CONFIDENCE:.0%}.",
-                lambda ranks=ranks, learners=learners, setting=setting, sets=sets: critical_difference(
-                    ranks, learners, f"{setting.title}, {setting.protocol}\n{sets}"
-                ),
+                f"{title}: average ranks of the test errors over {sets}, 1 the lowest error. A bar joins "
+                f"learners that the Nemenyi test does not tell apart at {1 - CONFIDENCE:.0%}.",
+                partial(critical_difference, ranks, learners, f"{title}\n{sets}"),
             )
     for name in results.sets:
         for setting in results.settings:
             if setting.protocol == "held-out" and any(results.of(name, setting, who) for who in LEARNERS):
-                label = results.label(name)
-                yield Picture(
-                    f"paths_{name}_{setting.model}_{setting.estimate}",
-                    f"{label}, {setting.title}: median over splits, and the range of {LEARNERS[BANDED]}",
-                    lambda name=name, setting=setting: paths(results, name, setting),
-                    name,
-                )
-    yield Picture(
-        "toy", "The toy example: the closed form, and RC after one step.", lambda: toy_figure(run_toy())
-    )
+                about = f"{results.label(name)}, {setting.title}: median over splits, and the range of "
+                file = f"paths_{name}_{setting.model}_{setting.estimate}"
+                draw = partial(paths, results, name, setting)
+                yield Picture(file, about + LEARNERS[BANDED], draw, name)
+    about = "The toy example: the closed form, and RC after one step."
+    yield Picture("toy", about, lambda: toy_figure(run_toy()))
 
 
 def count_sets(results: Results, names: Sequence[str]) -> str:
-    """How many sets, and how many of them are stand-ins."""
+    """Return how many sets there are, and how many of them are stand-ins, in words."""
     stand_ins = sum(name in results.stand_ins for name in names)
     return f"{len(names)} sets" + (f" ({stand_ins} of them {STAND_IN}s)" if stand_ins else "")
 
 
 def paths(results: Results, name: str, setting: Setting) -> Any:
-    """Held-out error, and training soft error below it, along the iterations; every learner a line."""
+    """Draw held-out error, and training soft error below it, along the iterations; every learner a line."""
     figure = new_figure(3.5, 4.3)
     upper, lower = figure.subplots(2, 1, sharex=True)
     for learner in results.learners(setting):
@@ -128,10 +118,7 @@ def held_paths(paths: Sequence[Sequence[float]], length: int) -> Array:
 
 
 def line(ax: Any, learner: str, values: Sequence[Any]) -> None:
-    """Median over splits, in percent, with their range for one learner: more bands hide each other.
-
-    A learner that stopped stays with the model it kept.
-    """
+    """Draw the median over splits in percent, and their range for one learner: more bands hide each other."""
     steps = np.arange(MAX_ITER + 1)
     held = 100 * held_paths(values, len(steps))
     colour = LEARNER_COLOURS[learner]
@@ -185,14 +172,14 @@ def fit_height(ax: Any) -> None:
 
 
 def tidy(ax: Any) -> None:
-    """Few lines, in the colours of the page."""
+    """Leave few lines, in the colours of the page."""
     ax.tick_params(labelsize=8, colors=INK)
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(MUTED)
 
 
 def scatter(results: Results, protocol: str) -> Any:
-    """Published against measured mean test errors; a hollow point is a stand-in."""
+    """Draw published against measured mean test errors; a hollow point is a stand-in."""
     figure = new_figure(5.2, 5.0)
     ax = figure.add_subplot()
     markers = {"nb": "o", "qda": "s"}
@@ -232,13 +219,13 @@ def scatter(results: Results, protocol: str) -> Any:
 
 
 def critical_distance(k: int, n: int) -> float:
-    """Average ranks of k learners over n sets that are closer are not told apart (Nemenyi)."""
+    """Return how far apart average ranks of k learners over n sets must be to be told apart (Nemenyi)."""
     quantile = studentized_range.ppf(CONFIDENCE, k, np.inf) / np.sqrt(2)
     return float(quantile * np.sqrt(k * (k + 1) / (6 * n)))
 
 
 def cliques(ranks: Array, distance: float) -> list[tuple[int, int]]:
-    """First and last of each longest run of sorted ranks that lie within the distance."""
+    """Return first and last of each longest run of sorted ranks that lie within the distance."""
     found: list[tuple[int, int]] = []
     for i in range(len(ranks)):
         last = int(np.flatnonzero(ranks - ranks[i] <= distance)[-1])
@@ -248,7 +235,7 @@ def cliques(ranks: Array, distance: float) -> list[tuple[int, int]]:
 
 
 def critical_difference(ranks: Array, learners: Sequence[str], title: str) -> Any:
-    """Learners on the axis of their average ranks; bars join those that are not told apart."""
+    """Draw learners on the axis of their average ranks; bars join those that are not told apart."""
     n, k = ranks.shape
     mean = ranks.mean(axis=0)
     order = np.argsort(mean, kind="stable")

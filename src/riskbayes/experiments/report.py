@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from riskbayes.experiments import ExperimentError
+from riskbayes.experiments import ExperimentError, tables
 from riskbayes.experiments import learner_tables as learners
 from riskbayes.experiments.figures import all_figures
 from riskbayes.experiments.files import reading
@@ -16,16 +16,7 @@ from riskbayes.experiments.published import PAPER_TABLES
 from riskbayes.experiments.results import Results
 from riskbayes.experiments.results_page import results_page
 from riskbayes.experiments.svg import svg_source
-from riskbayes.experiments.tables import (
-    LEGEND,
-    Table,
-    as_csv,
-    as_html,
-    as_latex,
-    as_markdown,
-    as_text,
-    markdown_rows,
-)
+from riskbayes.experiments.tables import LEGEND, Table, as_html, as_markdown, markdown_rows
 
 IN_DOC = ("agreement", "summary_default", "family", "qda_ml_three_columns", "nb_ml_three_columns")
 """Tables of the documentation page, below the headline."""
@@ -67,7 +58,7 @@ def write_report(folder: Path, out: Path, docs: Sequence[Path] = ()) -> tuple[Ta
     for name in ("tables", "figures"):
         (out / name).mkdir(parents=True, exist_ok=True)
     for table in found:
-        forms = {"txt": as_text, "csv": as_csv, "tex": as_latex, "html": table_page}
+        forms = {"txt": tables.as_text, "csv": tables.as_csv, "tex": tables.as_latex, "html": table_page}
         for ending, form in forms.items():
             (out / "tables" / f"{table.name}.{ending}").write_text(form(table), encoding="utf-8")
     drawn = [(picture, svg_source(picture.draw(), picture.name)) for picture in all_figures(results)]

@@ -80,10 +80,6 @@ class Figure:
             return ""
         return "ok" if self.ratio is not None and self.ratio <= self.bar else "short"
 
-    def as_json(self) -> dict[str, Any]:
-        """Return every field, the ratio and the verdict."""
-        return {**vars(self), "ratio": self.ratio, "verdict": self.verdict}
-
 
 @dataclass
 class Bench:
@@ -279,5 +275,6 @@ def tally(figures: Sequence[Figure]) -> str:
 
 def write_json(path: Path, figures: Sequence[Figure], about: dict[str, Any], quick: bool) -> None:
     """Write the figures and the machine, for other programs."""
-    found = {"machine": about, "quick": quick, "figures": [figure.as_json() for figure in figures]}
+    lines = [{**vars(figure), "ratio": figure.ratio, "verdict": figure.verdict} for figure in figures]
+    found = {"machine": about, "quick": quick, "figures": lines}
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

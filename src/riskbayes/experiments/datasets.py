@@ -125,19 +125,8 @@ def codes(labels: Array) -> Array:
 def load(name: str, data_dir: Folder = None, online: bool = True) -> DataSet:
     """Return a set of the paper: from the folder, else from OpenML, else, without a folder, scikit-learn's.
 
-    Parameters
-    ----------
-    name : str
-        A name of `PAPER_SETS`.
-    data_dir : path, default=None
-        The folder; by default that of the variable RISKBAYES_DATA.
-    online : bool, default=True
-        False does not ask OpenML, which is known to be out of reach.
-
-    Returns
-    -------
-    data : DataSet
-        Features and labels. Raises `Missing` where none of the three has it.
+    Raises `Missing` where none of the three has it. `online=False` does not ask OpenML, which is known to be
+    out of reach.
     """
     path = find_file(name, data_dir)
     if path is not None:

@@ -97,19 +97,8 @@ def run_demo(
 ) -> list[Comparison]:
     """Fit every model by every learner on stratified splits, and test on the rows held out.
 
-    Parameters
-    ----------
-    data_sets, models : list of str, default=None
-        Names from `DATA_SETS` and `MODELS`; by default all.
-    n_splits : int, default=5
-        Number of splits.
-    console : rich Console, default=None
-        Where the progress bar goes; by default standard error.
-
-    Returns
-    -------
-    comparisons : list of Comparison
-        One for each data set and model.
+    Data sets and models are names from `DATA_SETS` and `MODELS`, by default all of them. The progress bar
+    goes to the console, by default to standard error.
     """
     sets, kinds = list(data_sets or DATA_SETS), list(models or MODELS)
     console = console or Console(stderr=True)

@@ -47,26 +47,9 @@ def read_table(path: Path) -> tuple[Array, Array]:
     with reading(path), gzip.open(path, "rt", newline="", encoding="utf-8") as text:
         lines = csv.reader(text)
         rows = [(lines.line_num, cells) for cells in lines if cells]
-    if not rows:
-        raise ExperimentError(
-            f"{path} is empty. It needs a header, numeric features, and a last column 'target'."
-        )
+    if problem := shape_problem(path, rows):
+        raise ExperimentError(problem)
     (_, header), *rows = rows
-    if header[-1] != "target":
-        raise ExperimentError(
-            f"The last column of {path} is {header[-1]!r}, not 'target'. Move the labels to a last column of "
-            "that name."
-        )
-    if len(header) == 1:
-        raise ExperimentError(f"{path} has no feature columns before 'target'. Add them.")
-    if not rows:
-        raise ExperimentError(f"{path} has a header and no rows. Add them.")
-    for line, cells in rows:
-        if len(cells) != len(header):
-            raise ExperimentError(
-                f"{path}, line {line} has {len(cells)} cells, and the header has {len(header)}. Correct that "
-                "line or take it out."
-            )
     table = np.array([cells for _, cells in rows])
     try:
         X = table[:, :-1].astype(np.float64)
@@ -80,6 +63,23 @@ def read_table(path: Path) -> tuple[Array, Array]:
         )
     refuse_bad_features(path, X, table[:, -1])
     return X, table[:, -1]
+
+
+def shape_problem(path: Path, rows: list[tuple[int, list[str]]]) -> str:
+    """Return what is wrong with a table's header, or with the number of its cells; empty if nothing is."""
+    if not rows:
+        return f"{path} is empty. It needs a header, numeric features, and a last column 'target'."
+    (_, header), *rows = rows
+    if header[-1] != "target":
+        problem = f"The last column of {path} is {header[-1]!r}, not 'target'."
+        return f"{problem} Move the labels to a last column of that name."
+    if len(header) == 1:
+        return f"{path} has no feature columns before 'target'. Add them."
+    for line, cells in rows:
+        if len(cells) != len(header):
+            problem = f"{path}, line {line} has {len(cells)} cells, and the header has {len(header)}."
+            return f"{problem} Correct that line or take it out."
+    return "" if rows else f"{path} has a header and no rows. Add them."
 
 
 def as_number(cell: str) -> float:

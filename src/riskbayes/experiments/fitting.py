@@ -60,16 +60,9 @@ class Fitted(NamedTuple):
 
 
 def make_rows(data: DataSet, train: Array, test: Array, form: str) -> Rows:
-    """Return the rows in the form that a model takes, which only the training rows shape.
+    """Return the rows of both parts in the form that a model takes, which only the training rows shape.
 
-    Parameters
-    ----------
-    data : DataSet
-        Features and labels.
-    train, test : arrays of int
-        The rows of each part.
-    form : {"raw", "bins", "scaled"}
-        As they are, as codes of k-means bins, or with mean 0 and variance 1 in each column.
+    They are "raw", as they are; "bins", as codes of k-means bins; or "scaled" to mean 0 and variance 1.
     """
     X, X_test = data.X[train], data.X[test]
     if form != "raw":

@@ -29,23 +29,10 @@ MARKS = ((BEGIN_HEADLINE, END_HEADLINE), (BEGIN, END))
 
 
 def write_report(folder: Path, out: Path, docs: Sequence[Path] = ()) -> tuple[Table, list[str]]:
-    """Write tables, figures and the page of the long tables in a folder.
+    """Write `tables/`, `figures/` and `index.html` of the long tables in a folder: every CSV file in it.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the long tables are: every CSV file in it.
-    out : Path
-        Gets `tables/`, `figures/` and `index.html`.
-    docs : list of Path, default=()
-        Markdown pages whose part between two marks is written anew.
-
-    Returns
-    -------
-    headline : Table
-        The default RC against its first rivals.
-    lines : list of str
-        Where published figures agree with one protocol only, in sentences.
+    The part of the Markdown pages `docs` between two marks is written anew. Returned are the headline, which
+    is RC against its first rivals, and sentences on where published figures agree with one protocol only.
     """
     for doc in docs:
         check_marks(doc)

@@ -51,13 +51,7 @@ def verdict(gap: float, least: float) -> str:
 
 
 class Results:
-    """The rows of the long table, found by what they are about.
-
-    Parameters
-    ----------
-    rows : list of Row
-        Each unit at most once.
-    """
+    """The rows of the long table, each unit at most once, found by what they are about."""
 
     def __init__(self, rows: Iterable[Row]):
         self.rows = sorted(rows, key=lambda row: (list(PAPER_SETS).index(row.unit.set), row.unit.split))

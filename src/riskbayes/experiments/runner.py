@@ -67,22 +67,10 @@ def run(
     engine: str = "memory",
     console: Console | None = None,
 ) -> None:
-    """Fit what the tables in a folder lack.
+    """Fit the units that the tables in the folder `out` lack, and append their rows to its `results.csv`.
 
-    Parameters
-    ----------
-    units : list of Unit
-        What should be there in the end.
-    out : Path
-        Folder of the long table, `results.csv`; other tables in it count as done.
-    data_dir : Path, default=None
-        Folder of data sets.
-    n_jobs : int, default=1
-        Fits at a time.
-    engine : {"memory", "torch", "cuda"}, default="memory"
-        What holds the rows.
-    console : rich Console, default=None
-        Where the progress goes; by default standard error.
+    `n_jobs` fits run at a time. The engine holds the rows: "memory" is NumPy, "torch" and "cuda" are tensors
+    on the processor or on a GPU. The progress goes to the console, by default to standard error.
     """
     console = console or Console(stderr=True)
     with LongTable(out) as table:

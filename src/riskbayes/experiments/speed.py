@@ -178,20 +178,7 @@ def peak_bytes(job: Job) -> int:
 
 
 def run_bench(cases: Iterable[Case], bench: Bench) -> list[Figure]:
-    """Measure the cases.
-
-    Parameters
-    ----------
-    cases : iterable of Case
-        What to measure.
-    bench : Bench
-        Sizes, data, and who is told.
-
-    Returns
-    -------
-    figures : list of Figure
-        A case whose data or peer is not there, or cannot be used, gives one line that says so.
-    """
+    """Measure the cases; one whose data or peer is missing or cannot be used gives a line that says so."""
     figures = []
     for case in cases:
         group = f"{case.number} {case.group}"

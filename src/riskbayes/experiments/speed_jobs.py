@@ -17,12 +17,7 @@ LR = 0.1
 class Iterations:
     """RC with a fixed step, one iteration a call: parameters, scan, step, and nothing of a fit around them.
 
-    Parameters
-    ----------
-    clf : estimator
-        Ours, not fitted.
-    X, y : arrays
-        Rows and class codes.
+    It is made of an estimator of ours that is not fitted, rows and class codes.
     """
 
     def __init__(self, clf: Any, X: Array, y: Array):

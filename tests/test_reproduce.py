@@ -172,7 +172,7 @@ def test_rows_agree_with_a_fit_by_hand(folder, undisturbed):
     for protocol, kept in (("held-out", train), ("in-train", np.arange(150))):
         clf = PaperQDA(covariance_floor=1e-2, learner=RC.paper()).fit(X[kept], y[kept])
         row = rows[Unit("iris", 1, "qda", "ml", "rc_paper", protocol)]
-        assert row.test_error == pytest.approx(1 - clf.score(X[test], y[test]))
+        assert row.error("test") == pytest.approx(1 - clf.score(X[test], y[test]))
         assert row.train_error == pytest.approx(1 - clf.score(X[kept], y[kept]), abs=1e-6)
         path = clf.history_["soft_error"][clf.history_["accepted"]]
         assert row.soft_error == pytest.approx(path, rel=1e-5)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from riskbayes.experiments.tables import Table
 
 FORMATS = (".svg", ".png", ".pdf")
+FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+NEW_FOLDER = click.Path(path_type=Path, file_okay=False)
+NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 STYLES = {"better": "green", "worse": "red", "equal": "dim", "": ""}
 
 
@@ -93,7 +96,7 @@ class Names(click.ParamType):
         self.module, self.known = module, known
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
-        """A list of names, in the order of the dict."""
+        """Return a list of names, in the order of the dict."""
         module = importlib.import_module(f"riskbayes.experiments.{self.module}")
         known = list(getattr(module, self.known))
         wanted = known if value == "all" else [name.strip() for name in value.split(",")]
@@ -105,9 +108,7 @@ class Names(click.ParamType):
 
 @main.group(invoke_without_command=True)
 @click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Folder of data sets; by default that of RISKBAYES_DATA, else OpenML.",
+    "--data-dir", type=FOLDER, help="Folder of data sets; by default that of RISKBAYES_DATA, else OpenML."
 )
 @click.option("--sets", type=Names("datasets", "PAPER_SETS"), default="all", help="Data sets, by commas.")
 @click.option(
@@ -136,7 +137,7 @@ class Names(click.ParamType):
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NEW_FOLDER,
     default="results",
     show_default=True,
     help="Folder of the table of results, and of all that is made from it.",
@@ -200,10 +201,8 @@ def reproduce(
 
 
 @reproduce.command()
-@click.argument("results", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write.  [default: RESULTS]"
-)
+@click.argument("results", type=FOLDER)
+@click.option("--out", type=NEW_FOLDER, help="Where to write.  [default: RESULTS]")
 @click.option(
     "--doc",
     "docs",
@@ -219,10 +218,8 @@ def report(results: Path, out: Path | None, docs: tuple[Path, ...]) -> None:
 
 
 @reproduce.command()
-@click.argument("images", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File: <data set>.npz."
-)
+@click.argument("images", type=FOLDER)
+@click.option("--out", type=NEW_FILE, required=True, help="File: <data set>.npz.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 def features(images: Path, out: Path, device: str) -> None:
     """Write the ResNet18 features of the folder IMAGES, which has a folder for each class."""
@@ -291,7 +288,7 @@ def toy(as_json: bool, out: Path | None) -> None:
 
 
 def case_numbers(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
-    """The numbers that `--only` lists."""
+    """Return the numbers that `--only` lists."""
     from riskbayes.experiments.speed_cases import CASES
 
     known = sorted({case.number for case in CASES})
@@ -304,7 +301,7 @@ def case_numbers(context: click.Context, parameter: click.Parameter, value: str)
 @main.command()
 @click.option(
     "--data-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=FOLDER,
     envvar="RISKBAYES_DATA",
     show_envvar=True,
     help="Folder of data sets; without it what needs them is skipped.",
@@ -312,9 +309,7 @@ def case_numbers(context: click.Context, parameter: click.Parameter, value: str)
 @click.option("--only", callback=case_numbers, help="Numbers of cases, such as 1,3.  [default: all]")
 @click.option("--quick", is_flag=True, help="Small sizes: to see that it runs.")
 @click.option("--threads", type=click.IntRange(min=1), help="The most threads.  [default: all]")
-@click.option(
-    "--json", "target", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures here too."
-)
+@click.option("--json", "target", type=NEW_FILE, help="Write the figures here too.")
 def bench(
     data_dir: Path | None, only: list[int], quick: bool, threads: int | None, target: Path | None
 ) -> None:
@@ -393,7 +388,7 @@ def check_data(sets: list[str], data_dir: Path | None, say: Callable[[str], obje
 
 
 def check_torch() -> None:
-    """Tensors need torch, and a variable that SciPy reads when it is imported."""
+    """Refuse the engines of tensors without torch, or without a variable that SciPy reads when imported."""
     if importlib.util.find_spec("torch") is None:
         raise ImportError("The engines torch and cuda need torch: pip install torch")
     if os.environ.get("SCIPY_ARRAY_API") != "1":
@@ -416,7 +411,7 @@ def check_folder(folder: Path, *names: str) -> None:
 
 
 def figure_path(out: Path, name: str) -> Path:
-    """The file that `--out` means: itself, or `name` in a folder."""
+    """Return the file that `--out` means: itself, or `name` in a folder."""
     if out.is_dir() or not out.suffix:
         return out / name
     if out.suffix.lower() not in FORMATS:

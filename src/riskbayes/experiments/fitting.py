@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import config_context
+from sklearn.callback import FitCallback
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
@@ -71,20 +72,11 @@ def make_rows(data: DataSet, train: Array, test: Array, form: str) -> Rows:
     return Rows(X, data.y[train], X_test, data.y[test])
 
 
-class EachIteration:
-    """A callback of scikit-learn's kind that passes the fitted classifier of each iteration to a function."""
+class EachIteration(FitCallback):
+    """A callback that passes the fitted classifier of each iteration to a function."""
 
     def __init__(self, look: Callable[[Any], object]):
         self.look = look
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Do nothing: there is nothing to prepare."""
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing: there is nothing to end."""
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Do nothing: a model is looked at when it is there."""
 
     def on_fit_task_end(self, estimator: Any, context: Any, *, fitted_estimator: Any = None) -> None:
         """Look at the model of an iteration; the fit as a whole ends with one of them."""

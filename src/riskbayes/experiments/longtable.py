@@ -67,10 +67,9 @@ class Row:
     soft_error: tuple[float, ...]
     test_wrong: tuple[int, ...]
 
-    @property
-    def test_error(self) -> float:
-        """Share of the test rows that the returned model gets wrong."""
-        return self.test_wrong[-1] / self.n_test
+    def error(self, part: str) -> float:
+        """Return the share of the "train" or "test" rows that the returned model gets wrong."""
+        return self.train_error if part == "train" else self.test_wrong[-1] / self.n_test
 
     def to_line(self) -> str:
         """Return a line of CSV that ends in a checksum of what stands before it."""

@@ -65,11 +65,6 @@ class Results:
         self.settings = sorted(found, key=lambda s: (s.model, s.estimate == "map", s.protocol))
         self.protocols = [name for name in PROTOCOLS if any(s.protocol == name for s in found)]
 
-    @property
-    def missing(self) -> list[str]:
-        """Sets of the paper that have no row."""
-        return [name for name in PAPER_SETS if name not in self.sets]
-
     @cached_property
     def stand_ins(self) -> dict[str, str]:
         """Sets whose features are not the paper's, and what they are."""
@@ -77,31 +72,31 @@ class Results:
 
     @property
     def coverage(self) -> str:
-        """How many of the paper's sets are here, and which are stand-ins."""
+        """How many of the paper's sets are here, which are stand-ins, and which are missing."""
         kinds = sorted(set(self.stand_ins.values()))
         sets = {kind: [name for name, found in self.stand_ins.items() if found == kind] for kind in kinds}
         named = "".join(f"; {kind}: {', '.join(names)}" for kind, names in sets.items())
-        without = f"; missing: {', '.join(self.missing)}" if self.missing else ""
+        missing = [name for name in PAPER_SETS if name not in self.sets]
+        without = f"; missing: {', '.join(missing)}" if missing else ""
         return f"{len(self.sets)} of {len(PAPER_SETS)} data sets{named}{without}"
 
     def of(self, name: str, setting: Setting, learner: str) -> list[Row]:
-        """The rows of a set, by split."""
+        """Return the rows of a set, by split."""
         return self.groups.get((name, setting, learner), [])
 
     def learners(self, setting: Setting) -> list[str]:
-        """The learners that have rows under a setting."""
+        """Return the learners that have rows under a setting."""
         found = {learner for _, s, learner in self.groups if s == setting}
         return [learner for learner in LEARNERS if learner in found]
 
     def label(self, name: str) -> str:
-        """A set as tables and figures call it: a stand-in says so."""
+        """Return the name of a set as tables and figures have it: a stand-in says so."""
         words = name.replace("_", " ")
         return f"{words} ({self.stand_ins[name]})" if name in self.stand_ins else words
 
     def errors(self, name: str, setting: Setting, learner: str, part: str = "test") -> Array:
-        """Errors in percent, by split."""
-        rows = self.of(name, setting, learner)
-        return np.array([100 * (row.train_error if part == "train" else row.test_error) for row in rows])
+        """Return the errors in percent, by split."""
+        return np.array([100 * row.error(part) for row in self.of(name, setting, learner)])
 
     def mean_error(
         self, name: str, setting: Setting, learner: str, part: str = "test", printed: float | None = None
@@ -118,14 +113,11 @@ class Results:
         return cells if any(isinstance(cell, Value) and cell.mean is not None for cell in cells) else []
 
     def iterations(self, name: str, setting: Setting, learner: str) -> Array:
-        """The iteration of the lowest soft error, by split; the closed form is iteration 1."""
+        """Return the iteration of the lowest soft error, by split; the closed form is iteration 1."""
         return np.array([1 + int(np.argmin(row.soft_error)) for row in self.of(name, setting, learner)])
 
     def reach(self, name: str, setting: Setting, learner: str, rival: str) -> float | None:
-        """Mean iterations of a learner to the rival's lowest soft error.
-
-        None unless the learner gets there in every split.
-        """
+        """Return the mean iterations to the rival's lowest soft error; None unless all splits get there."""
         theirs = {row.unit.split: min(row.soft_error) for row in self.of(name, setting, rival)}
         needed = []
         for row in self.of(name, setting, learner):
@@ -138,24 +130,23 @@ class Results:
     def difference(
         self, name: str, setting: Setting, learner: str, rival: str, part: str = "test"
     ) -> Difference | None:
-        """A learner against a rival on the splits that both have; None where there is none."""
-        pairs = [
-            dict(zip([row.unit.split for row in self.of(name, setting, who)], errors, strict=True))
+        """Compare a learner with a rival on the splits that both have; None where there is none."""
+        own, theirs = (
+            {row.unit.split: 100 * row.error(part) for row in self.of(name, setting, who)}
             for who in (learner, rival)
-            for errors in [self.errors(name, setting, who, part)]
-        ]
-        gaps = [pairs[0][split] - pairs[1][split] for split in pairs[0] if split in pairs[1]]
+        )
+        gaps = [own[split] - theirs[split] for split in own if split in theirs]
         if not gaps:
             return None
         error = np.std(gaps, ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
         return Difference(float(np.mean(gaps)), float(error))
 
     def with_all(self, setting: Setting, learners: Sequence[str]) -> list[str]:
-        """The sets that all these learners were run on."""
+        """Return the sets that all these learners were run on."""
         return [name for name in self.sets if all(self.of(name, setting, who) for who in learners)]
 
     def ranks(self, setting: Setting, learners: Sequence[str], part: str = "test") -> Array:
-        """Ranks by mean error, 1 the lowest: a row a set that has all these learners."""
+        """Return ranks by mean error, 1 the lowest: a row for each set that has all these learners."""
         means = [
             [self.errors(name, setting, learner, part).mean() for learner in learners]
             for name in self.with_all(setting, learners)

@@ -120,20 +120,12 @@ class Bench:
         return self._read[name]
 
     def compare(
-        self,
-        what: str,
-        against: str,
-        size: str,
-        ours: Job,
-        peer: Job,
-        bar: float | None = None,
-        scale: float = 1.0,
-        note: str = "",
+        self, what: str, against: str, size: str, ours: Job, peer: Job, bar: float | None = None
     ) -> Figure:
-        """Time two jobs in turn; `scale` multiplies our time."""
+        """Time two jobs in turn."""
         self.say(f"{what} against {against}, {size}")
         mine, theirs = in_turn([ours, peer], self.budget)
-        return Figure(what, against, size, scale * mine, theirs, bar, note=note)
+        return Figure(what, against, size, mine, theirs, bar)
 
 
 class Case(NamedTuple):

@@ -69,17 +69,13 @@ def categorical(bench: Bench, name: str, X: Array, y: Array, bar: float) -> Iter
     """Compare categorical naive Bayes on codes with scikit-learn's, and with reading them once."""
     size = size_of(name, X, y)
     rc, theirs = riskbayes.CategoricalNB(learner=FIXED_STEP), naive_bayes.CategoricalNB()
-    done = max(rc.fit(X, y).n_iter_, 1)
-    yield bench.compare(
-        f"NB, {ITERATIONS} RC iterations",
-        "sklearn fit + predict_log_proba",
-        size,
-        partial(rc.fit, X, y),
-        lambda: theirs.fit(X, y).predict_log_proba(X),
-        bar,
-        scale=ITERATIONS / done,
-        note="" if done == ITERATIONS else f"RC stopped after {done} iterations; its time is scaled up.",
-    )
+    what, against = f"NB, {ITERATIONS} RC iterations", "sklearn fit + predict_log_proba"
+    jobs = partial(rc.fit, X, y), lambda: theirs.fit(X, y).predict_log_proba(X)
+    figure = bench.compare(what, against, size, *jobs, bar)
+    if (done := max(rc.n_iter_, 1)) < ITERATIONS:
+        note = f"RC stopped after {done} iterations; its time is scaled up."
+        figure = replace(figure, ours=(figure.ours or 0.0) * ITERATIONS / done, note=note)
+    yield figure
     yield from beside_sklearn(bench, "NB", PEERS["CategoricalNB"], size, X, y, 0.25, "predict_log_proba")
     iteration = Iterations(riskbayes.CategoricalNB(), X, y)
     yield bench.compare("NB, one RC iteration", "reading the codes once", size, iteration, X.max)
@@ -205,8 +201,8 @@ def logistic(bench: Bench, name: str, shown: str) -> Iterator[Figure]:
     errors = f"held-out error {100 * error:.2f} % with max_iter={scans}, {100 * goal:.2f} % by the peer."
     what, against = "NB, RC to the peer's error + 0.5", "LogisticRegression"
     fit, peer_fit = partial(rc.fit, Z, y), partial(peer.fit, wide, y)
-    figure = bench.compare(what, against, size, fit, peer_fit, 0.5, note=errors)
-    yield figure if error <= goal + HALF_A_POINT else replace(figure, ours=None)
+    figure = bench.compare(what, against, size, fit, peer_fit, 0.5)
+    yield replace(figure, note=errors, ours=figure.ours if error <= goal + HALF_A_POINT else None)
 
 
 def pomegranate(bench: Bench) -> Iterator[Figure]:

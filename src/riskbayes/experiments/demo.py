@@ -141,15 +141,10 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
         change = Mark(f"{c.difference:+.2f} {c.verdict}" if c.verdict != "equal" else "equal", c.verdict)
         model = f"{c.model} {DAGGER}" if c.floored else c.model
         splits = "/".join(map(str, c.splits))
-        rows.append([c.data_set, model, over_splits(c.closed_form), over_splits(c.rc), change, splits])
+        errors = [Value.over(own, digits=2) for own in (c.closed_form, c.rc)]
+        rows.append([c.data_set, model, *errors, change, splits])
     headers = ["data set", "model", "closed form", "RC", "difference", "b/e/w"]
     return Table(headers, rows, "Error on held-out rows, percent")
-
-
-def over_splits(errors: Sequence[float]) -> Value:
-    """Return mean and standard deviation over splits."""
-    spread = float(np.std(errors, ddof=1)) if len(errors) > 1 else None
-    return Value(float(np.mean(errors)), spread, digits=2)
 
 
 def tally(comparisons: Sequence[Comparison]) -> str:

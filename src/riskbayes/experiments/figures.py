@@ -124,15 +124,10 @@ def line(ax: Any, learner: str, values: Sequence[Any]) -> None:
     colour = LEARNER_COLOURS[learner]
     if learner == BANDED:
         ax.fill_between(steps, held.min(axis=0), held.max(axis=0), color=colour, alpha=0.2, linewidth=0)
-    ax.plot(
-        steps,
-        np.median(held, axis=0),
-        color=colour,
-        linestyle="dashed" if learner == "closed_form" else "solid",
-        linewidth=2.0 if learner == BANDED else 1.3,
-        zorder=3 if learner == "closed_form" else 2,  # where others stay at it, its dashes are seen
-        label=LEARNERS[learner],
-    )
+    width = 2.0 if learner == BANDED else 1.3
+    # Where others stay at the closed form, its dashes are seen above them.
+    style = {"linestyle": "dashed", "zorder": 3} if learner == "closed_form" else {"zorder": 2}
+    ax.plot(steps, np.median(held, axis=0), color=colour, linewidth=width, label=LEARNERS[learner], **style)
 
 
 def path_figure(paths: Sequence[Sequence[float]], length: int, ylabel: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from riskbayes.experiments import published
@@ -15,6 +17,9 @@ FAMILY = Setting("family", "map", "held-out")
 RIVALS = ("closed_form", "gd", "gd_scaled", "dfe", "tm")
 FIRST_RIVALS = ("closed_form", "gd", "tm")
 """Those of the headline: what RC starts from, the paper's rival, and the closest relative."""
+
+COUNTED = ("better", "equal", "worse", "sets")
+OF_GAP = "Difference: mean over sets, in points, ± its standard error over sets."
 
 
 def headline(results: Results) -> Table:
@@ -62,10 +67,9 @@ def default_summary(results: Results) -> Table:
     for setting in by_protocol(results):
         for rival in RIVALS:
             if gaps := differences(results, setting, "rc", rival):
-                counts = [Value(float(n), digits=0) for n in [*count(gaps), len(gaps)]]
-                rows.append([setting.protocol, setting.title, LEARNERS[rival], *counts, mean_gap(gaps)])
+                rows.append([setting.protocol, setting.title, LEARNERS[rival], *summary_cells(gaps)])
     return Table(
-        ["protocol", "model", "against", "better", "equal", "worse", "sets", "difference"],
+        ["protocol", "model", "against", *COUNTED, "difference"],
         rows,
         "RC (default) against the others",
         f"{of_sets('test error')}{OF_GAP} {results.coverage}.",
@@ -85,13 +89,9 @@ def paper_summary(results: Results) -> Table:
                 printed = published.counts(table, rival, part)
                 if gaps and printed:
                     words = [setting.protocol, setting.title, LEARNERS[rival], part]
-                    counts = [Value(float(n), digits=0) for n in [*count(gaps), len(gaps)]]
-                    rows.append([*words, *counts, printed, mean_gap(gaps)])
+                    rows.append([*words, *summary_cells(gaps, printed)])
     return Table(
-        [
-            *("protocol", "model", "against", "rows"),
-            *("better", "equal", "worse", "sets", "published", "difference"),
-        ],
+        ["protocol", "model", "against", "rows", *COUNTED, "published", "difference"],
         rows,
         "RC as in the paper against the others",
         f"{of_sets('error')}Published: better / equal / worse as the paper prints it, over 20 sets. {OF_GAP} "
@@ -100,19 +100,17 @@ def paper_summary(results: Results) -> Table:
     )
 
 
-OF_GAP = "Difference: mean over sets, in points, ± its standard error over sets."
-
-
 def of_sets(which: str) -> str:
     """Return the sentence on what the counts of a summary mean."""
     return f"Sets on which RC's mean {which} is lower (better) or higher (worse) by more than {POINT} point. "
 
 
-def mean_gap(gaps: list[Difference]) -> Value:
-    """Return the mean difference over sets with its standard error over sets."""
-    means = [gap.mean for gap in gaps]
-    spread = float(np.std(means, ddof=1) / np.sqrt(len(means))) if len(means) > 1 else None
-    return Value(float(np.mean(means)), spread, digits=2, signed=True)
+def summary_cells(gaps: list[Difference], *printed: str) -> list[Cell]:
+    """Return the counts, what the paper prints of them, and the mean difference with its standard error."""
+    counts = [Value(float(n), digits=0) for n in [*count(gaps), len(gaps)]]
+    mean = Value.over([gap.mean for gap in gaps], digits=2, signed=True)
+    error = None if mean.spread is None else float(mean.spread / np.sqrt(len(gaps)))
+    return [*counts, *printed, replace(mean, spread=error)]
 
 
 def learner_table(results: Results, setting: Setting) -> Table:

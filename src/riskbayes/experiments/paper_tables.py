@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from riskbayes.experiments import published
 from riskbayes.experiments.protocols import LEARNERS, PROTOCOLS
 from riskbayes.experiments.published import PAPER_TABLES, PaperTable
@@ -36,7 +34,7 @@ def paper_table(results: Results, name: str, paper: PaperTable, protocol: str) -
             if method != "closed_form":
                 steps = results.iterations(data_set, setting, learner)
                 printed = published.figure(name, data_set, method, "iter")
-                row.append(Value(float(steps.mean()) if len(steps) else None, published=printed, beside=True))
+                row.append(Value(Value.over(steps).mean, published=printed, beside=True))
         printed = published.figure(name, data_set, "rc", "reach")
         needed = results.reach(data_set, setting, "rc_paper", paper.rival)
         row.append(Value(needed, published=printed, beside=True))
@@ -65,7 +63,7 @@ def rank_row(results: Results, name: str, paper: PaperTable, setting: Setting) -
     ranks = {part: results.ranks(setting, learners, part) for part in ("train", "test")}
     for j, method in enumerate(paper.methods):
         for part in ("train", "test"):
-            mean = float(ranks[part][:, j].mean()) if len(ranks[part]) else None
+            mean = Value.over(ranks[part][:, j]).mean
             row.append(Value(mean, published=published.rank(name, method, part), beside=True, digits=2))
         row += [""] if method != "closed_form" else []
     return [*row, ""]
@@ -113,7 +111,7 @@ def agreement(results: Results) -> Table:
                 known = [c for c in cells if c.mean is not None and c.published is not None]
                 gaps = [abs(c.mean - c.published) for c in known]
                 near = float(sum(gap <= FAR for gap in gaps)) if gaps else None
-                row += [Value(near, digits=0), Value(float(np.mean(gaps)) if gaps else None)]
+                row += [Value(near, digits=0), Value(Value.over(gaps).mean)]
             rows.append(row)
     headers = [f"{p} {what}" for p in results.protocols for what in ("within 2", "mean distance")]
     return Table(

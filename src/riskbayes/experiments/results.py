@@ -102,9 +102,7 @@ class Results:
         self, name: str, setting: Setting, learner: str, part: str = "test", printed: float | None = None
     ) -> Value:
         """Return mean and standard deviation of an error over splits, and the paper's figure."""
-        found = self.errors(name, setting, learner, part)
-        spread = float(found.std(ddof=1)) if len(found) > 1 else None
-        return Value(float(found.mean()) if len(found) else None, spread, printed, is_error=True)
+        return Value.over(self.errors(name, setting, learner, part), published=printed, is_error=True)
 
     def error_cells(self, name: str, columns: Iterable[tuple[Setting, str]]) -> list[Cell]:
         """Return the mean test errors of some learners, the lowest marked; nothing where there is none."""

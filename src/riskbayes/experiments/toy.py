@@ -109,15 +109,8 @@ def toy_figure(toy: Toy) -> Any:
             ax.plot(x, joint[:, k], color=colour, label=f"$p(x, y={k + 1})$")
             ax.plot(x, posterior[:, k], color=colour, linestyle="dashed", label=f"$p(y={k + 1} | x)$")
             ax.axvline(means[k], color=colour, linestyle="dotted", linewidth=1.2)
-            ax.annotate(
-                rf"$\mu_{k + 1}={means[k]:.2f}$",
-                (means[k], 1.0),
-                (0, 3),
-                xycoords=("data", "axes fraction"),
-                textcoords="offset points",
-                color=colour,
-                ha="center",
-            )
+            above = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
+            ax.annotate(rf"$\mu_{k + 1}={means[k]:.2f}$", (means[k], 1.0), (0, 3), color=colour, **above)
         colours = [(BLUE, RED)[label - 1] for label in LABELS]
         # The points sit on the axis, so they must not be cut at it.
         ax.scatter(X[:, 0], np.zeros(len(X)), c=colours, edgecolors="white", zorder=3, clip_on=False)

@@ -45,7 +45,7 @@ class Fitted(NamedTuple):
     soft_error : tuple of float
         Of the training rows, for every model that was kept on the way; the last is that of `clf`.
     wrong : list of arrays of bool
-        The test rows that each of these models gets wrong, or `clf` alone where it has no path.
+        The test rows that each of these models gets wrong, or `clf` alone.
     floored : bool
         True if the fit warned of a covariance on its floor.
     seconds : float
@@ -84,8 +84,8 @@ class EachIteration(FitCallback):
             self.look(fitted_estimator)
 
 
-def fit_and_judge(clf: Any, rows: Rows, has_path: bool) -> Fitted:
-    """Fit and judge: every model on the way where there is a path, else the last one.
+def fit_and_judge(clf: Any, rows: Rows, has_path: bool, along: bool = False) -> Fitted:
+    """Fit and judge: every model on the way where there is a path to judge `along`, else the last one.
 
     Rows given to `fit` as validation rows would choose the model; a callback only looks. A warning of a floor
     becomes the flag `floored`; all other warnings pass.
@@ -95,18 +95,19 @@ def fit_and_judge(clf: Any, rows: Rows, has_path: bool) -> Fitted:
     def judge(model: Any) -> None:
         wrong.append(to_numpy(model.predict(rows.X_test)) != rows.y_test)
 
-    if has_path:
+    if has_path and along:
         clf.set_callbacks(EachIteration(judge))
     start = perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", FlooredWarning)
         clf.fit(rows.X, rows.y)
+        if not (has_path and along):
+            judge(clf)
         if has_path:
             kept = clf.history_["accepted"]
             train_error = float(clf.history_["error"][kept][-1])
             path = tuple(clf.history_["soft_error"][kept].tolist())
         else:
-            judge(clf)
             P, y = to_numpy(clf.predict_proba(rows.X)), to_numpy(rows.y)
             train_error = float(np.mean(P.argmax(axis=1) != y))
             path = (float(1 - P[np.arange(len(y)), y].mean()),)
@@ -156,7 +157,7 @@ def run_job(job: Job, data_dir: Path | None, engine: str) -> list[Row]:
     with threadpool_limits(1), config_context(array_api_dispatch=engine != "memory"):
         rows = prepared(u.set, data_dir, u.protocol, u.split, form, engine)
         has_path = u.learner not in ("closed_form", *STRATEGIES)
-        fitted = fit_and_judge(make_classifier(u.model, u.estimate, u.learner), rows, has_path)
+        fitted = fit_and_judge(make_classifier(u.model, u.estimate, u.learner), rows, has_path, along=True)
     loaded, found = data(u.set, data_dir), []
     for unit in job.units:
         test = split_rows(len(loaded.y), unit.split)[1]

@@ -60,7 +60,7 @@ def test_everything(run, folder):
     assert sum(f["against"] == "LogisticRegression" for f in measured) == 3
     assert {f["unit"] for f in measured} == {"s", "B"}
     qda, recipe = (f for f in measured if f["group"] == "7 threads")
-    assert (qda["size"], recipe["size"]) == ("noise, 280 x 16 x 10", "magic, repeated, 2000 x 4 x 2")
+    assert (qda["size"], recipe["size"]) == ("noise, 280 x 16 x 10", "magic, 2000 x 4 x 2")
     for f in (qda, recipe):
         assert f["against"] == "one thread"
         assert f["note"] == f"{f['peer'] / f['ours']:.2f} times as fast with 1 threads as with one."

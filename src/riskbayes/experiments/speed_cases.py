@@ -244,23 +244,24 @@ def scaling_recipe(bench: Bench) -> Iterator[Figure]:
     m, n = bench.size(200_000, 10)
     try:
         rows, classes, *_ = bench.data("magic")
-        X, y, name = np.resize(rows, (m, rows.shape[1])), np.resize(classes, m), "magic, repeated"
+        X, y, name = np.resize(rows, (m, rows.shape[1])), np.resize(classes, m), "magic"
     except FileNotFoundError:
         y, name = labels(m, 2), "noise"
         X = gaussian_rows(y, n, distance=0.0)
     fit = partial(riskbayes.RiskBayesClassifier().fit, X, y)
-    yield all_against_one(bench, "RiskBayesClassifier, fit", size_of(name, X, y), fit)
+    yield all_against_one(bench, "RiskBayesClassifier", size_of(name, X, y), fit)
 
 
 def all_against_one(bench: Bench, what: str, size: str, job: Callable[[], Any]) -> Figure:
     """Time a job with as many threads as there are, and with one."""
 
-    def alone() -> None:
-        with threadpool_limits(1):
+    def limited(threads: int) -> None:
+        with threadpool_limits(threads):
             job()
 
     threads = available_threads()
-    figure = bench.compare(f"{what}, all threads", "one thread", size, job, alone)
+    jobs = partial(limited, threads), partial(limited, 1)
+    figure = bench.compare(f"{what}, all threads", "one thread", size, *jobs)
     assert figure.ratio is not None  # both were timed
     return replace(figure, note=f"{1 / figure.ratio:.2f} times as fast with {threads} threads as with one.")
 

@@ -195,7 +195,20 @@ def test_rows_of_the_family(folder):
     assert row.test_wrong == ((clf.predict(X[test]) != y[test]).sum(),)
     assert row.train_error == pytest.approx(1 - clf.score(X[train], y[train]))
     assert row.settings == "RiskBayesClassifier(random_state=0)"
+    assert (row.status, row.scans) == ("single", 0)
     assert "strategy='cv'" in protocols.settings_text("family", "map", "cv")
+
+
+def test_a_row_of_an_ensemble(folder, monkeypatch):
+    """Its members have a status and scans each, and a row has room for one."""
+    from riskbayes import RiskBayesClassifier
+
+    quick = RiskBayesClassifier(random_state=0, time_limit=1e-3)
+    monkeypatch.setitem(protocols.PRIORS, ("family", "map"), quick)
+    unit = Unit("iris", 0, "family", "map", "ensemble", "held-out")
+    (row,) = fitting.run_job(fitting.Job((unit,)), folder, "memory")
+    assert (row.status, row.scans) == ("ensemble", 0)
+    assert Row.from_line(row.to_line()).unit == unit
 
 
 def test_table_survives_a_round_trip(undisturbed):

@@ -172,8 +172,9 @@ def run_job(job: Job, data_dir: Path | None, engine: str) -> list[Row]:
                 stand_in=loaded.stand_in,
                 n_test=len(test),
                 train_error=fitted.train_error,
-                status=str(getattr(fitted.clf, "status_", u.learner)),  # the family has none of its own
-                scans=int(getattr(fitted.clf, "n_iter_", 0)),
+                # The family may have several members, each with its own status and scans.
+                status=u.learner if u.model == "family" else str(fitted.clf.status_),
+                scans=0 if u.model == "family" else int(fitted.clf.n_iter_),
                 seconds=fitted.seconds,
                 engine=engine,
                 version=__version__,

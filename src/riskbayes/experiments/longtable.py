@@ -105,7 +105,7 @@ READ: dict[Any, Any] = {
     "tuple[int, ...]": lambda cell: tuple(map(int, cell.split())),
 }
 COLUMNS: dict[str, Any] = {f.name: f.type for f in fields(Row)[1:]}
-"""Those behind the unit's, and the types of their values."""
+"""The columns behind those of the unit, and the types of their values."""
 HEADER = ",".join([*Unit._fields, *COLUMNS, "checksum"]) + "\n"
 
 

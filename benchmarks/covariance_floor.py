@@ -61,8 +61,7 @@ def settings(n: int) -> Iterator[tuple]:
 def fit_all(name: str, split: int) -> dict[tuple, tuple[float, float]]:
     """Error and log loss of every setting on one split of one set."""
     data = load_csv(name).cut(MOST_ROWS)
-    y = np.unique(data.y, return_inverse=True)[1]
-    X, X_test, y, y_test = train_test_split(data.X, y, test_size=0.25, random_state=split)
+    X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=0.25, random_state=split)
     found = {}
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")

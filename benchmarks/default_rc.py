@@ -109,8 +109,7 @@ def measures(P: np.ndarray, y: np.ndarray) -> dict:
 def fit_all(name: str, split: int) -> list[dict]:
     """Every model and learner on one split of one set."""
     data = load_csv(name).cut(MOST_ROWS)
-    X, y = data.X, np.unique(data.y, return_inverse=True)[1]
-    X, X_test, y, y_test = train_test_split(X, y, test_size=0.25, random_state=split)
+    X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=0.25, random_state=split)
     jobs = [("peers", peer, clone(clf)) for peer, clf in PEERS.items()]
     learners = LEARNERS | (candidates() if split in DECIDE else {})
     for model, pipeline in models(X.shape[1]).items():

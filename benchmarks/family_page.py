@@ -9,7 +9,7 @@ from family import HEADS, OURS, PEERS, REMEDIES, RESULTS, Study
 from matplotlib import rc_context
 
 from riskbayes.experiments.datasets import PAPER_TABULAR
-from riskbayes.experiments.report import COLOURS
+from riskbayes.experiments.svg import COLOURS
 from riskbayes.plotting import new_figure
 
 TWINS = RESULTS.with_name("twins.txt")

@@ -16,7 +16,7 @@ SPLITS = range(3, 8)
 
 
 def main():
-    _, X, y = load_csv("redwine")
+    X, y, *_ = load_csv("redwine")
     twins, wrong = [], {"random forest": [], "single recipe": []}
     for split in SPLITS:
         train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=split)

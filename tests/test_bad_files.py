@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from sklearn.datasets import load_iris
 
 from riskbayes.cli import main
-from riskbayes.experiments import ExperimentError, datasets, longtable, registry, runner
+from riskbayes.experiments import ExperimentError, datasets, longtable, runner
 
 HEADER = "a,b,c,d,target\n"
 IRIS = np.column_stack(load_iris(return_X_y=True))
@@ -81,7 +81,7 @@ def command(tmp_path, monkeypatch):
     def offline(**_):
         raise AssertionError("asked the network")
 
-    monkeypatch.setattr(registry, "fetch_openml", offline)
+    monkeypatch.setattr(datasets, "fetch_openml", offline)
     return lambda *arguments: CliRunner().invoke(main, ["reproduce", *map(str, arguments)])
 
 
@@ -125,7 +125,7 @@ def test_arrays(command, no_fits, tmp_path, fault):
 
 
 def load_features(name, folder):
-    return registry.load(name, folder).X
+    return datasets.load(name, folder).X
 
 
 def test_no_cut_and_no_damage_gets_through(tmp_path):
@@ -220,10 +220,10 @@ def test_what_the_folder_lacks_comes_from_openml_in_a_line_or_not_at_all(command
     def unreachable(**_):
         raise OSError("no route")
 
-    monkeypatch.setattr(registry, "fetch_openml", unreachable)
-    with pytest.raises(registry.Missing, match="iris"):
-        registry.load("iris", tmp_path)
-    monkeypatch.setattr(registry, "load_openml", lambda _: registry.Loaded(X, y, "OpenML"))
+    monkeypatch.setattr(datasets, "fetch_openml", unreachable)
+    with pytest.raises(datasets.Missing, match="iris"):
+        datasets.load("iris", tmp_path)
+    monkeypatch.setattr(datasets, "load_openml", lambda _: datasets.DataSet(X, y, "OpenML"))
     monkeypatch.setattr(runner, "make_jobs", lambda _: [])
     result = command("--data-dir", tmp_path, "--sets", "iris,vehicle")
     assert f"From OpenML, since {str(tmp_path)!r} lacks it: iris" in result.stderr

@@ -9,9 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from riskbayes.cli import main
-from riskbayes.experiments.speed import Figure, in_turn, notes, speed_table, tally
-from riskbayes.experiments.speed_cases import GROWING, Iterations, synthetic
+from riskbayes.experiments.speed import Bench, Figure, in_turn, notes, speed_table, tally
+from riskbayes.experiments.speed_cases import PEERS, all_against_one
+from riskbayes.experiments.speed_jobs import Iterations, synthetic
+from riskbayes.experiments.tables import plain
 from riskbayes.learners import RC
+from riskbayes.threads import available_threads
 
 
 @pytest.fixture
@@ -45,7 +48,7 @@ def test_everything(run, folder):
     about, figures = found["machine"], found["figures"]
     assert about["threads"] == 1
     assert {"cpu", "cores", "blas", "versions"} <= set(about)
-    assert {f["group"][0] for f in figures} == set("123456")
+    assert {f["group"][0] for f in figures} == set("1234567")
     measured = [f for f in figures if not f["group"].endswith("pomegranate")]
     for f in measured:
         assert f["verdict"] in ("", "ok", "short")
@@ -56,6 +59,30 @@ def test_everything(run, folder):
     assert models == {"CategoricalNB", "GaussianNB", "LDA", "QDA"}
     assert sum(f["against"] == "LogisticRegression" for f in measured) == 3
     assert {f["unit"] for f in measured} == {"s", "B"}
+    qda, recipe = (f for f in measured if f["group"] == "7 threads")
+    assert (qda["size"], recipe["size"]) == ("noise, 280 x 16 x 10", "magic, 2000 x 4 x 2")
+    for f in (qda, recipe):
+        assert f["against"] == "one thread"
+        assert f["note"] == f"{f['peer'] / f['ours']:.2f} times as fast with 1 threads as with one."
+
+
+def test_threads_without_data(run):
+    """Noise of the same shape stands in for magic; the ratio is in the table and below it."""
+    result = run("--only", "7")
+    assert result.exit_code == 0, result.output
+    assert "noise, 2000 x 4 x 2" in result.stdout
+    assert result.stdout.count("times as fast with") == 2
+    assert result.stdout.splitlines()[-1] == "0 of 0 bars hold, 0 fall short; skipped: 0."
+
+
+def test_one_thread_is_one_thread():
+    """A fit reads its threads from `available_threads`, which the second job has limited to one."""
+    seen = []
+    figure = all_against_one(
+        Bench(quick=True, say=lambda _: None), "job", "size", lambda: seen.append(available_threads())
+    )
+    assert seen == [available_threads(), 1] * 4
+    assert figure.ratio == figure.ours / figure.peer
 
 
 def test_without_data(run, tmp_path):
@@ -106,7 +133,7 @@ def test_verdicts():
     ]
     assert [f.verdict for f in figures] == ["ok", "short", "short", "", "skipped"]
     rows = speed_table(figures).rows
-    assert [row[4] for row in rows] == ["1.00 s", "1.10 s", "not reached", "1.00 s", ""]
+    assert [plain(row[4]) for row in rows] == ["1.00 s", "1.10 s", "not reached", "1.00 s", ""]
     assert notes(figures) == ["2 y, e: No data."]
     assert tally(figures) == "1 of 3 bars hold, 2 fall short; skipped: 1."
 
@@ -118,13 +145,14 @@ def test_jobs_run_in_turn():
     assert len(spent) == 2
 
 
-@pytest.mark.parametrize("model", GROWING)
+@pytest.mark.parametrize("model", PEERS)
 def test_the_iteration_that_is_timed_is_that_of_a_fit(model):
     X, y = synthetic(model == "CategoricalNB", 200, 4, 3)
-    timed = Iterations(GROWING[model](), X, y)
+    Ours = PEERS[model][0]
+    timed = Iterations(Ours(), X, y)
     for _ in range(3):
         timed()
-    fitted = GROWING[model](learner=RC(max_iter=3, monitor="log_loss")).fit(X, y)
+    fitted = Ours(learner=RC(max_iter=3, monitor="log_loss")).fit(X, y)
     assert fitted.n_iter_ == 3
     for name, value in fitted.statistics_.items():
         np.testing.assert_allclose(timed.S[name], value, rtol=1e-12, atol=1e-12)

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
-from sklearn.datasets import load_iris, load_wine
 
 import riskbayes
 from riskbayes.cli import main, print_table
-from riskbayes.experiments.report import Cell, Table
+from riskbayes.experiments.tables import Mark, Table, plain
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def run(tmp_path, monkeypatch):
 def reduced(monkeypatch):
     from riskbayes.experiments import demo
 
-    monkeypatch.setattr(demo, "DATA_SETS", {"iris": load_iris, "wine": load_wine})
+    monkeypatch.setattr(demo, "DATA_SETS", ("iris", "wine"))
     monkeypatch.setattr(demo, "MODELS", {name: demo.MODELS[name] for name in ("GaussianNB", "QDA")})
     return [(name, kind) for name in demo.DATA_SETS for kind in demo.MODELS]
 
@@ -158,7 +157,7 @@ def test_demo_needs_no_matplotlib(run, reduced, monkeypatch, tmp_path):
 
 def printed(table, width):
     file = io.StringIO()
-    print_table(Console(file=file, width=width), table, "a title of some words")
+    print_table(Console(file=file, width=width), table)
     lines = file.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     assert "\u2026" not in file.getvalue()
@@ -167,9 +166,9 @@ def printed(table, width):
 
 NUMBERS = Table(
     ["data set", "model", "closed form", "RC", "difference", "b/e/w"],
-    [["breast cancer", "CategoricalNB", "6.99", "6.15", Cell("-0.84", "better"), "3/1/1"]] * 2
-    + [["digits", "GaussianNB", "17.38", "9.51", Cell("-7.87", "better"), "5/0/0"]],
-    text_columns=2,
+    [["breast cancer", "CategoricalNB", "6.99", "6.15", Mark("-0.84", "better"), "3/1/1"]] * 2
+    + [["digits", "GaussianNB", "17.38", "9.51", Mark("-7.87", "better"), "5/0/0"]],
+    "a title of some words",
 )
 
 
@@ -177,8 +176,8 @@ def test_no_terminal_cuts_a_number():
     from riskbayes.experiments.toy import run_toy, toy_table
 
     for table in (toy_table(run_toy()), NUMBERS):
-        numbers = [row[table.text_columns :] for row in table.rows]
-        expected = sorted(cell.text if isinstance(cell, Cell) else cell for row in numbers for cell in row)
+        numbers = [cell for row in table.rows for j, cell in enumerate(row) if j not in table.words]
+        expected = sorted(map(plain, numbers))
         for width in (*range(20, 100), 200):
             words = printed(table, width)
             assert (

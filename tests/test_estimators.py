@@ -28,9 +28,9 @@ from riskbayes import (
     QuadraticDiscriminantAnalysis,
 )
 from riskbayes.learners import RC, ClosedForm
-from riskbayes.loop import Status
 from riskbayes.models import CategoricalModel, QDAModel
 from riskbayes.preprocessing import KMeansBins
+from riskbayes.task import Status
 
 
 @pytest.fixture(scope="module", autouse=True)

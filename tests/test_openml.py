@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from sklearn.datasets import _openml
 
 from riskbayes.cli import main
-from riskbayes.experiments import registry
+from riskbayes.experiments import datasets
 from riskbayes.experiments.longtable import read_folder
 
 rng = np.random.default_rng(0)
@@ -116,7 +116,7 @@ def unused_address():
 def test_a_set_of_openml(openml, tmp_path):
     with served(200, answers) as (address, asked):
         openml(address)
-        found = registry.load("sonar")
+        found = datasets.load("sonar")
         assert sorted(set(asked)) == sorted(answers(address))
     assert found.source == "OpenML"
     assert found.X[:, :2].tolist() == X.tolist()
@@ -124,7 +124,7 @@ def test_a_set_of_openml(openml, tmp_path):
         {"u": 0, "v": 1, "?": 2}[kind] for kind in KINDS
     ]  # missing: one of its own
     assert found.y.tolist() == [0, 1] * 30
-    again = registry.load("sonar")  # from the disk: the server is gone
+    again = datasets.load("sonar")  # from the disk: the server is gone
     assert again.X.tolist() == found.X.tolist()
 
 
@@ -146,8 +146,8 @@ def test_the_command_runs_on_openml(openml, tmp_path):
 def test_openml_answers_with_an_error(openml, status, words):
     with served(status, answers) as (address, _):
         openml(address)
-        with pytest.raises(registry.Missing) as caught:
-            registry.load("sonar")
+        with pytest.raises(datasets.Missing) as caught:
+            datasets.load("sonar")
     assert str(caught.value).startswith(f"sonar: {words}; put sonar_207_scaled.csv.gz into a folder")
     assert str(caught.value).count(". ") == 0
 
@@ -166,20 +166,20 @@ def test_openml_answers_with_an_error(openml, status, words):
 def test_openml_answers_with_something_else(openml, content):
     with served(200, content) as (address, _):
         openml(address)
-        with pytest.raises(registry.Missing, match="sonar: what OpenML sent cannot be read ") as caught:
-            registry.load("sonar")
+        with pytest.raises(datasets.Missing, match="sonar: what OpenML sent cannot be read ") as caught:
+            datasets.load("sonar")
     assert "; put sonar_207_scaled.csv.gz into a folder" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_openml_cannot_be_reached(openml):
     openml(unused_address())
-    with pytest.raises(registry.Missing) as caught:
-        registry.load("sonar")
+    with pytest.raises(datasets.Missing) as caught:
+        datasets.load("sonar")
     assert str(caught.value).startswith(
         "sonar: OpenML cannot be reached (Connection refused); put sonar_207_scaled"
     )
-    assert registry.load("iris").source == "scikit-learn"
+    assert datasets.load("iris").source == "scikit-learn"
 
 
 def test_a_server_that_is_not_there_is_not_asked_for_every_set(openml, monkeypatch):
@@ -190,7 +190,7 @@ def test_a_server_that_is_not_there_is_not_asked_for_every_set(openml, monkeypat
         asked.append(data_id)
         return _openml.fetch_openml(data_id=data_id, **options)
 
-    monkeypatch.setattr(registry, "fetch_openml", fetch)
+    monkeypatch.setattr(datasets, "fetch_openml", fetch)
     result = reproduce("--sets", "sonar,vehicle,qsar")
     assert result.exit_code == 2
     assert asked == [40]

@@ -7,19 +7,24 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn.datasets import load_wine
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.pipeline import make_pipeline
 
+from riskbayes import CategoricalNB
 from riskbayes.experiments.demo import (
     DAGGER,
     Comparison,
-    Fit,
-    compare,
     comparison_table,
     demo_page,
     run_demo,
     tally,
 )
-from riskbayes.experiments.report import Cell, Section, Table, html_table, page, path_figure
-from riskbayes.experiments.svg import FINE, compact, inline_svg, relative, svg_source
+from riskbayes.experiments.figures import path_figure
+from riskbayes.experiments.page import Section, page
+from riskbayes.experiments.svg import FINE, compact, embed_svg, relative, svg_source
+from riskbayes.experiments.tables import Mark, Table, as_html, plain
+from riskbayes.preprocessing import KMeansBins
 
 VOID = {"meta", "br"}
 
@@ -60,53 +65,61 @@ def quiet():
 
 
 @pytest.fixture(scope="module")
-def fits():
+def comparisons():
     return run_demo(["iris", "wine"], ["CategoricalNB", "GaussianNB"], n_splits=2, console=quiet())
 
 
-def test_long_table(fits):
-    assert len(fits) == 2 * 2 * 2 * 2
-    for f in fits:
-        assert 0 <= f.test_error <= 1
-        assert f.n_test == {"iris": 38, "wine": 45}[f.data_set]
-        assert round(f.test_error * f.n_test, 9).is_integer()
-        assert not f.floored
-        if f.learner == "closed_form":
-            assert f.path == ()
-        else:
-            assert len(f.path) > 1
-            assert f.path[-1] < f.path[0]
+def test_comparisons(comparisons):
+    assert [(c.data_set, c.model) for c in comparisons] == [
+        (name, model) for name in ("iris", "wine") for model in ("CategoricalNB", "GaussianNB")
+    ]
+    for c in comparisons:
+        assert c.n_test == {"iris": 38, "wine": 45}[c.data_set]
+        assert len(c.closed_form) == len(c.rc) == len(c.paths) == 2
+        for error in (*c.closed_form, *c.rc):
+            assert 0 <= error <= 100
+            assert round(error / 100 * c.n_test, 9).is_integer()
+        assert not c.floored
+        for path in c.paths:
+            assert len(path) > 1
+            assert path[-1] < path[0]
 
 
-def test_demo_repeats(fits):
+def test_demo_repeats(comparisons):
     again = run_demo(["iris", "wine"], ["CategoricalNB", "GaussianNB"], n_splits=2, console=quiet())
-    assert again == fits
+    assert again == comparisons
+
+
+@pytest.mark.parametrize("learner", ["closed_form", "rc"])
+def test_the_demo_agrees_with_a_pipeline(comparisons, learner):
+    X, y = load_wine(return_X_y=True)
+    errors = []
+    for train, test in StratifiedShuffleSplit(2, test_size=0.25, random_state=0).split(X, y):
+        clf = make_pipeline(KMeansBins(), CategoricalNB(learner=learner)).fit(X[train], y[train])
+        errors.append(100 * (1 - clf.score(X[test], y[test])))
+    (own,) = (c for c in comparisons if (c.data_set, c.model) == ("wine", "CategoricalNB"))
+    assert getattr(own, learner) == pytest.approx(errors)
 
 
 def test_floored_is_marked_and_does_not_warn(capsys):
     pytest.importorskip("matplotlib")
     # Warnings are errors here, so the run itself shows that none escapes.
-    fits = run_demo(["digits"], ["LDA"], n_splits=1, console=quiet())
-    assert all(f.floored for f in fits)
-    assert comparison_table(compare(fits)).rows[0][1] == f"LDA {DAGGER}"
-    assert "was floored" in demo_page(fits, "x")
+    comparisons = run_demo(["digits"], ["LDA"], n_splits=1, console=quiet())
+    assert all(c.floored for c in comparisons)
+    assert comparison_table(comparisons).rows[0][1] == f"LDA {DAGGER}"
+    assert "was floored" in demo_page(comparisons, "x")
     assert capsys.readouterr().err == ""
 
 
-def row(learner, split, error, path=()):
-    return Fit("set", "model", learner, split, 10, error, path, False)
-
-
 def test_summary():
-    fits = [row("closed_form", 0, 0.1), row("rc", 0, 0.3), row("closed_form", 1, 0.3), row("rc", 1, 0.3)]
-    (c,) = compare(fits)
-    assert c.closed_form == pytest.approx((10, 30))
-    assert c.rc == pytest.approx((30, 30))
+    c = Comparison("set", "model", 10, (10.0, 30.0), (30.0, 30.0))
     assert c.difference == pytest.approx(10)
     assert c.verdict == "worse"
     assert c.splits == [0, 1, 1]
-    assert comparison_table([c]).rows == [
-        ["set", "model", "20.00 \u00b1 14.14", "30.00 \u00b1 0.00", Cell("+10.00 worse", "worse"), "0/1/1"]
+    (row,) = comparison_table([c]).rows
+    assert row[4] == Mark("+10.00 worse", "worse")
+    assert [plain(cell) for cell in row] == [
+        *("set", "model", "20.00 \u00b1 14.14", "30.00 \u00b1 0.00", "+10.00 worse", "0/1/1")
     ]
 
 
@@ -114,18 +127,18 @@ def test_summary():
     ("rc", "verdict"), [((9.0, 10.0), "better"), ((10.0, 10.1), "worse"), ((20.0, 0.0), "equal")]
 )
 def test_verdict(rc, verdict):
-    assert Comparison("set", "model", 10, (10.0, 10.0), rc, False).verdict == verdict
+    assert Comparison("set", "model", 10, (10.0, 10.0), rc).verdict == verdict
 
 
 def test_tally_counts_all():
     kinds = [(9.0,), (11.0,), (11.0,), (10.0,)]
-    text = tally([Comparison("set", "model", 10, (10.0,), rc, False) for rc in kinds])
+    text = tally([Comparison("set", "model", 10, (10.0,), rc) for rc in kinds])
     assert "better in 1 of 4 rows, equal in 1 and worse in 2" in text
 
 
-def test_page_of_the_demo(fits):
+def test_page_of_the_demo(comparisons):
     pytest.importorskip("matplotlib")
-    html = demo_page(fits, "riskbayes demo --out <here>")
+    html = demo_page(comparisons, "riskbayes demo --out <here>")
     tags = checked(html).tags
     assert tags.count("svg") == 4
     assert tags.count("table") == 1
@@ -135,13 +148,13 @@ def test_page_of_the_demo(fits):
     assert html.index("Platt") < html.index("<table")
     assert "Held out: 2 stratified" in html
     assert "in-train" in html
-    for c in compare(fits):
+    for c in comparisons:
         assert f"<td>{np.mean(c.rc):.2f}<small> \u00b1" in html
 
 
-def test_page_needs_no_network_and_no_script(fits):
+def test_page_needs_no_network_and_no_script(comparisons):
     pytest.importorskip("matplotlib")
-    html = demo_page(fits, "riskbayes demo")
+    html = demo_page(comparisons, "riskbayes demo")
     assert "http" not in html
     assert "<script" not in html
     assert "src=" not in html
@@ -152,7 +165,7 @@ def test_page_needs_no_network_and_no_script(fits):
 
 
 def test_table_is_escaped():
-    html = html_table(Table(["a<b", "n"], [["x & y", Cell("1", "better")], ["z", "2"]]))
+    html = as_html(Table(["a<b", "n"], [["x & y", Mark("1", "better")], ["z", "2"]]))
     checked(html)
     assert "a&lt;b" in html
     assert "x &amp; y" in html
@@ -166,8 +179,8 @@ def test_groups():
 
 
 def test_groups_are_headings_of_their_rows():
-    table = Table(["set", "model", "n"], [["a", "x", "1 \u00b1 2"], ["a", "y", "2"], ["b", "x", "3"]], 2)
-    html = html_table(table)
+    table = Table(["set", "model", "n"], [["a", "x", Mark("1 \u00b1 2")], ["a", "y", "2"], ["b", "x", "3"]])
+    html = as_html(table)
     checked(html)
     assert re.findall(r'<th scope="rowgroup" colspan="2">(\w)</th>', html) == ["a", "b"]
     assert re.findall(r"<t[hd](?: [^>]*)?>(.*?)</t[hd]>", html) == [
@@ -175,13 +188,13 @@ def test_groups_are_headings_of_their_rows():
     ]
 
 
-def test_inline_svg():
+def test_svg_in_a_page():
     pytest.importorskip("matplotlib")
 
     def draw():
         figure = path_figure([[3.0, 2.0, 1.0], [4.0]], 2, "y")
         figure.axes[0].set_xlim(0.5, 2)  # so that something is clipped
-        return inline_svg(figure, 'a "path"', "p1")
+        return embed_svg(svg_source(figure, "p1"), 'a "path"', "p1")
 
     svg = draw()
     checker = checked(svg)

@@ -19,7 +19,7 @@ from sklearn.datasets import load_iris
 from sklearn.utils import Bunch
 
 from riskbayes.cli import main
-from riskbayes.experiments import ExperimentError, fitting, longtable, protocols, registry, runner
+from riskbayes.experiments import ExperimentError, datasets, fitting, longtable, protocols, runner
 from riskbayes.experiments.longtable import LongTable, Row, read_file, read_folder
 from riskbayes.experiments.protocols import Unit, plan
 from riskbayes.experiments.published import figure
@@ -77,28 +77,28 @@ SIZES = (
 
 
 def test_registry_is_the_papers():
-    assert " ".join(registry.PAPER_SETS) == NAMES
-    assert " ".join(f"{s.m}x{s.n}" for s in registry.PAPER_SETS.values()) == SIZES
-    assert sum(s.images for s in registry.PAPER_SETS.values()) == 5
+    assert " ".join(datasets.PAPER_SETS) == NAMES
+    assert " ".join(f"{s.m}x{s.n}" for s in datasets.PAPER_SETS.values()) == SIZES
+    assert sum(s.images for s in datasets.PAPER_SETS.values()) == 5
 
 
 def test_sets_have_the_papers_size(paper_folder):
-    for paper in registry.PAPER_SETS.values():
+    for paper in datasets.PAPER_SETS.values():
         if not paper.images:
-            loaded = registry.load(paper.name, paper_folder)
+            loaded = datasets.load(paper.name, paper_folder)
             assert loaded.X.shape == (paper.m, paper.n), paper.name
             assert np.unique(loaded.y).tolist() == list(range(paper.classes)), paper.name
 
 
 def test_loading_from_a_folder(folder):
-    iris = registry.load("iris", folder)
+    iris = datasets.load("iris", folder)
     assert np.array_equal(iris.X, load_iris().data)
     assert (iris.source, iris.stand_in) == ("folder", "")
-    assert registry.load("mnist", folder).stand_in == "SqueezeNet stand-in"
-    assert registry.load("mnist", folder).X.dtype == np.float64
-    assert registry.load("cifar10", folder).stand_in == ""
+    assert datasets.load("mnist", folder).stand_in == "SqueezeNet stand-in"
+    assert datasets.load("mnist", folder).X.dtype == np.float64
+    assert datasets.load("cifar10", folder).stand_in == ""
     with pytest.raises(FileNotFoundError, match="does not exist"):
-        registry.load("iris", folder / "nowhere")
+        datasets.load("iris", folder / "nowhere")
 
 
 def test_loading_without_a_folder(folder, monkeypatch):
@@ -112,20 +112,20 @@ def test_loading_without_a_folder(folder, monkeypatch):
             data=data, target=np.array(["b", "a", "b", "a"]), feature_names=["x", "c"], categories={"c": "uv"}
         )
 
-    monkeypatch.setattr(registry, "fetch_openml", openml)
-    found = registry.load("sonar")
+    monkeypatch.setattr(datasets, "fetch_openml", openml)
+    found = datasets.load("sonar")
     assert asked == [40]
     assert found.source == "OpenML"
     assert found.X.tolist() == [[1, 0], [3, 2], [4, 0]]  # a missing category is one; a missing number is not
     assert found.y.tolist() == [1, 1, 0]
-    monkeypatch.setattr(registry, "fetch_openml", offline)
-    assert registry.load("iris").source == "scikit-learn"
+    monkeypatch.setattr(datasets, "fetch_openml", offline)
+    assert datasets.load("iris").source == "scikit-learn"
     with pytest.raises(
-        registry.Missing, match=r"sonar: OpenML cannot be reached \(no route\); put sonar_207"
+        datasets.Missing, match=r"sonar: OpenML cannot be reached \(no route\); put sonar_207"
     ):
-        registry.load("sonar")
-    with pytest.raises(registry.Missing, match="reproduce features IMAGES --out yearbook"):
-        registry.load("yearbook")
+        datasets.load("sonar")
+    with pytest.raises(datasets.Missing, match="reproduce features IMAGES --out yearbook"):
+        datasets.load("yearbook")
 
 
 def test_plan():
@@ -152,13 +152,13 @@ def test_jobs_share_in_train_fits():
 def test_only_training_rows_shape_bins_and_scales(folder):
     rows = fitting.prepared("iris", folder, "held-out", 0, "scaled", "memory")
     assert len(rows.X) == 112
-    assert len(rows.X_judged) == 38
+    assert len(rows.X_test) == 38
     assert rows.X.mean(axis=0) == pytest.approx(np.zeros(4), abs=1e-12)
-    assert not np.allclose(rows.X_judged.mean(axis=0), 0, atol=0.02)
+    assert not np.allclose(rows.X_test.mean(axis=0), 0, atol=0.02)
     train, test = protocols.split_rows(150, 0)
     assert sorted([*train, *test]) == list(range(150))
     whole = fitting.prepared("iris", folder, "in-train", 0, "bins", "memory")
-    assert len(whole.X) == len(whole.X_judged) == 150
+    assert len(whole.X) == len(whole.X_test) == 150
 
 
 @pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
@@ -172,7 +172,7 @@ def test_rows_agree_with_a_fit_by_hand(folder, undisturbed):
     for protocol, kept in (("held-out", train), ("in-train", np.arange(150))):
         clf = PaperQDA(covariance_floor=1e-2, learner=RC.paper()).fit(X[kept], y[kept])
         row = rows[Unit("iris", 1, "qda", "ml", "rc_paper", protocol)]
-        assert row.test_error == pytest.approx(1 - clf.score(X[test], y[test]))
+        assert row.error("test") == pytest.approx(1 - clf.score(X[test], y[test]))
         assert row.train_error == pytest.approx(1 - clf.score(X[kept], y[kept]), abs=1e-6)
         path = clf.history_["soft_error"][clf.history_["accepted"]]
         assert row.soft_error == pytest.approx(path, rel=1e-5)
@@ -195,7 +195,20 @@ def test_rows_of_the_family(folder):
     assert row.test_wrong == ((clf.predict(X[test]) != y[test]).sum(),)
     assert row.train_error == pytest.approx(1 - clf.score(X[train], y[train]))
     assert row.settings == "RiskBayesClassifier(random_state=0)"
+    assert (row.status, row.scans) == ("single", 0)
     assert "strategy='cv'" in protocols.settings_text("family", "map", "cv")
+
+
+def test_a_row_of_an_ensemble(folder, monkeypatch):
+    """Its members have a status and scans each, and a row has room for one."""
+    from riskbayes import RiskBayesClassifier
+
+    quick = RiskBayesClassifier(random_state=0, time_limit=1e-3)
+    monkeypatch.setitem(protocols.PRIORS, ("family", "map"), quick)
+    unit = Unit("iris", 0, "family", "map", "ensemble", "held-out")
+    (row,) = fitting.run_job(fitting.Job((unit,)), folder, "memory")
+    assert (row.status, row.scans) == ("ensemble", 0)
+    assert Row.from_line(row.to_line()).unit == unit
 
 
 def test_table_survives_a_round_trip(undisturbed):
@@ -319,7 +332,7 @@ def test_subset_of_ci(paper_folder, command, tmp_path):
 
 
 def test_command_names_what_is_missing(command, monkeypatch):
-    monkeypatch.setattr(registry, "fetch_openml", offline)
+    monkeypatch.setattr(datasets, "fetch_openml", offline)
     result = command("--sets", "sonar,yearbook")
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == "Error: None of the data sets can be had."
@@ -373,7 +386,7 @@ def test_engine_of_tensors(folder, tmp_path, monkeypatch, undisturbed):
     assert len(devices) == 3 * 2 * 2  # X, y and judged rows, of two models under two protocols
     same = {"engine": "memory", **TIMES}
     found = sorted((dataclasses.replace(r, **same) for r in read_folder(tmp_path)), key=lambda r: r.unit)
-    assert found == [row for row in timeless(undisturbed) if row.split == 0]
+    assert found == [row for row in timeless(undisturbed) if row.unit.split == 0]
 
 
 def test_progress_in_a_log(folder, tmp_path, monkeypatch, capsys):

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from riskbayes.cli import main
-from riskbayes.experiments import features, registry
+from riskbayes.experiments import datasets, features
 
 Image = pytest.importorskip("PIL.Image", reason="pillow reads the images")
 
@@ -59,12 +59,12 @@ def test_batches_do_not_matter(images):
 
 def test_features_are_loaded_again(images, tmp_path):
     assert features.write_features(images, tmp_path / "mnist.npz", STUB) == (5, 3)
-    loaded = registry.load("mnist", tmp_path)
+    loaded = datasets.load("mnist", tmp_path)
     assert loaded.X.shape == (5, 3)
     assert loaded.y.tolist() == [0, 0, 1, 1, 1]
     assert loaded.stand_in == "stub stand-in"
     features.write_features(images, tmp_path / "cifar10.npz", STUB._replace(name="resnet18"))
-    assert registry.load("cifar10", tmp_path).stand_in == ""
+    assert datasets.load("cifar10", tmp_path).stand_in == ""
 
 
 def test_command(images, tmp_path, monkeypatch):
@@ -73,7 +73,7 @@ def test_command(images, tmp_path, monkeypatch):
     result = CliRunner().invoke(main, ["reproduce", "features", str(images), "--out", str(target)])
     assert result.exit_code == 0, result.output
     assert "5 images, 3 features" in result.stdout
-    assert registry.load("yearbook", tmp_path).X.shape == (5, 3)
+    assert datasets.load("yearbook", tmp_path).X.shape == (5, 3)
 
 
 def test_without_torchvision(images, tmp_path, monkeypatch):

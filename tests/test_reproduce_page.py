@@ -11,8 +11,9 @@ from click.testing import CliRunner
 from browser import Browser, find_chromium
 from riskbayes.cli import main
 from riskbayes.experiments import longtable
-from riskbayes.experiments.registry import STAND_IN
+from riskbayes.experiments.datasets import STAND_IN
 from riskbayes.experiments.results import Results, Setting
+from riskbayes.experiments.tables import markdown_rows
 from test_report import checked
 from test_reproduce_tables import made_up
 
@@ -236,16 +237,14 @@ def test_a_wide_screen_has_no_hint(page):
 
 @pytest.mark.parametrize("width", [390, 360])
 def test_a_phone_shows_the_answer_of_the_demo(browser, tmp_path, width):
-    from riskbayes.experiments.demo import Fit, demo_page
+    from riskbayes.experiments.demo import Comparison, demo_page
 
-    fits = [
-        Fit(name, model, learner, split, 143, error + split / 50, (0.3, 0.2, 0.1), True)
+    comparisons = [
+        Comparison(name, model, 143, (17.0, 19.0, 21.0), (9.0, 11.0, 13.0), True, ((0.3, 0.2, 0.1),) * 3)
         for name in ("breast cancer", "digits")
         for model in ("CategoricalNB", "QDA")
-        for learner, error in (("closed_form", 0.17), ("rc", 0.09))
-        for split in range(3)
     ]
-    (tmp_path / "index.html").write_text(demo_page(fits, "riskbayes demo"), encoding="utf-8")
+    (tmp_path / "index.html").write_text(demo_page(comparisons, "riskbayes demo"), encoding="utf-8")
     browser.errors.clear()
     browser.resize(width, 800)
     browser.open((tmp_path / "index.html").as_uri())
@@ -258,8 +257,7 @@ def test_a_phone_shows_the_answer_of_the_demo(browser, tmp_path, width):
 
 
 def test_summary_in_documentation_pages(tmp_path):
-    from riskbayes.experiments.output import BEGIN, BEGIN_HEADLINE, END, END_HEADLINE, write_report
-    from riskbayes.experiments.render import markdown_rows
+    from riskbayes.experiments.report import BEGIN, BEGIN_HEADLINE, END, END_HEADLINE, write_report
 
     longtable.replace_file(tmp_path / "results.csv", made_up(("sonar",), splits=1))
     docs = tmp_path / "doc.md", tmp_path / "readme.md"
@@ -284,9 +282,9 @@ def test_summary_in_documentation_pages(tmp_path):
 
 
 def test_committed_documentation_says_what_the_committed_table_says():
-    from riskbayes.experiments.output import doc_part
-    from riskbayes.experiments.render import markdown_rows
-    from riskbayes.experiments.summaries import all_tables, headline, only_in_train
+    from riskbayes.experiments.learner_tables import headline
+    from riskbayes.experiments.paper_tables import only_in_train
+    from riskbayes.experiments.report import all_tables, doc_part
 
     root = Path(__file__).parents[1]
     folder = root / "benchmarks" / "results" / "reproduction"

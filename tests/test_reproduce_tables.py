@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from riskbayes.experiments import published, render, summaries
+from riskbayes.experiments import published, tables
+from riskbayes.experiments.datasets import PAPER_SETS, STAND_IN
 from riskbayes.experiments.longtable import Row
+from riskbayes.experiments.paper_tables import only_in_train
 from riskbayes.experiments.protocols import LEARNERS, Unit, plan
 from riskbayes.experiments.published import PAPER_TABLES
-from riskbayes.experiments.registry import PAPER_SETS, STAND_IN
+from riskbayes.experiments.report import all_tables
 from riskbayes.experiments.results import Results, Setting
 from test_report import checked
 
@@ -23,7 +25,7 @@ def row(unit, wrong, soft=(0.5, 0.4), train=0.1, stand_in=""):
     """A result: so many of 100 test rows wrong in the end."""
     path = (wrong,) * len(soft)
     return Row(
-        **unit._asdict(),
+        unit,
         **{"m": 400, "n": 3, "classes": 2, "source": "folder", "stand_in": stand_in, "n_test": 100},
         **{"train_error": train, "status": "max_iter", "scans": 1, "seconds": 0.1, "engine": "memory"},
         **{"version": "0", "finished": "now", "settings": f"X({unit.learner})", "soft_error": soft},
@@ -117,7 +119,7 @@ def test_ranks_and_counts_are_those_of_the_paper():
 
 
 def named(results, name):
-    return next(table for table in summaries.all_tables(results) if table.name == name)
+    return next(table for table in all_tables(results) if table.name == name)
 
 
 def test_paper_table(results):
@@ -147,7 +149,7 @@ def test_paper_table(results):
 
 
 def test_all_tables(results):
-    found = summaries.all_tables(results)
+    found = all_tables(results)
     names = [table.name for table in found]
     assert len(names) == len(set(names)) == 1 + 2 + 1 + 5 + 10 + 2 * 8
     for table in found:
@@ -162,7 +164,7 @@ def test_all_tables(results):
 def test_the_family_stands_beside_the_papers_models():
     units = plan(["sonar"], 2, ["family"], ["map"], [], ["held-out"])
     rows = [row(unit, 7 + unit.split, (0.2,), 0.1) for unit in units]
-    assert "family" not in [table.name for table in summaries.all_tables(Results(made_up()))]
+    assert "family" not in [table.name for table in all_tables(Results(made_up()))]
     both = Results(made_up() + rows)
     table = named(both, "family")
     assert [line[0] for line in table.rows] == ["sonar", "mean of 1 sets"]
@@ -177,7 +179,7 @@ def test_three_columns(results):
     assert table.headers[4:7] == ["RC published", "RC held-out", "RC in-train"]
     printed, held_out, in_train = table.rows[0][4:7]
     assert (printed.mean, held_out.mean, in_train.mean) == (0, 23.5, 3.5)
-    assert render.plain(held_out) == "23.5 ± 0.7 [≠]"
+    assert tables.plain(held_out) == "23.5 ± 0.7 [≠]"
 
 
 def test_summary(results):
@@ -203,9 +205,9 @@ def test_headline_has_tm_beside_the_rivals_that_rc_beats():
     assert table.headers == ["protocol", "model", "closed form", "GD", "TM"]
     counts = ["3 / 0 / 0", "2 / 1 / 0", "1 / 1 / 1"]
     assert table.rows == [["held-out", "QDA by ML", *counts], ["in-train", "QDA by ML", *counts]]
-    without = named(Results([r for r in rows if r.learner != "tm"]), "headline")
+    without = named(Results([r for r in rows if r.unit.learner != "tm"]), "headline")
     assert without.rows[0][-1] == "-"
-    assert "headline" not in [t.name for t in summaries.all_tables(Results([one("gd", 0, 5)]))]
+    assert "headline" not in [t.name for t in all_tables(Results([one("gd", 0, 5)]))]
 
 
 def test_agreement(results):
@@ -215,7 +217,7 @@ def test_agreement(results):
 
 
 def test_text(results):
-    text = render.as_text(named(results, "qda_ml_held-out"))
+    text = tables.as_text(named(results, "qda_ml_held-out"))
     assert "20.5* ± 0.7 [0≠]" in text
     assert "35.0 [64]" in text
     assert "more than two points apart" in text
@@ -227,16 +229,16 @@ def test_a_figure_that_the_paper_lacks_has_its_place(results):
     reach = [line[-1] for line in named(both, "nb_ml_held-out").rows[:2]]
     assert [value.mean for value in reach] == [33.5, 33.5]
     assert [value.published for value in reach] == [6.8, None]
-    assert [render.plain(value) for value in reach] == ["33.5 [6.8]", "33.5 [-]"]
-    for table in summaries.all_tables(both):
-        cells = [re.findall(r"<t[dh].*?</t[dh]>", line) for line in render.as_html(table).split("<tr")[2:]]
+    assert [tables.plain(value) for value in reach] == ["33.5 [6.8]", "33.5 [-]"]
+    for table in all_tables(both):
+        cells = [re.findall(r"<t[dh].*?</t[dh]>", line) for line in tables.as_html(table).split("<tr")[2:]]
         for j in range(len(table.headers)):
             has_place = {'class="printed"' in line[j] for line in cells if 'data-sort="' in line[j]}
             assert len(has_place) < 2, (table.name, table.headers[j])
 
 
 def test_csv(results):
-    lines = list(csv.DictReader(io.StringIO(render.as_csv(named(results, "qda_ml_held-out")))))
+    lines = list(csv.DictReader(io.StringIO(tables.as_csv(named(results, "qda_ml_held-out")))))
     assert lines[0]["data set"] == "sonar"
     assert lines[0]["ML test"] == "20.5"
     assert lines[0]["ML test published"] == "0"
@@ -246,14 +248,14 @@ def test_csv(results):
 
 
 def test_latex(results):
-    text = render.as_latex(named(results, "qda_ml_held-out"))
+    text = tables.as_latex(named(results, "qda_ml_held-out"))
     assert r"\textbf{20.5} $\pm$ 0.7 [0$\neq$]" in text
     assert text.count(r"\\") == 1 + 3
     assert "%" not in text.replace(r"\%", "")
 
 
 def test_html(results):
-    html = render.as_html(named(results, "qda_ml_held-out"), {"sonar": "#set-sonar"})
+    html = tables.as_html(named(results, "qda_ml_held-out"), {"sonar": "#set-sonar"})
     checked(html)
     assert '<a href="#set-sonar">sonar</a>' in html
     assert '<td class="best far" data-sort="20.5">20.5<small> ± 0.7</small>' in html
@@ -262,10 +264,10 @@ def test_html(results):
 
 def test_one_split_and_one_learner():
     alone = Results([one("rc_paper", 0, 5)])
-    for table in summaries.all_tables(alone):
-        for write in (render.as_text, render.as_csv, render.as_latex, render.as_html):
+    for table in all_tables(alone):
+        for write in (tables.as_text, tables.as_csv, tables.as_latex, tables.as_html):
             assert "nan" not in write(table)
-    assert render.plain(named(alone, "qda_ml_held-out").rows[0][4]) == "5.0* [0≠]"
+    assert tables.plain(named(alone, "qda_ml_held-out").rows[0][4]) == "5.0* [0≠]"
 
 
 def test_where_a_published_figure_agrees_with_rows_trained_on():
@@ -273,14 +275,14 @@ def test_where_a_published_figure_agrees_with_rows_trained_on():
     for name, held_out, in_train in (("sonar", 20, 1), ("splice", 7, 0), ("qsar", 20, 9), ("vehicle", 12, 5)):
         for protocol, wrong in (("held-out", held_out), ("in-train", in_train)):
             rows.append(row(Unit(name, 0, "qda", "ml", "rc_paper", protocol), wrong))
-    (line,) = summaries.only_in_train(Results(rows))  # published: 0, 0, 3, 3
+    (line,) = only_in_train(Results(rows))  # published: 0, 0, 3, 3
     assert line.startswith("QDA by ML: the published test error of RC is within 2 points of in-train")
     assert line.endswith("on 2 of 4 sets: sonar, vehicle.")
 
 
 def test_markdown(results):
-    lines = render.as_markdown(named(results, "qda_ml_three_columns")).splitlines()
+    lines = tables.as_markdown(named(results, "qda_ml_three_columns")).splitlines()
     assert lines[0].startswith("**QDA by ML: published, held-out, in-train.** Test errors")
     assert lines[3].startswith("| --- | ---: |")
     assert lines[4].startswith("| sonar | 0 | 20.5 ± 0.7 [≠] |")
-    assert "| **20.5** ± 0.7 [0≠] |" in render.as_markdown(named(results, "qda_ml_held-out"))
+    assert "| **20.5** ± 0.7 [0≠] |" in tables.as_markdown(named(results, "qda_ml_held-out"))

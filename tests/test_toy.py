@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from riskbayes.experiments.toy import LABELS, X, run_toy, toy_figure, toy_model, toy_table
+from riskbayes.experiments.toy import LABELS, X, run_toy, toy_figure, toy_table
 
 ITERATIONS = (0, 1, 2, 4, 8, 16, 32, 64)
 
@@ -59,8 +59,7 @@ def test_first_step_by_hand(toy):
 
 
 def test_density_is_the_unit_gaussian_of_weight_half(toy):
-    model, theta = toy_model(), toy.models[0]
-    log_joint = model.log_joint(model.encode(X, theta.frame), theta)
+    log_joint = toy.models[0].predict_joint_log_proba(X)
     expected = np.log(0.5) - 0.5 * np.log(2 * np.pi) - 0.5 * (X - [0.0, 2.5]) ** 2
     assert log_joint == pytest.approx(expected)
 

@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from riskbayes.experiments.report import Table
+    from riskbayes.experiments.tables import Table
 
 FORMATS = (".svg", ".png", ".pdf")
-STYLES = {"better": "green", "worse": "red", "equal": "dim"}
+FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
+NEW_FOLDER = click.Path(path_type=Path, file_okay=False)
+NEW_FILE = click.Path(path_type=Path, dir_okay=False)
+STYLES = {"better": "green", "worse": "red", "equal": "dim", "": ""}
 
 
 class Command(click.Group):
@@ -68,19 +71,17 @@ def demo(out: Path) -> None:
     from riskbayes.experiments import demo as experiment
     from riskbayes.plotting import no_pictures
 
-    fits = experiment.run_demo()
-    comparisons = experiment.compare(fits)
+    comparisons = experiment.run_demo()
     console = Console()
-    print_table(console, experiment.comparison_table(comparisons), "Error on held-out rows, percent")
+    print_table(console, experiment.comparison_table(comparisons))
     console.print(experiment.tally(comparisons), highlight=False)
     console.print(experiment.SPLITS, style="dim", highlight=False)
     if any(c.floored for c in comparisons):
         console.print(experiment.FOOTNOTE, style="dim", highlight=False)
     target = out / "index.html"
+    html = experiment.demo_page(comparisons, f"riskbayes demo --out {shlex.quote(str(out))}")
     with one_line_errors():
-        target.write_text(
-            experiment.demo_page(fits, f"riskbayes demo --out {shlex.quote(str(out))}"), encoding="utf-8"
-        )
+        target.write_text(html, encoding="utf-8")
     if why := no_pictures():
         click.echo(f"No figures on the page: {why}", err=True)
     click.echo(f"The page: {target}")
@@ -95,7 +96,7 @@ class Names(click.ParamType):
         self.module, self.known = module, known
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
-        """A list of names, in the order of the dict."""
+        """Return a list of names, in the order of the dict."""
         module = importlib.import_module(f"riskbayes.experiments.{self.module}")
         known = list(getattr(module, self.known))
         wanted = known if value == "all" else [name.strip() for name in value.split(",")]
@@ -107,11 +108,9 @@ class Names(click.ParamType):
 
 @main.group(invoke_without_command=True)
 @click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Folder of data sets; by default that of RISKBAYES_DATA, else OpenML.",
+    "--data-dir", type=FOLDER, help="Folder of data sets; by default that of RISKBAYES_DATA, else OpenML."
 )
-@click.option("--sets", type=Names("registry", "PAPER_SETS"), default="all", help="Data sets, by commas.")
+@click.option("--sets", type=Names("datasets", "PAPER_SETS"), default="all", help="Data sets, by commas.")
 @click.option(
     "--models",
     type=Names("protocols", "MODELS"),
@@ -138,7 +137,7 @@ class Names(click.ParamType):
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NEW_FOLDER,
     default="results",
     show_default=True,
     help="Folder of the table of results, and of all that is made from it.",
@@ -175,14 +174,14 @@ def reproduce(
 
     from rich.console import Console
 
-    from riskbayes.experiments import runner
+    from riskbayes.experiments import datasets, runner
     from riskbayes.experiments.protocols import plan
 
     console = Console(stderr=True)
     with one_line_errors():
         say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
         check_data(sets, data_dir, say)
-        here, missing = runner.available(sets, data_dir)
+        here, missing = datasets.available(sets, data_dir)
         for sentence in missing:
             say(f"Missing: {sentence}")
         if not here:
@@ -202,10 +201,8 @@ def reproduce(
 
 
 @reproduce.command()
-@click.argument("results", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write.  [default: RESULTS]"
-)
+@click.argument("results", type=FOLDER)
+@click.option("--out", type=NEW_FOLDER, help="Where to write.  [default: RESULTS]")
 @click.option(
     "--doc",
     "docs",
@@ -221,10 +218,8 @@ def report(results: Path, out: Path | None, docs: tuple[Path, ...]) -> None:
 
 
 @reproduce.command()
-@click.argument("images", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="File: <data set>.npz."
-)
+@click.argument("images", type=FOLDER)
+@click.option("--out", type=NEW_FILE, required=True, help="File: <data set>.npz.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 def features(images: Path, out: Path, device: str) -> None:
     """Write the ResNet18 features of the folder IMAGES, which has a folder for each class."""
@@ -245,14 +240,11 @@ def write_and_show(results: Path, out: Path, docs: Sequence[Path] = ()) -> None:
 
     from rich.console import Console
 
-    from riskbayes.experiments.output import write_report
-    from riskbayes.experiments.render import plain
-    from riskbayes.experiments.report import Table
+    from riskbayes.experiments.report import write_report
 
     first, lines = write_report(results, out, docs)
     if first.rows:
-        rows = [[plain(cell) for cell in row] for row in first.rows]
-        print_table(Console(), Table(first.headers, rows, text_columns=2), first.title)
+        print_table(Console(), first)
     for line in lines:
         click.echo(line)
     click.echo(f"The page: {out / 'index.html'}")
@@ -288,7 +280,7 @@ def toy(as_json: bool, out: Path | None) -> None:
     else:
         from rich.console import Console
 
-        print_table(Console(), toy_table(result), "RC on X = (0, 1, 4), Y = (1, 2, 2)")
+        print_table(Console(), toy_table(result))
     if target is not None:
         with one_line_errors():
             toy_figure(result).savefig(target)
@@ -296,7 +288,7 @@ def toy(as_json: bool, out: Path | None) -> None:
 
 
 def case_numbers(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
-    """The numbers that `--only` lists."""
+    """Return the numbers that `--only` lists."""
     from riskbayes.experiments.speed_cases import CASES
 
     known = sorted({case.number for case in CASES})
@@ -309,7 +301,7 @@ def case_numbers(context: click.Context, parameter: click.Parameter, value: str)
 @main.command()
 @click.option(
     "--data-dir",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=FOLDER,
     envvar="RISKBAYES_DATA",
     show_envvar=True,
     help="Folder of data sets; without it what needs them is skipped.",
@@ -317,9 +309,7 @@ def case_numbers(context: click.Context, parameter: click.Parameter, value: str)
 @click.option("--only", callback=case_numbers, help="Numbers of cases, such as 1,3.  [default: all]")
 @click.option("--quick", is_flag=True, help="Small sizes: to see that it runs.")
 @click.option("--threads", type=click.IntRange(min=1), help="The most threads.  [default: all]")
-@click.option(
-    "--json", "target", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures here too."
-)
+@click.option("--json", "target", type=NEW_FILE, help="Write the figures here too.")
 def bench(
     data_dir: Path | None, only: list[int], quick: bool, threads: int | None, target: Path | None
 ) -> None:
@@ -330,21 +320,23 @@ def bench(
         with one_line_errors():  # before the work, not after it
             check_folder(target.parent)
 
+    from threadpoolctl import threadpool_limits
+
     from riskbayes.experiments import speed
     from riskbayes.experiments.speed_cases import CASES
 
     cases = [case for case in CASES if case.number in only]
     progress = Console(stderr=True)
-    with speed.limited_threads(threads) as used, progress.status("") as status:
+    with threadpool_limits(threads), progress.status("") as status:
         say = status.update if progress.is_terminal else partial(click.echo, err=True)
         figures = speed.run_bench(cases, speed.Bench(quick, data_dir, say))
-        about = speed.machine(used)
+        about = speed.machine()
     console = Console()
     if not console.is_terminal:
         console.width = 160  # a file has no edge to keep to
-    where = f"{about['cpu']}, {about['cores']} cores, threads: {used}"
+    where = f"{about['cpu']}, {about['cores']} cores, threads: {about['threads']}"
     how = "small sizes, to see that it runs" if quick else "medians, in turn"
-    print_table(console, speed.speed_table(figures), f"Speed on {where}; {how}")
+    print_table(console, speed.speed_table(figures, f"Speed on {where}; {how}"))
     for note in speed.notes(figures):
         console.print(note, style="dim", highlight=False, markup=False, soft_wrap=True)
     console.print(speed.tally(figures), highlight=False)
@@ -378,25 +370,25 @@ def one_line_errors() -> Iterator[None]:
 
 def check_data(sets: list[str], data_dir: Path | None, say: Callable[[str], object]) -> None:
     """Refuse a folder that has none of the data sets, and say which ones another source must give."""
-    from riskbayes.experiments import registry
+    from riskbayes.experiments import datasets
 
-    folder = registry.named_folder(data_dir)
-    lacking = [name for name in sets if registry.find_file(name, data_dir) is None]
+    folder = datasets.named_folder(data_dir)
+    lacking = [name for name in sets if datasets.find_file(name, data_dir) is None]
     if folder is None or not lacking:
         return
     if len(lacking) == len(sets):
-        files = ", ".join(registry.file_name(registry.PAPER_SETS[name]) for name in sets[:3])
+        files = ", ".join(datasets.PAPER_SETS[name].files[0] for name in sets[:3])
         raise ExperimentError(
             f"There is no data set to run in {str(folder)!r}. Put files there ({files}"
             f"{', ...' if len(sets) > 3 else ''}), or name no folder to have them from OpenML."
         )
-    asked = [name for name in lacking if registry.PAPER_SETS[name].openml is not None]
+    asked = [name for name in lacking if datasets.PAPER_SETS[name].openml is not None]
     if asked:
         say(f"From OpenML, since {str(folder)!r} lacks {'them' if asked[1:] else 'it'}: {', '.join(asked)}")
 
 
 def check_torch() -> None:
-    """Tensors need torch, and a variable that SciPy reads when it is imported."""
+    """Refuse the engines of tensors without torch, or without a variable that SciPy reads when imported."""
     if importlib.util.find_spec("torch") is None:
         raise ImportError("The engines torch and cuda need torch: pip install torch")
     if os.environ.get("SCIPY_ARRAY_API") != "1":
@@ -419,7 +411,7 @@ def check_folder(folder: Path, *names: str) -> None:
 
 
 def figure_path(out: Path, name: str) -> Path:
-    """The file that `--out` means: itself, or `name` in a folder."""
+    """Return the file that `--out` means: itself, or `name` in a folder."""
     if out.is_dir() or not out.suffix:
         return out / name
     if out.suffix.lower() not in FORMATS:
@@ -427,17 +419,18 @@ def figure_path(out: Path, name: str) -> Path:
     return out
 
 
-def print_table(console: Console, table: Table, title: str) -> None:
+def print_table(console: Console, table: Table) -> None:
     """Print a table, in parts where the terminal is too narrow for all its columns: no number is cut."""
-    columns = range(table.text_columns, len(table.headers))
     parts: list[list[int]] = []
-    for j in columns:
+    for j in range(len(table.headers)):
+        if j in table.words:
+            continue
         if parts and least_width(console, rich_table(table, [*parts[-1], j])) <= console.width:
             parts[-1].append(j)
         else:
             parts.append([j])
     for i, part in enumerate(parts):
-        console.print(rich_table(table, part, title if i == 0 else None))
+        console.print(rich_table(table, part, table.title if i == 0 else None))
         console.print()
 
 
@@ -455,20 +448,21 @@ def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    from riskbayes.experiments.tables import plain
+
     # Tight enough for 80 columns.
     shown = RichTable(
         title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, collapse_padding=True
     )
-    words = range(table.text_columns)
-    for j in words:
+    for j in table.words:
         shown.add_column(table.headers[j], overflow="fold")
     for j in columns:
-        texts = [table.headers[j], *(c if isinstance(c := row[j], str) else c.text for row in table.rows)]
-        shown.add_column(table.headers[j], justify="right", no_wrap=True, min_width=max(map(cell_len, texts)))
+        width = max(map(cell_len, [table.headers[j], *(plain(row[j]) for row in table.rows)]))
+        shown.add_column(table.headers[j], justify="right", no_wrap=True, min_width=width)
     for i, row in enumerate(table.rows):
-        cells = [Text(c, "") if isinstance(c, str) else Text(c.text, STYLES[c.kind]) for c in row]
+        cells = [Text(plain(c), "" if isinstance(c, str) else STYLES[c.kind]) for c in row]
         if not table.starts_group(i):
             cells[0] = Text("")
-        ends = i + 1 < len(table.rows) and table.text_columns > 1 and table.starts_group(i + 1)
-        shown.add_row(*(cells[j] for j in (*words, *columns)), end_section=ends)
+        ends = i + 1 < len(table.rows) and len(table.words) > 1 and table.starts_group(i + 1)
+        shown.add_row(*(cells[j] for j in (*table.words, *columns)), end_section=ends)
     return shown

@@ -31,7 +31,7 @@ def no_pictures() -> str:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """A figure for a file: one that pyplot does not know and nobody need close."""
+    """Return a figure for a file: one that pyplot does not know and nobody need close."""
     require_matplotlib()
     from matplotlib.figure import Figure
 
@@ -171,6 +171,6 @@ class RiskPathDisplay:
 
 
 def risk_name(risk: str) -> str:
-    """A column of a history in words: rows are the training rows unless it says otherwise."""
+    """Return a column of a history in words: the rows are the training rows unless it says otherwise."""
     name = risk.removeprefix("val_").replace("_", " ")
     return f"{'validation' if risk.startswith('val_') else 'training'} {name}"

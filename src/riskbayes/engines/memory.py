@@ -181,16 +181,22 @@ class MemoryEngine(Engine):
         for start in range(0, self.n_rows, size):
             Z = model.encode(X[start : start + size, ...], frame)
             plans = plans or [model.plan(Z, fitted.theta) for fitted in path]
-            width = max(model.row_cells(Z), Z.shape[1]) + self.n_classes
-            chunks = [chunk for share in shares_of(Z.shape[0], width, self.chunk_cells) for chunk in share]
-
-            def work(chunk: slice, Z: Any = Z, start: int = start) -> list[Array]:
-                return [formula(Z[chunk], plan, start + chunk.start) for plan in plans]
-
-            found += self._threads(work, chunks, model.releases_lock(Z))
+            found += self._mapped(model, Z, plans, formula, start)
         if len(found) == 1:
             return found[0]
         return [namespace(X).concat(results, axis=0) for results in zip(*found, strict=True)]
+
+    def _mapped(
+        self, model: GenerativeModel, Z: Any, plans: list[Any], formula: Formula, start: int
+    ) -> Iterator[list[Array]]:
+        """Yield what a formula makes of each chunk of Z, plan by plan."""
+        width = max(model.row_cells(Z), Z.shape[1]) + self.n_classes
+        chunks = [chunk for share in shares_of(Z.shape[0], width, self.chunk_cells) for chunk in share]
+        return self._threads(
+            lambda chunk: [formula(Z[chunk], plan, start + chunk.start) for plan in plans],
+            chunks,
+            model.releases_lock(Z),
+        )
 
     def class_counts(self) -> Array:
         """Return how many rows of positive weight each class has."""

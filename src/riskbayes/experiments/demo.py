@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
 import numpy as np
 import sklearn
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.pipeline import make_pipeline
 from threadpoolctl import threadpool_limits
 
 import riskbayes
-from riskbayes.experiments.report import Cell, Section, Table, html_table, page, path_figure
-from riskbayes.experiments.svg import inline_svg
+from riskbayes.experiments.datasets import BUNDLED, load_bundled
+from riskbayes.experiments.figures import path_figure
+from riskbayes.experiments.fitting import Fitted, fit_and_judge, make_rows
+from riskbayes.experiments.page import Section, page
+from riskbayes.experiments.results import verdict
+from riskbayes.experiments.svg import embed_svg, svg_source
+from riskbayes.experiments.tables import Cell, Mark, Table, Value, as_html
 from riskbayes.learners import RC
 from riskbayes.plotting import no_pictures
-from riskbayes.preprocessing import KMeansBins
 
-DATA_SETS: dict[str, Callable[..., Any]] = {
-    "iris": load_iris,
-    "wine": load_wine,
-    "breast cancer": load_breast_cancer,
-    "digits": load_digits,
+DATA_SETS = BUNDLED
+MODELS = {
+    "CategoricalNB": (riskbayes.CategoricalNB, "bins"),
+    "GaussianNB": (riskbayes.GaussianNB, "raw"),
+    "LDA": (riskbayes.LinearDiscriminantAnalysis, "raw"),
+    "QDA": (riskbayes.QuadraticDiscriminantAnalysis, "raw"),
 }
-
-MODELS: dict[str, Callable[[str], Any]] = {
-    "CategoricalNB": lambda learner: make_pipeline(KMeansBins(), riskbayes.CategoricalNB(learner=learner)),
-    "GaussianNB": lambda learner: riskbayes.GaussianNB(learner=learner),
-    "LDA": lambda learner: riskbayes.LinearDiscriminantAnalysis(learner=learner),
-    "QDA": lambda learner: riskbayes.QuadraticDiscriminantAnalysis(learner=learner),
-}
+"""Names to classes, and to the form of the rows that they take."""
 
 LEARNERS = {"closed_form": "closed form", "rc": "RC"}
 TEST_SIZE = 0.25
+ROUNDING = 1e-9
+"""Sums of the same fractions differ in the last bits: a difference of less is called equal."""
+
 DAGGER = "\u2020"
 SPLITS = "b/e/w: on how many splits RC is better/equal/worse."
 FOOTNOTE = (
@@ -49,45 +47,30 @@ FOOTNOTE = (
 
 
 @dataclass(frozen=True)
-class Fit:
-    """One row of the long table: a model, fitted on the training rows of one split.
+class Comparison:
+    """Closed form against RC on one data set with one model.
 
     Parameters
     ----------
-    data_set, model, learner : str
-        What was fitted on what, and how.
-    split : int
-        Number of the split, from 0.
+    data_set, model : str
+        What was fitted on what.
     n_test : int
-        Number of held-out rows.
-    test_error : float
-        Share of them that was misclassified.
-    path : tuple of float
-        Soft error of the training rows, for each model that the learner kept; the closed form keeps none.
-    floored : bool
-        Whether the closed form itself sits on a floor.
+        Number of held-out rows of a split.
+    closed_form, rc : tuple of float
+        Test errors in percent, split by split.
+    floored : bool, default=False
+        True if a covariance of the closed form is on its floor.
+    paths : tuple of tuples of float, default=()
+        Soft error of the training rows for each model that RC kept, split by split.
     """
-
-    data_set: str
-    model: str
-    learner: str
-    split: int
-    n_test: int
-    test_error: float
-    path: tuple[float, ...]
-    floored: bool
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Closed form against RC on one data set with one model: test errors in percent, split by split."""
 
     data_set: str
     model: str
     n_test: int
     closed_form: tuple[float, ...]
     rc: tuple[float, ...]
-    floored: bool
+    floored: bool = False
+    paths: tuple[tuple[float, ...], ...] = ()
 
     @property
     def difference(self) -> float:
@@ -97,18 +80,13 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """RC is "better", "worse" or "equal" on average."""
-        return verdict(self.difference)
+        return verdict(self.difference, ROUNDING)
 
     @property
     def splits(self) -> list[int]:
         """On how many splits RC is better, equal, worse."""
-        each = [verdict(b - a) for a, b in zip(self.closed_form, self.rc, strict=True)]
+        each = [verdict(gap, ROUNDING) for gap in np.subtract(self.rc, self.closed_form)]
         return [each.count(kind) for kind in ("better", "equal", "worse")]
-
-
-def verdict(difference: float) -> str:
-    """What a difference of errors means; sums of the same fractions differ in the last bits."""
-    return "equal" if abs(difference) < 1e-9 else "better" if difference < 0 else "worse"
 
 
 def run_demo(
@@ -116,22 +94,11 @@ def run_demo(
     models: Sequence[str] | None = None,
     n_splits: int = 5,
     console: Console | None = None,
-) -> list[Fit]:
+) -> list[Comparison]:
     """Fit every model by every learner on stratified splits, and test on the rows held out.
 
-    Parameters
-    ----------
-    data_sets, models : list of str, default=None
-        Names from `DATA_SETS` and `MODELS`; by default all.
-    n_splits : int, default=5
-        Number of splits.
-    console : rich Console, default=None
-        Where the progress bar goes; by default standard error.
-
-    Returns
-    -------
-    fits : list of Fit
-        The long table.
+    Data sets and models are names from `DATA_SETS` and `MODELS`, by default all of them. The progress bar
+    goes to the console, by default to standard error.
     """
     sets, kinds = list(data_sets or DATA_SETS), list(models or MODELS)
     console = console or Console(stderr=True)
@@ -144,79 +111,44 @@ def run_demo(
         transient=True,
         disable=not console.is_terminal,  # a log file would get an empty line
     )
-    fits = []
+    found = []
     # The sets are small: several threads would only wait for one another.
     with progress, threadpool_limits(1):
         task = progress.add_task("", total=len(sets) * n_splits * len(kinds) * len(LEARNERS))
-        for name in sets:
-            X, y = DATA_SETS[name](return_X_y=True)
+        for name, kind in ((name, kind) for name in sets for kind in kinds):
+            data, (model, form) = load_bundled(name), MODELS[kind]
+            shown = name.replace("_", " ")
             splitter = StratifiedShuffleSplit(n_splits, test_size=TEST_SIZE, random_state=0)
-            for split, (train, test) in enumerate(splitter.split(X, y)):
-                for kind in kinds:
-                    for learner, words in LEARNERS.items():
-                        running = f"{name}: {kind}, {words}, split {split + 1} of {n_splits}"
-                        progress.update(task, description=running)
-                        clf, floored = fit(MODELS[kind](learner), X[train], y[train])
-                        error = float(np.mean(clf.predict(X[test]) != y[test]))
-                        row = Fit(name, kind, learner, split, len(test), error, kept_path(clf), floored)
-                        fits.append(row)
-                        progress.advance(task)
-    return fits
-
-
-def fit(clf: Any, X: Any, y: Any) -> tuple[Any, bool]:
-    """The fitted classifier, and whether it warned of a floor; other warnings pass."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", riskbayes.FlooredWarning)
-        clf.fit(X, y)
-    floored = False
-    for w in caught:
-        if issubclass(w.category, riskbayes.FlooredWarning):
-            floored = True
-        else:
-            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-    return clf, floored
-
-
-def kept_path(clf: Any) -> tuple[float, ...]:
-    """Soft error of the training rows, for each model that was kept on the way."""
-    history = (clf[-1] if hasattr(clf, "steps") else clf).history_
-    return tuple(history["soft_error"][history["accepted"]].tolist())
-
-
-def compare(fits: Sequence[Fit]) -> list[Comparison]:
-    """The summary: one comparison a data set and model, in the order of the long table."""
-    found = []
-    for name, kind in dict.fromkeys((f.data_set, f.model) for f in fits):
-        own = [f for f in fits if (f.data_set, f.model) == (name, kind)]
-        errors = {
-            learner: tuple(100 * f.test_error for f in own if f.learner == learner) for learner in LEARNERS
-        }
-        floored = any(f.floored for f in own)
-        found.append(Comparison(name, kind, own[0].n_test, errors["closed_form"], errors["rc"], floored))
+            fits: dict[str, list[Fitted]] = {learner: [] for learner in LEARNERS}
+            for split, (train, test) in enumerate(splitter.split(data.X, data.y)):
+                rows = make_rows(data, train, test, form)
+                for learner, words in LEARNERS.items():
+                    running = f"{shown}: {kind}, {words}, split {split + 1} of {n_splits}"
+                    progress.update(task, description=running)
+                    fits[learner].append(fit_and_judge(model(learner=learner), rows, learner == "rc"))
+                    progress.advance(task)
+            plain, rc = (tuple(100 * float(f.wrong[-1].mean()) for f in own) for own in fits.values())
+            floored = any(f.floored for own in fits.values() for f in own)
+            paths = tuple(f.soft_error for f in fits["rc"])
+            found.append(Comparison(shown, kind, len(test), plain, rc, floored, paths))
     return found
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> Table:
-    """Mean and standard deviation of the test errors, and what RC changes."""
-    rows: list[list[str | Cell]] = []
+    """Return mean and standard deviation of the test errors, and what RC changes."""
+    rows: list[list[Cell]] = []
     for c in comparisons:
-        change = Cell(f"{c.difference:+.2f} {c.verdict}" if c.verdict != "equal" else "equal", c.verdict)
+        change = Mark(f"{c.difference:+.2f} {c.verdict}" if c.verdict != "equal" else "equal", c.verdict)
         model = f"{c.model} {DAGGER}" if c.floored else c.model
         splits = "/".join(map(str, c.splits))
-        rows.append([c.data_set, model, spread(c.closed_form), spread(c.rc), change, splits])
+        errors = [Value.over(own, digits=2) for own in (c.closed_form, c.rc)]
+        rows.append([c.data_set, model, *errors, change, splits])
     headers = ["data set", "model", "closed form", "RC", "difference", "b/e/w"]
-    return Table(headers, rows, text_columns=2)
-
-
-def spread(errors: Sequence[float]) -> str:
-    """Mean and standard deviation over splits."""
-    deviation = f" \u00b1 {np.std(errors, ddof=1):.2f}" if len(errors) > 1 else ""
-    return f"{np.mean(errors):.2f}{deviation}"
+    return Table(headers, rows, "Error on held-out rows, percent")
 
 
 def tally(comparisons: Sequence[Comparison]) -> str:
-    """In how many rows RC is better, equal and worse, in a sentence."""
+    """Return in how many rows RC is better, equal and worse, in a sentence."""
     n = {kind: sum(c.verdict == kind for c in comparisons) for kind in ("better", "equal", "worse")}
     return (
         f"By the mean over splits RC is better in {n['better']} of {len(comparisons)} rows, equal in "
@@ -224,23 +156,8 @@ def tally(comparisons: Sequence[Comparison]) -> str:
     )
 
 
-def demo_page(fits: Sequence[Fit], command: str) -> str:
-    """The page of a demo.
-
-    Parameters
-    ----------
-    fits : list of Fit
-        What `run_demo` gave.
-    command : str
-        The command that made it.
-
-    Returns
-    -------
-    html : str
-        A page that needs nothing else.
-    """
-    comparisons = compare(fits)
-    n_splits = len(comparisons[0].rc)
+def demo_page(comparisons: Sequence[Comparison], command: str) -> str:
+    """Return the page of what `run_demo` gave; it names the command that made it."""
     lead = (
         "<p>Risk-based calibration (RC) starts from the closed form of a generative classifier and moves "
         "the statistics that it is computed from, guided by the errors of the training rows.</p>\n"
@@ -252,62 +169,55 @@ def demo_page(fits: Sequence[Fit], command: str) -> str:
         f"<dl><dt>Command</dt><dd><code>{escape(command)}</code></dd>\n"
         f"<dt>Version</dt><dd>riskbayes {riskbayes.__version__}, scikit-learn {sklearn.__version__}, "
         f"NumPy {np.__version__}</dd>\n"
-        f"<dt>Protocol</dt><dd>Held out: {n_splits} stratified random splits, {1 - TEST_SIZE:.0%} of the "
-        f"rows to train on and {TEST_SIZE:.0%} to test on; nothing, the bins of CategoricalNB included, is "
-        "learned from the test rows.</dd>\n"
+        f"<dt>Protocol</dt><dd>Held out: {len(comparisons[0].rc)} stratified random splits, "
+        f"{1 - TEST_SIZE:.0%} of the rows to train on and {TEST_SIZE:.0%} to test on; nothing, the bins of "
+        "CategoricalNB included, is learned from the test rows.</dd>\n"
         f"<dt>Test rows</dt><dd>{escape(sizes)} a split</dd>\n"
         "<dt>Learners</dt><dd>The closed form (maximum likelihood, for CategoricalNB with one pseudo-count), "
         f'and RC as <code>learner="rc"</code> means it, <code>{escape(repr(RC.recommended()))}</code>: '
         f"adaptive steps that lower the log loss, at most {RC.recommended().max_iter} scans of the data, and "
         "an anchor that holds small sets closer to their closed form.</dd></dl>"
     )
-    n = comparisons[0].n_test
     footnotes = [
         "Mean \u00b1 standard deviation over splits. Difference: RC minus closed form, in percentage points. "
         + SPLITS,
-        f"The sets are small: one row of {comparisons[0].data_set} is {100 / n:.1f} points of a split, and "
-        "the splits share rows. A small difference decides nothing.",
+        f"The sets are small: one row of {comparisons[0].data_set} is {100 / comparisons[0].n_test:.1f} "
+        "points of a split, and the splits share rows. A small difference decides nothing.",
     ]
     if any(c.floored for c in comparisons):
         footnotes.append(FOOTNOTE)
-    result = f"<p>{tally(comparisons)}</p>\n{html_table(comparison_table(comparisons))}\n" + "\n".join(
+    table = comparison_table(comparisons)
+    result = f"<p>{tally(comparisons)}</p>\n{as_html(table)}\n" + "\n".join(
         f'<p class="small">{escape(note)}</p>' for note in footnotes
     )
-    shown = f"<p>{escape(why)}</p>" if (why := no_pictures()) else path_section(fits)
+    shown = f"<p>{escape(why)}</p>" if (why := no_pictures()) else path_section(comparisons)
     return page(
         "Closed form against risk-based calibration",
         lead,
         [
             Section("What was run", ran),
-            Section("Error on held-out rows, percent", result),
+            Section(table.title, result),
             Section("Soft error of the training rows", shown),
         ],
     )
 
 
-def path_section(fits: Sequence[Fit]) -> str:
-    """The paths of RC, and how to read them."""
-    panels = "\n".join(path_panels(fits))
+def path_section(comparisons: Sequence[Comparison]) -> str:
+    """Return the paths of RC, a picture for each data set and model, and how to read them."""
+    panels = []
+    length = max(len(path) for c in comparisons for path in c.paths) - 1
+    for i, c in enumerate(comparisons):
+        figure = path_figure([[100 * value for value in path] for path in c.paths], length, "soft error, %")
+        steps = sorted({len(path) - 1 for path in c.paths})
+        kept = f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else str(steps[0])
+        about = f"Training soft error by iteration: {c.data_set}, {c.model}: {kept} steps kept."
+        caption = f'{escape(c.data_set)}, {c.model}<br><span class="small">{kept} steps kept</span>'
+        svg = embed_svg(svg_source(figure, f"path{i}"), about, f"path{i}")
+        panels.append(f"<figure><figcaption>{caption}</figcaption>\n{svg}</figure>")
+    grid = "\n".join(panels)
     return (
         "<p>Soft error of the training rows (in-train, unlike the table) along the iterations of RC; "
         "iteration 0 is the closed form. A thin line is a split and ends, in a dot, where RC stopped; the "
         "thick line is the median, in which a split that stopped stays at the model it kept.</p>\n"
-        f'<div class="grid">\n{panels}\n</div>'
+        f'<div class="grid">\n{grid}\n</div>'
     )
-
-
-def path_panels(fits: Sequence[Fit]) -> list[str]:
-    """One picture a data set and model."""
-    panels = []
-    calibrated = [f for f in fits if f.learner == "rc"]
-    length = max(len(f.path) for f in calibrated) - 1
-    for i, (name, kind) in enumerate(dict.fromkeys((f.data_set, f.model) for f in fits)):
-        own = [f.path for f in calibrated if (f.data_set, f.model) == (name, kind)]
-        figure = path_figure([[100 * value for value in path] for path in own], length, "soft error, %")
-        steps = sorted({len(path) - 1 for path in own})
-        kept = f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else str(steps[0])
-        about = f"{name}, {kind}: {kept} steps kept"
-        svg = inline_svg(figure, f"Training soft error by iteration: {about}.", f"path{i}")
-        caption = f'{escape(name)}, {kind}<br><span class="small">{kept} steps kept</span>'
-        panels.append(f"<figure><figcaption>{caption}</figcaption>\n{svg}</figure>")
-    return panels

@@ -30,14 +30,9 @@ class Network(NamedTuple):
 
 
 def resnet18(pretrained: bool = True, device: str = "cpu") -> Network:
-    """ResNet18 of torchvision without its last layer.
+    """Return ResNet18 of torchvision without its last layer, on the device "cpu" or "cuda".
 
-    Parameters
-    ----------
-    pretrained : bool, default=True
-        With the weights of ImageNet, which torchvision fetches once; else with random ones.
-    device : str, default="cpu"
-        "cpu" or "cuda".
+    Its weights are those of ImageNet, which torchvision fetches once, or random ones.
     """
     try:
         import torch
@@ -58,7 +53,7 @@ def resnet18(pretrained: bool = True, device: str = "cpu") -> Network:
 
 
 def find_images(folder: Path) -> tuple[list[Path], list[str]]:
-    """Images and their labels: a folder for each class, by name."""
+    """Return the images of a folder, and their labels: the name of a folder for each class."""
     paths = sorted(path for path in folder.glob("*/*") if path.suffix.lower() in ENDINGS)
     if not paths:
         raise ExperimentError(f"There are no images in {str(folder)!r}: a folder for each class is needed.")
@@ -66,7 +61,7 @@ def find_images(folder: Path) -> tuple[list[Path], list[str]]:
 
 
 def read_image(path: Path) -> Array:
-    """An image as a network expects it: three channels, scaled."""
+    """Return an image as a network expects it: three channels, scaled."""
     from PIL import Image
 
     with reading(path), Image.open(path) as image:
@@ -75,22 +70,7 @@ def read_image(path: Path) -> Array:
 
 
 def extract(paths: Sequence[Path], network: Network, batch_size: int = 64) -> Array:
-    """Features of images, a batch at a time.
-
-    Parameters
-    ----------
-    paths : list of Path
-        The images.
-    network : Network
-        What looks at them.
-    batch_size : int, default=64
-        Images in memory at a time.
-
-    Returns
-    -------
-    X : array of float32, shape (n_images, n_features)
-        Features.
-    """
+    """Return the features of images, shape (n_images, n_features); only a batch is in memory at a time."""
     starts = range(0, len(paths), batch_size)
     console = Console(stderr=True)
     parts = []
@@ -101,7 +81,7 @@ def extract(paths: Sequence[Path], network: Network, batch_size: int = 64) -> Ar
 
 
 def write_features(folder: Path, out: Path, network: Network) -> tuple[int, int]:
-    """Write the features of a folder of images where `riskbayes reproduce` finds them; their shape."""
+    """Write the features of a folder of images to a file of `riskbayes reproduce`; return their shape."""
     paths, labels = find_images(folder)
     X = extract(paths, network)
     with out.open("wb") as file:  # by name, savez would add an ending

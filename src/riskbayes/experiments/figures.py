@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import studentized_range
 
 from riskbayes.experiments import published
-from riskbayes.experiments.longtable import Row
+from riskbayes.experiments.datasets import STAND_IN
 from riskbayes.experiments.protocols import LEARNERS, MAX_ITER, PROTOCOLS
 from riskbayes.experiments.published import PAPER_TABLES
-from riskbayes.experiments.registry import STAND_IN
 from riskbayes.experiments.results import Results, Setting
 from riskbayes.experiments.svg import COLOURS
-from riskbayes.experiments.tables import FAR, setting_title
+from riskbayes.experiments.tables import FAR
 from riskbayes.experiments.toy import run_toy, toy_figure
 from riskbayes.plotting import new_figure
 from riskbayes.statistics import Array
 
+INK, MUTED = COLOURS["ink"], COLOURS["muted"]
 # Told apart by most eyes, on light and on dark.
 LEARNER_COLOURS = {
-    "closed_form": COLOURS["muted"],
+    "closed_form": MUTED,
     "rc_paper": "#4aa8e0",
     "rc": "#0072b2",
     "gd": "#d55e00",
@@ -30,129 +31,131 @@ LEARNER_COLOURS = {
     "dfe": "#009e73",
     "tm": "#cc79a7",
 }
+SMALL: dict[str, Any] = {"fontsize": 8, "color": INK}
+TITLE: dict[str, Any] = {"fontsize": 9, "fontweight": "bold", "color": INK}
+LEGEND: dict[str, Any] = {"frameon": False, "fontsize": 8, "labelcolor": INK}
 CONFIDENCE = 0.95
 LEAST_HEIGHT = 0.5
-"""Of a panel of paths, in percentage points."""
+"""The least height of a panel of paths, in percentage points."""
 
 BANDED = "rc"
 """The learner whose range over splits is shown beside its median."""
 
 
 class Picture(NamedTuple):
-    """A figure with what a page needs to know of it."""
+    """A figure with what a page needs to know of it: `draw()` gives it; `data_set` is set if it shows one."""
 
     name: str
     caption: str
-    draw: Any
-    """Called without arguments, gives the figure."""
+    draw: Callable[[], Any]
     data_set: str = ""
-    """The set that it is about, where it is about one."""
 
 
 def all_figures(results: Results) -> Iterator[Picture]:
-    """Every figure that these results can fill; each is drawn when it is asked for."""
+    """Yield every figure that these results can fill; each is drawn when it is asked for."""
     for protocol in results.protocols:
-        yield Picture(
-            f"scatter_{protocol}",
-            f"Published against measured test errors, {protocol}: {PROTOCOLS[protocol]}. The band is two "
-            "points to either side.",
-            lambda protocol=protocol: scatter(results, protocol),
-        )
+        about = f"Published against measured test errors, {protocol}: {PROTOCOLS[protocol]}. The band is two "
+        draw = partial(scatter, results, protocol)
+        yield Picture(f"scatter_{protocol}", f"{about}points to either side.", draw)
     for setting in results.settings:
         learners = results.learners(setting)
         ranks = results.ranks(setting, learners)
         if len(ranks) > 1 and len(learners) > 1:
             sets = count_sets(results, results.with_all(setting, learners))
+            title = f"{setting.title}, {setting.protocol}"
             yield Picture(
                 f"ranks_{setting.model}_{setting.estimate}_{setting.protocol}",
-                f"{setting_title(setting)}, {setting.protocol}: average ranks of the test errors over "
-                f"{sets}, 1 the lowest error. A bar joins learners that the Nemenyi test does not "
-                f"tell apart at {1 - CONFIDENCE:.0%}.",
-                lambda ranks=ranks, learners=learners, setting=setting, sets=sets: critical_difference(
-                    ranks, learners, f"{setting_title(setting)}, {setting.protocol}\n{sets}"
-                ),
+                f"{title}: average ranks of the test errors over {sets}, 1 the lowest error. A bar joins "
+                f"learners that the Nemenyi test does not tell apart at {1 - CONFIDENCE:.0%}.",
+                partial(critical_difference, ranks, learners, f"{title}\n{sets}"),
             )
     for name in results.sets:
         for setting in results.settings:
             if setting.protocol == "held-out" and any(results.of(name, setting, who) for who in LEARNERS):
-                label = results.label(name)
-                yield Picture(
-                    f"paths_{name}_{setting.model}_{setting.estimate}",
-                    f"{label}, {setting_title(setting)}: median over splits, and the range of "
-                    f"{LEARNERS[BANDED]}",
-                    lambda name=name, setting=setting: paths(results, name, setting),
-                    name,
-                )
-    yield Picture(
-        "toy", "The toy example: the closed form, and RC after one step.", lambda: toy_figure(run_toy())
-    )
+                about = f"{results.label(name)}, {setting.title}: median over splits, and the range of "
+                file = f"paths_{name}_{setting.model}_{setting.estimate}"
+                draw = partial(paths, results, name, setting)
+                yield Picture(file, about + LEARNERS[BANDED], draw, name)
+    about = "The toy example: the closed form, and RC after one step."
+    yield Picture("toy", about, lambda: toy_figure(run_toy()))
 
 
 def count_sets(results: Results, names: Sequence[str]) -> str:
-    """How many sets, and how many of them are stand-ins."""
+    """Return how many sets there are, and how many of them are stand-ins, in words."""
     stand_ins = sum(name in results.stand_ins for name in names)
     return f"{len(names)} sets" + (f" ({stand_ins} of them {STAND_IN}s)" if stand_ins else "")
 
 
 def paths(results: Results, name: str, setting: Setting) -> Any:
-    """Held-out error, and training soft error below it, along the iterations; every learner a line."""
+    """Draw held-out error, and training soft error below it, along the iterations; every learner a line."""
     figure = new_figure(3.5, 4.3)
     upper, lower = figure.subplots(2, 1, sharex=True)
     for learner in results.learners(setting):
         rows = results.of(name, setting, learner)
         if rows:
-            line(upper, learner, [held_out_path(row) for row in rows])
-            line(lower, learner, [np.array(row.soft_error) for row in rows])
-    for ax, title in (
-        (upper, "error of the held-out rows, %"),
-        (lower, "soft error of the training rows, %"),
-    ):
+            line(upper, learner, [np.array(row.test_wrong) / row.n_test for row in rows])
+            line(lower, learner, [row.soft_error for row in rows])
+    titles = {"error of the held-out rows, %": upper, "soft error of the training rows, %": lower}
+    for title, ax in titles.items():
         tidy(ax)
         fit_height(ax)
-        ax.set_title(title, fontsize=8, color=COLOURS["ink"], loc="left")
+        ax.set_title(title, loc="left", **SMALL)
         ax.set_xlim(0, MAX_ITER)
         ax.set_xticks(range(0, MAX_ITER + 1, MAX_ITER // 4))
         ax.locator_params("y", nbins=5)
-    lower.set_xlabel("iteration (0: closed form)", fontsize=8, color=COLOURS["ink"])
-    figure.legend(
-        *upper.get_legend_handles_labels(),
-        loc="outside lower center",
-        ncols=3,
-        frameon=False,
-        fontsize=8,
-        labelcolor=COLOURS["ink"],
-        columnspacing=1.0,
-        handlelength=1.4,
-    )
-    title = f"{results.label(name)}\n{setting_title(setting)}"
-    figure.suptitle(title, fontsize=9, fontweight="bold", color=COLOURS["ink"], x=0.01, ha="left")
+    lower.set_xlabel("iteration (0: closed form)", **SMALL)
+    handles, place = upper.get_legend_handles_labels(), "outside lower center"
+    figure.legend(*handles, loc=place, ncols=3, columnspacing=1.0, handlelength=1.4, **LEGEND)
+    title = f"{results.label(name)}\n{setting.title}"
+    figure.suptitle(title, x=0.01, ha="left", **TITLE)
     return figure
 
 
-def held_out_path(row: Row) -> Array:
-    """Share of the test rows that each model on the way gets wrong."""
-    return np.array(row.test_wrong) / row.n_test
+def held_paths(paths: Sequence[Sequence[float]], length: int) -> Array:
+    """Return paths of one length: a run that stopped stays with the model that it kept."""
+    steps = np.arange(length)
+    return np.stack([np.asarray(path)[np.minimum(steps, len(path) - 1)] for path in paths])
 
 
-def line(ax: Any, learner: str, values: Sequence[Array]) -> None:
-    """Median over splits, in percent, with their range for one learner: more bands hide each other.
-
-    A learner that stopped stays with the model it kept.
-    """
+def line(ax: Any, learner: str, values: Sequence[Any]) -> None:
+    """Draw the median over splits in percent, and their range for one learner: more bands hide each other."""
     steps = np.arange(MAX_ITER + 1)
-    held = 100 * np.stack([path[np.minimum(steps, len(path) - 1)] for path in values])
+    held = 100 * held_paths(values, len(steps))
     colour = LEARNER_COLOURS[learner]
     if learner == BANDED:
         ax.fill_between(steps, held.min(axis=0), held.max(axis=0), color=colour, alpha=0.2, linewidth=0)
-    ax.plot(
-        steps,
-        np.median(held, axis=0),
-        color=colour,
-        linestyle="dashed" if learner == "closed_form" else "solid",
-        linewidth=2.0 if learner == BANDED else 1.3,
-        zorder=3 if learner == "closed_form" else 2,  # where others stay at it, its dashes are seen
-        label=LEARNERS[learner],
-    )
+    width = 2.0 if learner == BANDED else 1.3
+    # Where others stay at the closed form, its dashes are seen above them.
+    style = {"linestyle": "dashed", "zorder": 3} if learner == "closed_form" else {"zorder": 2}
+    ax.plot(steps, np.median(held, axis=0), color=colour, linewidth=width, label=LEARNERS[learner], **style)
+
+
+def path_figure(paths: Sequence[Sequence[float]], length: int, ylabel: str) -> Any:
+    """Draw the values by iteration of several runs, a thin line each, and their median, thick.
+
+    `length` is the last iteration of the axis. A run that stopped stays in the median with the model that it
+    kept.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    figure = new_figure(2.15, 1.6)
+    ax = figure.add_subplot()
+    for path in paths:
+        ax.plot(path, color=MUTED, linewidth=0.7)
+        ax.plot(len(path) - 1, path[-1], ".", color=MUTED, markersize=5)
+    median = np.median(held_paths(paths, max(map(len, paths))), axis=0)
+    marker = "o" if len(median) == 1 else None
+    ax.plot(median, color=COLOURS["accent"], linewidth=2.2, marker=marker, markersize=4)
+    top = max(max(path) for path in paths)
+    top = top if top > 0 else 1.0
+    ax.set_ylim(-0.03 * top, 1.08 * top)  # a line along zero is seen whole
+    ax.set_xlim(-0.02 * length, 1.02 * length)
+    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    ax.yaxis.set_major_locator(MaxNLocator(3))
+    ax.set_xlabel("iteration", **SMALL)
+    ax.set_ylabel(ylabel, **SMALL)
+    tidy(ax)
+    return figure
 
 
 def fit_height(ax: Any) -> None:
@@ -164,14 +167,14 @@ def fit_height(ax: Any) -> None:
 
 
 def tidy(ax: Any) -> None:
-    """Few lines, in the colours of the page."""
-    ax.tick_params(labelsize=8, colors=COLOURS["ink"])
+    """Leave few lines, in the colours of the page."""
+    ax.tick_params(labelsize=8, colors=INK)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color(COLOURS["muted"])
+    ax.spines[["left", "bottom"]].set_color(MUTED)
 
 
 def scatter(results: Results, protocol: str) -> Any:
-    """Published against measured mean test errors; a hollow point is a stand-in."""
+    """Draw published against measured mean test errors; a hollow point is a stand-in."""
     figure = new_figure(5.2, 5.0)
     ax = figure.add_subplot()
     markers = {"nb": "o", "qda": "s"}
@@ -189,41 +192,35 @@ def scatter(results: Results, protocol: str) -> Any:
                     seen.setdefault(kind, []).append((printed, float(errors.mean())))
     for (learner, model, stand_in), points in seen.items():
         colour = LEARNER_COLOURS[learner]
-        ax.plot(
-            *zip(*points, strict=True),
-            markers[model],
-            color=colour,
-            markerfacecolor="none" if stand_in else colour,
-            markersize=5,
-            alpha=0.8,
-        )
+        style = {"markerfacecolor": "none" if stand_in else colour, "markersize": 5, "alpha": 0.8}
+        ax.plot(*zip(*points, strict=True), markers[model], color=colour, **style)
     far = max((value for points in seen.values() for point in points for value in point), default=0.0)
     ends = np.array([0.0, 1.05 * far + 1.0])
-    ax.plot(ends, ends, color=COLOURS["muted"], linewidth=1)
-    ax.fill_between(ends, ends - FAR, ends + FAR, color=COLOURS["muted"], alpha=0.15, linewidth=0)
+    ax.plot(ends, ends, color=MUTED, linewidth=1)
+    ax.fill_between(ends, ends - FAR, ends + FAR, color=MUTED, alpha=0.15, linewidth=0)
     for learner in sorted({who for who, _, _ in seen}, key=list(LEARNERS).index):
         ax.plot([], [], "o", color=LEARNER_COLOURS[learner], label=LEARNERS[learner])
     for model in sorted({model for _, model, _ in seen}):
         words = {"nb": "naive Bayes", "qda": "QDA"}[model]
-        ax.plot([], [], markers[model], color=COLOURS["ink"], markersize=4, label=words)
+        ax.plot([], [], markers[model], color=INK, markersize=4, label=words)
     if any(stand_in for _, _, stand_in in seen):
-        ax.plot([], [], "o", color=COLOURS["ink"], markerfacecolor="none", markersize=4, label=STAND_IN)
+        ax.plot([], [], "o", color=INK, markerfacecolor="none", markersize=4, label=STAND_IN)
     tidy(ax)
     ax.set(xlim=(-0.5, ends[1]), ylim=(-0.5, ends[1]), aspect="equal")
-    ax.set_xlabel("published test error, %", fontsize=9, color=COLOURS["ink"])
-    ax.set_ylabel(f"measured test error, %, {protocol}", fontsize=9, color=COLOURS["ink"])
-    ax.legend(frameon=False, fontsize=8, loc="upper left", labelcolor=COLOURS["ink"])
+    ax.set_xlabel("published test error, %", fontsize=9, color=INK)
+    ax.set_ylabel(f"measured test error, %, {protocol}", fontsize=9, color=INK)
+    ax.legend(loc="upper left", **LEGEND)
     return figure
 
 
 def critical_distance(k: int, n: int) -> float:
-    """Average ranks of k learners over n sets that are closer are not told apart (Nemenyi)."""
+    """Return how far apart average ranks of k learners over n sets must be to be told apart (Nemenyi)."""
     quantile = studentized_range.ppf(CONFIDENCE, k, np.inf) / np.sqrt(2)
     return float(quantile * np.sqrt(k * (k + 1) / (6 * n)))
 
 
 def cliques(ranks: Array, distance: float) -> list[tuple[int, int]]:
-    """First and last of each longest run of sorted ranks that lie within the distance."""
+    """Return first and last of each longest run of sorted ranks that lie within the distance."""
     found: list[tuple[int, int]] = []
     for i in range(len(ranks)):
         last = int(np.flatnonzero(ranks - ranks[i] <= distance)[-1])
@@ -233,7 +230,7 @@ def cliques(ranks: Array, distance: float) -> list[tuple[int, int]]:
 
 
 def critical_difference(ranks: Array, learners: Sequence[str], title: str) -> Any:
-    """Learners on the axis of their average ranks; bars join those that are not told apart."""
+    """Draw learners on the axis of their average ranks; bars join those that are not told apart."""
     n, k = ranks.shape
     mean = ranks.mean(axis=0)
     order = np.argsort(mean, kind="stable")
@@ -243,34 +240,26 @@ def critical_difference(ranks: Array, learners: Sequence[str], title: str) -> An
     floor = -0.55 - 0.35 * len(bars)
     figure = new_figure(4.9, 1.4 + 0.2 * half + 0.12 * len(bars))
     ax = figure.add_subplot()
-    ax.plot([1, k], [0, 0], color=COLOURS["ink"], linewidth=1)
+    ax.plot([1, k], [0, 0], color=INK, linewidth=1)
     for rank in range(1, k + 1):
-        ax.plot([rank, rank], [0, 0.15], color=COLOURS["ink"], linewidth=1)
-        ax.text(rank, 0.25, str(rank), ha="center", va="bottom", fontsize=8, color=COLOURS["ink"])
+        ax.plot([rank, rank], [0, 0.15], color=INK, linewidth=1)
+        ax.text(rank, 0.25, str(rank), ha="center", va="bottom", **SMALL)
     for place, (j, rank) in enumerate(zip(order, sorted_ranks, strict=True)):
         good = place < half
         y = floor - 0.55 * (place if good else k - 1 - place)
         edge = 0.75 if good else k + 0.25
         colour = LEARNER_COLOURS[learners[j]]
         ax.plot([rank, rank, edge], [0, y, y], color=colour, linewidth=1.3)
-        words = f"{LEARNERS[learners[j]]} {rank:.2f}"
-        ax.text(
-            edge - 0.05 if good else edge + 0.05,
-            y,
-            words,
-            ha="right" if good else "left",
-            va="center",
-            fontsize=8,
-            color=COLOURS["ink"],
-        )
+        words, side = f"{LEARNERS[learners[j]]} {rank:.2f}", "right" if good else "left"
+        ax.text(edge - 0.05 if good else edge + 0.05, y, words, ha=side, va="center", **SMALL)
     for height, (first, last) in enumerate(bars):
         y = -0.35 - 0.35 * height
         ends = [sorted_ranks[first] - 0.04, sorted_ranks[last] + 0.04]
-        ax.plot(ends, [y, y], color=COLOURS["ink"], linewidth=3, solid_capstyle="butt")
-    ax.plot([1, 1 + distance], [1.35, 1.35], color=COLOURS["ink"], linewidth=2)
+        ax.plot(ends, [y, y], color=INK, linewidth=3, solid_capstyle="butt")
+    ax.plot([1, 1 + distance], [1.35, 1.35], color=INK, linewidth=2)
     words = f"critical difference {distance:.2f}"
-    ax.text(1 + distance + 0.1, 1.35, words, ha="left", va="center", fontsize=8, color=COLOURS["ink"])
+    ax.text(1 + distance + 0.1, 1.35, words, ha="left", va="center", **SMALL)
     ax.set(xlim=(1 - 0.45 * k, k + 0.42 * k), ylim=(floor - 0.55 * half, 1.7))
-    ax.set_title(title, fontsize=9, fontweight="bold", color=COLOURS["ink"], loc="left")
+    ax.set_title(title, loc="left", **TITLE)
     ax.axis("off")
     return figure

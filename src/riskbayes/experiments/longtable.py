@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any, Self
 from zlib import crc32
@@ -25,8 +25,8 @@ class Row:
 
     Parameters
     ----------
-    set, split, model, estimate, learner, protocol : str, int
-        The unit.
+    unit : Unit
+        What was fitted on what: the first six columns.
     m, n, classes : int
         Size of the data set.
     source, stand_in : str
@@ -49,12 +49,7 @@ class Row:
         Test rows that each of these models gets wrong.
     """
 
-    set: str
-    split: int
-    model: str
-    estimate: str
-    learner: str
-    protocol: str
+    unit: Unit
     m: int
     n: int
     classes: int
@@ -72,34 +67,30 @@ class Row:
     soft_error: tuple[float, ...]
     test_wrong: tuple[int, ...]
 
-    @property
-    def unit(self) -> Unit:
-        """The unit that this is the result of."""
-        return Unit(self.set, self.split, self.model, self.estimate, self.learner, self.protocol)
-
-    @property
-    def test_error(self) -> float:
-        """Share of the test rows that the returned model gets wrong."""
-        return self.test_wrong[-1] / self.n_test
+    def error(self, part: str) -> float:
+        """Return the share of the "train" or "test" rows that the returned model gets wrong."""
+        return self.train_error if part == "train" else self.test_wrong[-1] / self.n_test
 
     def to_line(self) -> str:
-        """A line of CSV that ends in a checksum of what stands before it."""
+        """Return a line of CSV that ends in a checksum of what stands before it."""
         line = io.StringIO()
-        csv.writer(line, lineterminator="").writerow(map(text, astuple(self)))
+        values = (*self.unit, *(getattr(self, name) for name in COLUMNS))
+        csv.writer(line, lineterminator="").writerow(map(text, values))
         return f"{line.getvalue()},{checksum(line.getvalue())}\n"
 
     @classmethod
     def from_line(cls, line: str) -> Self | None:
-        """The row of a line, or None where the line is not whole."""
+        """Return the row of a line, or None where the line is not whole."""
         body, _, check = line.rpartition(",")
         if check != checksum(body) + "\n":
             return None
-        cells = next(csv.reader([body]))
-        return cls(*(READ[f.type](cell) for f, cell in zip(fields(cls), cells, strict=True)))
+        name, split, *cells = next(csv.reader([body]))
+        unit = Unit(name, int(split), *cells[:4])
+        return cls(unit, *(READ[kind](cell) for kind, cell in zip(COLUMNS.values(), cells[4:], strict=True)))
 
 
 def text(value: Any) -> str:
-    """A value as it stands in the table."""
+    """Return a value as it stands in the table."""
     if isinstance(value, tuple):
         return " ".join(map(text, value))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -113,16 +104,18 @@ READ: dict[Any, Any] = {
     "tuple[float, ...]": lambda cell: tuple(map(float, cell.split())),
     "tuple[int, ...]": lambda cell: tuple(map(int, cell.split())),
 }
-HEADER = ",".join([*(f.name for f in fields(Row)), "checksum"]) + "\n"
+COLUMNS: dict[str, Any] = {f.name: f.type for f in fields(Row)[1:]}
+"""The columns behind those of the unit, and the types of their values."""
+HEADER = ",".join([*Unit._fields, *COLUMNS, "checksum"]) + "\n"
 
 
 def checksum(body: str) -> str:
-    """Eight hexadecimal digits."""
+    """Return a checksum of eight hexadecimal digits."""
     return f"{crc32(body.encode()):08x}"
 
 
 def read_file(path: Path) -> tuple[list[Row], int]:
-    """The whole rows of one table, and how many broken lines it has."""
+    """Return the whole rows of one table, and how many broken lines it has."""
     with reading(path):
         header, *lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True) or [""]
     if header != HEADER:
@@ -134,7 +127,7 @@ def read_file(path: Path) -> tuple[list[Row], int]:
 
 
 def read_folder(folder: Path) -> list[Row]:
-    """The rows of every table in a folder, each unit once: that of the last file by name."""
+    """Return the rows of every table in a folder, each unit once: that of the last file by name."""
     paths = sorted(folder.glob("*.csv"))
     if not paths:
         raise ExperimentError(
@@ -145,13 +138,7 @@ def read_folder(folder: Path) -> list[Row]:
 
 
 class LongTable:
-    """The table that a run appends to. One run at a time; a broken line is taken out first.
-
-    Parameters
-    ----------
-    folder : Path
-        Where `results.csv` is or will be.
-    """
+    """The table `results.csv` in a folder, for one run to append to; a broken line is taken out first."""
 
     def __init__(self, folder: Path):
         self.path = folder / FILE
@@ -164,7 +151,7 @@ class LongTable:
             self.opened = opened.pop_all()
 
     def append(self, rows: Iterable[Row]) -> None:
-        """Write rows, and see them on the disk before going on."""
+        """Write rows, and return when they are on the disk."""
         self.file.write("".join(row.to_line() for row in rows).encode())
         os.fsync(self.file.fileno())
 

@@ -1,240 +1,51 @@
-"""The page of a reproduction: tables that sort and filter, figures, a page for each data set."""
+"""The frame of an HTML page that needs no network: one style, sections, a script if tables sort."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
+from typing import NamedTuple
 
-from riskbayes.experiments import render, summaries, tables
-from riskbayes.experiments.figures import BANDED, Picture
-from riskbayes.experiments.protocols import (
-    ESTIMATES,
-    LEARNERS,
-    LR,
-    MAX_ITER,
-    MODELS,
-    PROTOCOLS,
-    STRATEGIES,
-)
-from riskbayes.experiments.published import PAPER_TABLES
-from riskbayes.experiments.registry import PAPER_SETS
-from riskbayes.experiments.report import Section, element, page
-from riskbayes.experiments.results import Results
-from riskbayes.experiments.svg import embed_svg
-from riskbayes.experiments.tables import ResultTable, Value
-
-TITLE = "Risk-based calibration: the paper's experiments, measured again"
+from riskbayes.experiments.svg import COLOURS, attributes
 
 
-def results_page(results: Results, found: list[ResultTable], pictures: Iterable[tuple[Picture, str]]) -> str:
-    """One HTML page that needs nothing else.
+class Section(NamedTuple):
+    """A heading and the HTML below it; `name` is its address in the page, `kind` its class."""
 
-    Parameters
-    ----------
-    results : Results
-        The long table.
-    found : list of ResultTable
-        Its tables.
-    pictures : iterable of (Picture, str)
-        Its figures, and what they are as SVG files.
+    heading: str
+    body: str
+    name: str = ""
+    kind: str = ""
 
-    Returns
-    -------
-    html : str
-        The page.
+
+def element(tag: str, body: str, **values: str) -> str:
+    """Return an HTML element; an attribute without a value is left out."""
+    return f"<{tag}{attributes({name: value for name, value in values.items() if value})}>{body}</{tag}>"
+
+
+def page(title: str, lead: str, sections: Sequence[Section], interactive: bool = False) -> str:
+    """Return an HTML page: the title as first heading, the HTML `lead` below it, and the sections.
+
+    An interactive page has the style and the script of tables that sort and filter, and of sections that
+    open alone.
     """
-    links = {results.label(name): f"#{set_id(name)}" for name in results.sets}
-    blocks = {table.name: table_block(table, links) for table in found}
-    drawn = [(picture, picture_block(picture, svg)) for picture, svg in pictures]
-
-    def chosen(*parts: str) -> str:
-        return "\n".join(html for name, html in blocks.items() if any(part in name for part in parts))
-
-    overview = "\n".join(html for picture, html in drawn if not picture.data_set)
-    sections = [
-        Section("Is RC better?", chosen("headline"), "headline"),
-        Section("Published, held-out, in-train", intro(results) + chosen("agreement", "three"), "columns"),
-        Section("The paper's tables", chosen("summary_paper") + paper_blocks(found, blocks), "tables"),
-        Section("Every learner", chosen("summary_default", "_learners_", "_differences_"), "learners"),
-        *([Section("A family of models", blocks["family"], "family")] if "family" in blocks else []),
-        Section("Figures", f'<div class="pictures">\n{overview}\n</div>', "figures"),
-        Section("Data sets", data_sets(results, links), "sets"),
-        Section("What was run, and how to run it again", settings(results), "settings"),
-    ]
-    sections = [section for section in sections if section.body.strip()]
-    menu = "".join(f'<li><a href="#{s.name}">{escape(s.heading)}</a></li>' for s in sections)
-    lead = (
-        "<p>What the paper prints, beside what this library measures on the same data sets. A figure is "
-        "<em>held out</em> unless the word <em>in-train</em> stands on it: "
-        + "; ".join(f"<em>{name}</em> is {escape(words)}" for name, words in PROTOCOLS.items())
-        + f".</p>\n<p>{escape(results.coverage)}.</p>\n"
-        '<p class="note">“Calibration” here adjusts the statistics of the model; it is not probability '
-        f"calibration (Platt, isotonic).</p>\n<nav><ul>{menu}</ul></nav>\n{tools(results)}"
+    light = " ".join(f"--{name}: {colour};" for name, colour in COLOURS.items())
+    style = "\n" + resource("style.css").replace("LIGHT", light)
+    style += resource("interactive.css") if interactive else ""
+    ending = f"<script>\n{resource('interactive.js')}</script>\n" if interactive else ""
+    body = "\n".join(
+        element("section", f"\n<h2>{escape(s.heading)}</h2>\n{s.body}\n", id=s.name, **{"class": s.kind})
+        for s in sections
     )
-    sections += [set_page(results, name, drawn) for name in results.sets]
-    source = files(__package__)
-    return page(
-        TITLE,
-        lead,
-        sections,
-        style=(source / "page.css").read_text(encoding="utf-8"),
-        script=(source / "page.js").read_text(encoding="utf-8"),
-    )
-
-
-def set_id(name: str) -> str:
-    """The address of a set's page."""
-    return f"set-{name}"
-
-
-def table_block(table: ResultTable, links: dict[str, str]) -> str:
-    """A table with its title and note."""
-    html = render.as_html(table, links)
-    body = f'<h3>{escape(table.title)}</h3>\n{html}\n<p class="small">{escape(table.note)}</p>'
-    return element("div", body, **{"data-protocol": table.protocol})
-
-
-def picture_block(picture: Picture, source: str) -> str:
-    """A figure; a set's own say in themselves what they show."""
-    svg = embed_svg(source, picture.caption, picture.name)
-    caption = "" if picture.data_set else f"<figcaption>{escape(picture.caption)}</figcaption>"
-    protocol = next((name for name in PROTOCOLS if picture.name.endswith(name)), "")
-    kind = "light wide" if picture.name == "toy" else ""  # drawn in black, two panels side by side
-    return element("figure", caption + svg, **{"class": kind, "data-protocol": protocol})
-
-
-def tools(results: Results) -> str:
-    """What one filters and chooses by."""
-    names = "".join(
-        f'<option value="{set_id(name)}">{escape(results.label(name))}</option>' for name in results.sets
-    )
-    kinds = "".join(f'<option value="{name}">{name}</option>' for name in results.protocols)
     return (
-        '<div class="tools"><label>Filter rows <input id="filter" type="search" placeholder="iris"></label>\n'
-        f'<label>Protocol <select id="protocol"><option value="">both</option>{kinds}</select></label>\n'
-        f'<label>Data set <select id="chooser"><option value="">all</option>{names}</select></label></div>'
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n"
+        f"<body>\n<h1>{escape(title)}</h1>\n{lead}\n{body}\n{ending}</body>\n</html>\n"
     )
 
 
-def listed(lines: list[str]) -> str:
-    """Sentences as a list."""
-    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>\n" if lines else ""
-
-
-def intro(results: Results) -> str:
-    """What the marks mean, and where the published figures agree with one protocol only."""
-    words = "stands where the measured mean and the published figure are more than two points apart"
-    return f"<p>The mark {render.FAR_MARK} {words}.</p>\n{listed(summaries.only_in_train(results))}"
-
-
-def paper_blocks(found: list[ResultTable], blocks: dict[str, str]) -> str:
-    """The five tables in the paper's form, under each protocol."""
-    ending = tuple(f"{table}_{protocol}" for table in PAPER_TABLES for protocol in PROTOCOLS)
-    return "\n".join(blocks[table.name] for table in found if table.name in ending)
-
-
-def data_sets(results: Results, links: dict[str, str]) -> str:
-    """The paper's sets, those that are missing too."""
-    rows: list[list[tables.Cell]] = []
-    for paper in PAPER_SETS.values():
-        own = [row for row in results.rows if row.set == paper.name]
-        label = results.label(paper.name) if own else f"{paper.name.replace('_', ' ')} (missing)"
-        sizes = (own[0].m, own[0].n, own[0].classes) if own else (None, None, None)
-        rows.append(
-            [
-                label,
-                *(Value(None if size is None else float(size), digits=0) for size in sizes),
-                Value(float(paper.m), digits=0),
-                Value(float(len({row.split for row in own})), digits=0),
-                paper.origin,
-                own[0].source if own else "-",
-                paper.licence,
-            ]
-        )
-    headers = [
-        "data set",
-        "rows",
-        "features",
-        "classes",
-        "paper's rows",
-        "splits",
-        "origin",
-        "from",
-        "licence",
-    ]
-    table = ResultTable("data_sets", "The paper's data sets", f"{results.coverage}.", headers, rows)
-    return table_block(table, links)
-
-
-def settings(results: Results) -> str:
-    """Versions, engines, settings and commands, all from the long table."""
-    rows = results.rows
-    versions = ", ".join(sorted({row.version for row in rows}))
-    engines = ", ".join(
-        f"{engine} ({', '.join(dict.fromkeys(r.set for r in rows if r.engine == engine))})"
-        for engine in sorted({row.engine for row in rows})
-    )
-    dates = sorted(row.finished for row in rows)
-    facts = {
-        "Version": f"riskbayes {versions}",
-        "Fits": f"{len(rows)} units, finished {dates[0]} to {dates[-1]}",
-        "Engines": engines,
-        "Splits": "random 75/25 splits with seeds 0, 1, ...; bins and scales see training rows only",
-        "Learners": f"learning rate {LR:g} for RC (paper), GD and DFE; at most {MAX_ITER} scans",
-        "Models": "; ".join(f"{name}: {words}" for name, words in {**MODELS, **ESTIMATES}.items()),
-    }
-    listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
-    used = {(row.model, row.estimate, row.learner): row.settings for row in rows}
-    words = {**LEARNERS, **STRATEGIES}
-    ordered = sorted(used, key=lambda key: (key[0], key[1] == "map", list(words).index(key[2])))
-    cells: list[list[tables.Cell]] = [
-        [
-            model.upper(),
-            "" if learner in STRATEGIES else estimate.upper(),
-            words[learner],
-            used[model, estimate, learner],
-        ]
-        for model, estimate, learner in ordered
-    ]
-    table = ResultTable("settings", "Settings", "", ["model", "estimate", "learner", "classifier"], cells)
-    commands = (
-        "riskbayes reproduce --data-dir FOLDER          # run what the table lacks, then make this page\n"
-        "riskbayes reproduce --models family            # the rows of RiskBayesClassifier\n"
-        "riskbayes reproduce report RESULTS --out HERE  # make this page from tables that are there"
-    )
-    return f"<dl>{listed}</dl>\n<pre>{escape(commands)}</pre>\n{render.as_html(table)}"
-
-
-def set_page(results: Results, name: str, drawn: list[tuple[Picture, str]]) -> Section:
-    """Everything about one data set."""
-    paper, label = PAPER_SETS[name], results.label(name)
-    own = next(row for row in results.rows if row.set == name)
-    rows: list[list[tables.Cell]] = []
-    for setting in results.settings:
-        cells: list[tables.Cell] = [
-            tables.error(results, name, setting, learner, "test") for learner in LEARNERS
-        ]
-        if any(results.of(name, setting, learner) for learner in LEARNERS):
-            tables.mark_best(cells, list(range(len(cells))))
-            rows.append([tables.setting_title(setting), setting.protocol, *cells])
-    table = ResultTable(
-        f"set_{name}",
-        f"{label}: test errors",
-        "In percent, mean ± standard deviation over splits.",
-        ["model", "protocol", *LEARNERS.values()],
-        rows,
-    )
-    facts = (
-        f"{own.m} rows, {own.n} features, {own.classes} classes (the paper: {paper.m} x {paper.n}). "
-        f"{paper.origin}; licence: {paper.licence}; read from: {own.source}."
-    )
-    panels = "\n".join(html for picture, html in drawn if picture.data_set == name)
-    body = (
-        f'<p class="back"><a href="#sets">All data sets</a></p>\n<p>{escape(facts)}</p>\n'
-        f"<pre>riskbayes reproduce --data-dir FOLDER --sets {escape(name)}</pre>\n{table_block(table, {})}\n"
-        f"<p>Along the iterations, held out: median over splits, and the range of {LEARNERS[BANDED]}. A "
-        "learner that stopped stays with the model it kept.</p>\n"
-        f'<div class="pictures paths">\n{panels}\n</div>'
-    )
-    return Section(label, body, set_id(name), "set")
+def resource(name: str) -> str:
+    """Return the text of a file that lies beside this one."""
+    return (files(__package__) / name).read_text(encoding="utf-8")

@@ -84,25 +84,20 @@ class Unit(NamedTuple):
 
 
 def make_classifier(model: str, estimate: str, learner: str) -> Any:
-    """An unfitted classifier; naive Bayes expects the codes of bins."""
+    """Return an unfitted classifier; naive Bayes expects the codes of bins."""
     return clone(clone(PRIORS[model, estimate]).set_params(**SETTINGS[learner]))
 
 
 def settings_text(model: str, estimate: str, learner: str) -> str:
-    """The classifier in words, for the long table."""
+    """Return the classifier in words, for the long table."""
     scaled = "columns scaled to mean 0 and variance 1; " if learner == "gd_scaled" else ""
     return scaled + " ".join(repr(make_classifier(model, estimate, learner)).split())
 
 
 def split_rows(m: int, split: int) -> tuple[Array, Array]:
-    """Rows of the training and of the test part of a split."""
+    """Return the rows of the training and of the test part of a split."""
     train, test = train_test_split(np.arange(m), test_size=TEST_SIZE, random_state=split)
     return train, test
-
-
-def training_rows(m: int, split: int, protocol: str) -> Array:
-    """The rows that bins, scales and models see."""
-    return split_rows(m, split)[0] if protocol == "held-out" else np.arange(m)
 
 
 def plan(
@@ -113,7 +108,7 @@ def plan(
     learners: list[str],
     protocols: list[str],
 ) -> list[Unit]:
-    """Every unit that these choices make, in the order of the sets."""
+    """Return every unit that these choices make, in the order of the sets."""
     return [
         unit
         for name in sets
@@ -127,7 +122,7 @@ def plan(
 
 
 def is_compared(unit: Unit) -> bool:
-    """Whether a unit is one of the experiments."""
+    """True if a unit is one of the experiments."""
     if unit.model == "family":
         return unit.learner in STRATEGIES and unit.estimate == "map" and unit.protocol == "held-out"
     return unit.learner in LEARNERS and ONLY_FOR.get(unit.learner, unit.model) == unit.model

@@ -35,19 +35,19 @@ PAPER_TABLES = {
 
 @lru_cache
 def read(name: str) -> list[dict[str, str]]:
-    """A file of printed figures."""
+    """Return the lines of a file of printed figures."""
     text = (files(__package__) / "published" / f"{name}.csv").read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
 
 @lru_cache
-def figures() -> dict[tuple[str, str, str], dict[str, str]]:
-    """A line of the paper's tables by table, data set and method."""
-    return {(line["table"], line["dataset"], line["method"]): line for line in read("results")}
+def by_columns(name: str, *columns: str) -> dict[tuple[str, ...], dict[str, str]]:
+    """Return the lines of a file of printed figures by what stands in some of their columns."""
+    return {tuple(line[column] for column in columns): line for line in read(name)}
 
 
 def figure(table: str, data_set: str, method: str, column: str) -> float | None:
-    """One printed figure; None where the paper has none.
+    """Return one printed figure; None where the paper has none.
 
     Parameters
     ----------
@@ -56,19 +56,18 @@ def figure(table: str, data_set: str, method: str, column: str) -> float | None:
     column : str
         "train_error_pct", "test_error_pct", "train_std", "test_std", "iter" or "reach".
     """
-    printed = figures().get((table, data_set, method), {}).get(column)
+    lines = by_columns("results", "table", "dataset", "method")
+    printed = lines.get((table, data_set, method), {}).get(column)
     return float(printed) if printed else None
 
 
 def rank(table: str, method: str, part: str) -> float | None:
-    """The printed average rank of a method, by training or by test errors."""
-    found = [line for line in read("ranks") if (line["table"], line["method"]) == (table, method)]
-    return float(found[0][f"{part}_rank"]) if found else None
+    """Return the printed average rank of a method, by training or by test errors."""
+    line = by_columns("ranks", "table", "method").get((table, method))
+    return float(line[f"{part}_rank"]) if line else None
 
 
 def counts(table: str, rival: str, part: str) -> str:
-    """On how many sets RC is better / equal / worse, as printed; empty where it is not."""
-    for line in read("counts"):
-        if (line["table"], line["rival"], line["part"]) == (table, rival, part):
-            return f"{line['better']} / {line['equal']} / {line['worse']}"
-    return ""
+    """Return on how many sets RC is better / equal / worse, as printed; empty where it is not."""
+    line = by_columns("counts", "table", "rival", "part").get((table, rival, part))
+    return f"{line['better']} / {line['equal']} / {line['worse']}" if line else ""

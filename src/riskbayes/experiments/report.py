@@ -1,218 +1,263 @@
-"""Self-contained HTML pages: tables, inline pictures, one style; no network."""
+"""Write the report of a reproduction: its tables in four forms, its figures, its page, its documentation.
+
+The page has tables that sort and filter, figures, and a page for each data set.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
-from typing import Any, NamedTuple
+from pathlib import Path
 
-import numpy as np
+from riskbayes.experiments import ExperimentError, tables
+from riskbayes.experiments import learner_tables as learners
+from riskbayes.experiments.datasets import PAPER_SETS
+from riskbayes.experiments.figures import BANDED, Picture, all_figures
+from riskbayes.experiments.files import reading
+from riskbayes.experiments.longtable import read_folder
+from riskbayes.experiments.page import Section, element, page
+from riskbayes.experiments.paper_tables import agreement, only_in_train, paper_table, three_columns
+from riskbayes.experiments.protocols import ESTIMATES, LEARNERS, LR, MAX_ITER, MODELS, PROTOCOLS, STRATEGIES
+from riskbayes.experiments.published import PAPER_TABLES
+from riskbayes.experiments.results import Results
+from riskbayes.experiments.svg import embed_svg, svg_source
+from riskbayes.experiments.tables import Cell, Table, Value, as_html, as_markdown, markdown_rows
 
-from riskbayes.experiments.svg import COLOURS
-from riskbayes.plotting import new_figure
+TITLE = "Risk-based calibration: the paper's experiments, measured again"
+NOT_PROBABILITY = (
+    '<p class="note">“Calibration” here adjusts the statistics of the model; it is not probability '
+    "calibration (Platt, isotonic).</p>"
+)
+COMMANDS = """\
+riskbayes reproduce --data-dir FOLDER          # run what the table lacks, then make this page
+riskbayes reproduce --models family            # the rows of RiskBayesClassifier
+riskbayes reproduce report RESULTS --out HERE  # make this page from tables that are there"""
 
-STYLE = """
-:root { color-scheme: light dark; LIGHT
-  --soft: #f4f6f8; --stripe: #1f23290b; --shade: #1f232959; --rule: #d4dae0; --better: #08733f;
-  --worse: #b3261e; }
-@media screen and (prefers-color-scheme: dark) { :root { --ink: #e7eaee; --muted: #97a1ac;
-  --accent: #6db3f8; --paper: #14171b; --soft: #1d2228; --stripe: #e7eaee12; --shade: #e7eaee59;
-  --rule: #3a424b; --better: #63d69c; --worse: #ff9288; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.2rem 1rem 3rem; max-width: 72rem; color: var(--ink);
-  background: var(--paper); font: 1rem/1.55 system-ui, sans-serif; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: .4rem 0 .8rem; }
-h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; }
-p, li { max-width: 46rem; }
-code { font: .92em ui-monospace, monospace; background: var(--soft); padding: .1em .35em;
-  border-radius: .25em; overflow-wrap: anywhere; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .35rem 1.2rem; max-width: 56rem; }
-dt { color: var(--muted); } dd { margin: 0; }
-.note { border-left: 3px solid var(--accent); padding: .1rem 0 .1rem .8rem; }
-/* Where there is more to the left or right, a shadow lies on that edge; at the end the paper covers it. */
-.scroll { overflow-x: auto; background:
-  linear-gradient(to right, var(--paper) 40%, transparent) left / 2rem 100% no-repeat local,
-  linear-gradient(to left, var(--paper) 40%, transparent) right / 2rem 100% no-repeat local,
-  linear-gradient(to right, var(--shade), transparent) left / .7rem 100% no-repeat scroll,
-  linear-gradient(to left, var(--shade), transparent) right / .7rem 100% no-repeat scroll; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
-th, td { padding: .3rem .8rem; text-align: right; font-weight: normal; }
-th.text, td.text { text-align: left; }
-thead th { color: var(--muted); border-bottom: 2px solid var(--rule); vertical-align: bottom; }
-tr.group th { font-weight: 600; text-align: left; padding-top: .7rem; }
-td small { color: var(--muted); }
-.better, .better small { color: var(--better); } .worse, .worse small { color: var(--worse); }
-.equal { color: var(--muted); }
-.small { font-size: .88rem; color: var(--muted); }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 47%), 1fr));
-  gap: 1.1rem .8rem; }
-figure { margin: 0; break-inside: avoid; }
-figcaption { font-size: .88rem; line-height: 1.3; margin-bottom: .2rem; }
-svg { display: block; width: 100%; height: auto; }
-@media (max-width: 34rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .6rem; }
-  table { font-size: .85rem; } th, td { padding: .3rem .35rem; } thead th { white-space: normal; }
-  .narrow table { font-size: .8rem; } .narrow td small { display: block; } }
-@media print { :root { font-size: 9.5pt; } body { max-width: none; padding: 0; }
-  .scroll { overflow: visible; background: none; }
-  .grid { grid-template-columns: repeat(4, 1fr); } h2 { break-after: avoid; } tr { break-inside: avoid; } }
-"""
+IN_DOC = ("agreement", "summary_default", "family", "qda_ml_three_columns", "nb_ml_three_columns")
+"""Tables of the documentation page, below the headline."""
+
+BEGIN, END = "<!-- begin: made by `make reproduce` -->", "<!-- end: made by `make reproduce` -->"
+BEGIN_HEADLINE = "<!-- begin: the headline, made by `make reproduce` -->"
+END_HEADLINE = "<!-- end: the headline, made by `make reproduce` -->"
+MARKS = ((BEGIN_HEADLINE, END_HEADLINE), (BEGIN, END))
+"""Of a page that takes the headline alone, and of one that takes it with a few tables."""
 
 
-class Cell(NamedTuple):
-    """A cell that says more than its text: `kind` is "better", "worse" or "equal"."""
+def write_report(folder: Path, out: Path, docs: Sequence[Path] = ()) -> tuple[Table, list[str]]:
+    """Write `tables/`, `figures/` and `index.html` of the long tables in a folder: every CSV file in it.
 
-    text: str
-    kind: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table before it is HTML or a terminal's.
-
-    Parameters
-    ----------
-    headers : list of str
-        Names of the columns.
-    rows : list of list of str or Cell
-        The cells.
-    text_columns : int, default=1
-        How many columns on the left hold words; the others hold numbers.
+    The part of the Markdown pages `docs` between two marks is written anew. Returned are the headline, which
+    is RC against its first rivals, and sentences on where published figures agree with one protocol only.
     """
+    for doc in docs:
+        check_marks(doc)
+    results = Results(read_folder(folder))
+    if not results.rows:
+        raise ExperimentError(
+            f"The tables in {str(folder)!r} have no results. Run riskbayes reproduce --out {folder} first."
+        )
+    found = all_tables(results)
+    for name in ("tables", "figures"):
+        (out / name).mkdir(parents=True, exist_ok=True)
+    for table in found:
+        forms = {"txt": tables.as_text, "csv": tables.as_csv, "tex": tables.as_latex, "html": table_page}
+        for ending, form in forms.items():
+            (out / "tables" / f"{table.name}.{ending}").write_text(form(table), encoding="utf-8")
+    drawn = [(picture, svg_source(picture.draw(), picture.name)) for picture in all_figures(results)]
+    for picture, svg in drawn:
+        (out / "figures" / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
+    (out / "index.html").write_text(results_page(results, found, drawn), encoding="utf-8")
+    first, lines = learners.headline(results), only_in_train(results)
+    for doc in docs:
+        write_parts(doc, markdown_rows(first), doc_part(first, lines, found))
+    return first, lines
 
-    headers: Sequence[str]
-    rows: Sequence[Sequence[str | Cell]]
-    text_columns: int = 1
 
-    def starts_group(self, i: int) -> bool:
-        """Whether row i begins a run of rows with the same first cell."""
-        return i == 0 or self.rows[i][0] != self.rows[i - 1][0]
-
-
-class Section(NamedTuple):
-    """A heading and the HTML below it; `name` is its address in the page, `kind` its class."""
-
-    heading: str
-    body: str
-    name: str = ""
-    kind: str = ""
+def all_tables(results: Results) -> list[Table]:
+    """Return every table that these results can fill."""
+    found = [learners.headline(results), learners.default_summary(results), learners.paper_summary(results)]
+    found += [agreement(results), learners.family_table(results)]
+    found += [three_columns(results, name, paper) for name, paper in PAPER_TABLES.items()]
+    for protocol in results.protocols:
+        found += [paper_table(results, name, paper, protocol) for name, paper in PAPER_TABLES.items()]
+    for setting in results.settings:
+        found += [learners.learner_table(results, setting), learners.difference_table(results, setting)]
+    return [table for table in found if table.rows]
 
 
-def element(tag: str, body: str, **attributes: str) -> str:
-    """An HTML element; an attribute without a value is left out."""
-    named = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items() if value)
-    return f"<{tag}{named}>{body}</{tag}>"
+def table_page(table: Table) -> str:
+    """Return a table as a page of its own."""
+    return page(table.title, "", [Section(table.title, f"{as_html(table)}\n<p>{table.note}</p>")])
 
 
-def html_table(table: Table) -> str:
-    """The table, in a box that scrolls where the screen is narrower than it.
+def doc_part(first: Table, lines: list[str], found: list[Table]) -> str:
+    """Return the headline and a few tables, in Markdown."""
+    shown = [as_markdown(table) for name in IN_DOC for table in found if table.name == name]
+    return "\n".join([as_markdown(first), *(f"- {line}" for line in lines), "", *shown, tables.LEGEND])
 
-    With two columns of words or more the first is the heading of a group of rows. What stands behind a
-    number goes below it on a narrow screen.
-    """
-    grouped = table.text_columns > 1
 
-    def line(cells: Sequence[str | Cell], header: bool = False) -> str:
-        parts = []
-        for j, cell in enumerate(cells):
-            text, kind = cell if isinstance(cell, Cell) else (cell, "")
-            words = j < table.text_columns
-            names = " ".join(filter(None, ["text" if words else "", kind]))
-            tag, scope = ("th", "col" if header else "row") if header or words else ("td", "")
-            number, _, rest = text.partition(" ") if tag == "td" else (text, "", "")
-            body = escape(number) + (element("small", f" {escape(rest)}") if rest else "")
-            parts.append(element(tag, body, scope=scope, **{"class": names}))
-        return "".join(parts[grouped:])
+def check_marks(doc: Path) -> str:
+    """Return the text of a page that has marks; refuse another one."""
+    with reading(doc):
+        text = doc.read_text(encoding="utf-8")
+    pairs = [(text.count(begin), text.count(end)) for begin, end in MARKS]
+    if (1, 1) not in pairs or not set(pairs) <= {(0, 0), (1, 1)}:
+        raise ExperimentError(f"{doc} must have one line {BEGIN!r}, and one {END!r} below it.")
+    return text
 
-    rows = []
-    for i, row in enumerate(table.rows):
-        if grouped and table.starts_group(i):
-            heading = row[0] if isinstance(row[0], str) else row[0].text
-            span = str(len(table.headers) - 1)
-            cell = element("th", escape(heading), scope="rowgroup", colspan=span)
-            rows.append(element("tr", cell, **{"class": "group"}))
-        rows.append(element("tr", line(row)))
-    body = "\n".join(rows)
-    # A box that scrolls must take the focus, or the keyboard cannot scroll it.
+
+def write_parts(doc: Path, *parts: str) -> None:
+    """Put texts between the marks of a page, each between its own."""
+    text = check_marks(doc)
+    for (begin, end), part in zip(MARKS, parts, strict=True):
+        if begin in text:
+            before, after = text[: text.index(begin)], text[text.index(end) :]
+            text = f"{before}{begin}\n\n{part}\n\n{after}"
+    doc.write_text(text, encoding="utf-8")
+
+
+def results_page(results: Results, found: list[Table], pictures: list[tuple[Picture, str]]) -> str:
+    """Return the page of these results, of their tables, and of their pictures with the SVG of each."""
+    links = {results.label(name): f"#{set_id(name)}" for name in results.sets}
+    blocks = {table.name: table_block(table, links) for table in found}
+    drawn = [(picture, picture_block(picture, svg)) for picture, svg in pictures]
+
+    def chosen(*parts: str) -> str:
+        return "\n".join(html for name, html in blocks.items() if any(part in name for part in parts))
+
+    in_papers_form = {f"{table}_{protocol}" for table in PAPER_TABLES for protocol in PROTOCOLS}
+    paper = "\n".join(html for name, html in blocks.items() if name in in_papers_form)
+    overview = "\n".join(html for picture, html in drawn if not picture.data_set)
+    sections = [
+        Section("Is RC better?", chosen("headline"), "headline"),
+        Section("Published, held-out, in-train", intro(results) + chosen("agreement", "three"), "columns"),
+        Section("The paper's tables", chosen("summary_paper") + paper, "tables"),
+        Section("Every learner", chosen("summary_default", "_learners_", "_differences_"), "learners"),
+        Section("A family of models", blocks.get("family", ""), "family"),
+        Section("Figures", f'<div class="pictures">\n{overview}\n</div>', "figures"),
+        Section("Data sets", table_block(data_sets(results), links), "sets"),
+        Section("What was run, and how to run it again", settings(results), "settings"),
+    ]
+    sections = [section for section in sections if section.body.strip()]
+    menu = "".join(f'<li><a href="#{s.name}">{escape(s.heading)}</a></li>' for s in sections)
+    lead = (
+        "<p>What the paper prints, beside what this library measures on the same data sets. A figure is "
+        "<em>held out</em> unless the word <em>in-train</em> stands on it: "
+        + "; ".join(f"<em>{name}</em> is {escape(words)}" for name, words in PROTOCOLS.items())
+        + f".</p>\n<p>{escape(results.coverage)}.</p>\n{NOT_PROBABILITY}\n<nav><ul>{menu}</ul></nav>\n"
+        + tools(results)
+    )
+    sections += [set_page(results, name, drawn) for name in results.sets]
+    return page(TITLE, lead, sections, interactive=True)
+
+
+def set_id(name: str) -> str:
+    """Return the address of a set's page."""
+    return f"set-{name}"
+
+
+def table_block(table: Table, links: dict[str, str]) -> str:
+    """Return a table with its title and note."""
+    html = as_html(table, links)
+    body = f'<h3>{escape(table.title)}</h3>\n{html}\n<p class="small">{escape(table.note)}</p>'
+    return element("div", body, **{"data-protocol": table.protocol})
+
+
+def picture_block(picture: Picture, source: str) -> str:
+    """Return a figure; a set's own say in themselves what they show."""
+    svg = embed_svg(source, picture.caption, picture.name)
+    caption = "" if picture.data_set else f"<figcaption>{escape(picture.caption)}</figcaption>"
+    protocol = next((name for name in PROTOCOLS if picture.name.endswith(name)), "")
+    kind = "light wide" if picture.name == "toy" else ""  # drawn in black, two panels side by side
+    return element("figure", caption + svg, **{"class": kind, "data-protocol": protocol})
+
+
+def tools(results: Results) -> str:
+    """Return what one filters and chooses by."""
+    labels = {set_id(name): escape(results.label(name)) for name in results.sets}
+    names = "".join(element("option", label, value=value) for value, label in labels.items())
+    kinds = "".join(element("option", name, value=name) for name in results.protocols)
     return (
-        '<div class="scroll narrow" tabindex="0" role="region" aria-label="table"><table>\n'
-        f"<thead><tr>{line(table.headers, header=True)}</tr></thead>\n<tbody>\n{body}\n</tbody>\n"
-        "</table></div>"
+        '<div class="tools"><label>Filter rows <input id="filter" type="search" placeholder="iris"></label>\n'
+        f'<label>Protocol <select id="protocol"><option value="">both</option>{kinds}</select></label>\n'
+        f'<label>Data set <select id="chooser"><option value="">all</option>{names}</select></label></div>'
     )
 
 
-def path_figure(paths: Sequence[Sequence[float]], length: int, ylabel: str) -> Any:
-    """Paths of several runs: a thin line each, and their median, thick.
-
-    A run that stopped stays in the median with the model that it kept.
-
-    Parameters
-    ----------
-    paths : list of sequences of float
-        Values by iteration.
-    length : int
-        The last iteration of the axis.
-    ylabel : str
-        What the values are.
-
-    Returns
-    -------
-    figure : matplotlib Figure
-        A small one.
-    """
-    from matplotlib.ticker import MaxNLocator
-
-    figure = new_figure(2.15, 1.6)
-    ax = figure.add_subplot()
-    for path in paths:
-        ax.plot(path, color=COLOURS["muted"], linewidth=0.7)
-        ax.plot(len(path) - 1, path[-1], ".", color=COLOURS["muted"], markersize=5)
-    held = [[path[min(t, len(path) - 1)] for path in paths] for t in range(max(map(len, paths)))]
-    median = np.median(held, axis=1)
-    marker = "o" if len(median) == 1 else None
-    ax.plot(median, color=COLOURS["accent"], linewidth=2.2, marker=marker, markersize=4)
-    top = max(max(path) for path in paths)
-    top = top if top > 0 else 1.0
-    ax.set_ylim(-0.03 * top, 1.08 * top)  # a line along zero is seen whole
-    ax.set_xlim(-0.02 * length, 1.02 * length)
-    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    ax.yaxis.set_major_locator(MaxNLocator(3))
-    ax.set_xlabel("iteration", fontsize=8, color=COLOURS["ink"])
-    ax.set_ylabel(ylabel, fontsize=8, color=COLOURS["ink"])
-    ax.tick_params(labelsize=8, colors=COLOURS["ink"])
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color(COLOURS["muted"])
-    return figure
+def intro(results: Results) -> str:
+    """Return what the marks mean, and where the published figures agree with one protocol only."""
+    words = "stands where the measured mean and the published figure are more than two points apart"
+    lines = "".join(f"<li>{escape(line)}</li>" for line in only_in_train(results))
+    return f"<p>The mark {tables.FAR_MARK} {words}.</p>\n" + (f"<ul>{lines}</ul>\n" if lines else "")
 
 
-def page(title: str, lead: str, sections: Sequence[Section], style: str = "", script: str = "") -> str:
-    """One HTML page.
+def data_sets(results: Results) -> Table:
+    """Return the paper's sets, those that are missing too."""
+    rows: list[list[Cell]] = []
+    for paper in PAPER_SETS.values():
+        own = [row for row in results.rows if row.unit.set == paper.name]
+        label = results.label(paper.name) if own else f"{paper.name.replace('_', ' ')} (missing)"
+        found = [own[0].m, own[0].n, own[0].classes] if own else [None] * 3
+        numbers = [*found, paper.m, len({row.unit.split for row in own})]
+        cells = [Value(None if n is None else float(n), digits=0) for n in numbers]
+        rows.append([label, *cells, paper.origin, own[0].source if own else "-", paper.licence])
+    sizes = ["rows", "features", "classes", "paper's rows", "splits"]
+    headers = ["data set", *sizes, "origin", "from", "licence"]
+    return Table(headers, rows, "The paper's data sets", f"{results.coverage}.", "data_sets")
 
-    Parameters
-    ----------
-    title : str
-        Title and first heading.
-    lead : str
-        HTML below the title.
-    sections : list of Section
-        The rest.
-    style, script : str, default=""
-        CSS beside that of every page, and JavaScript.
 
-    Returns
-    -------
-    html : str
-        The page.
-    """
-    light = " ".join(f"--{name}: {colour};" for name, colour in COLOURS.items())
-    body = "\n".join(
-        element("section", f"\n<h2>{escape(s.heading)}</h2>\n{s.body}\n", id=s.name, **{"class": s.kind})
-        for s in sections
+def settings(results: Results) -> str:
+    """Return versions, engines, settings and commands, all from the long table."""
+    rows = results.rows
+    versions = ", ".join(sorted({row.version for row in rows}))
+    engines = ", ".join(
+        f"{engine} ({', '.join(dict.fromkeys(r.unit.set for r in rows if r.engine == engine))})"
+        for engine in sorted({row.engine for row in rows})
     )
-    ending = f"<script>\n{script}</script>\n" if script else ""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE.replace('LIGHT', light)}{style}</style>\n</head>\n"
-        f"<body>\n<h1>{escape(title)}</h1>\n{lead}\n{body}\n{ending}</body>\n</html>\n"
+    dates = sorted(row.finished for row in rows)
+    facts = {
+        "Version": f"riskbayes {versions}",
+        "Fits": f"{len(rows)} units, finished {dates[0]} to {dates[-1]}",
+        "Engines": engines,
+        "Splits": "random 75/25 splits with seeds 0, 1, ...; bins and scales see training rows only",
+        "Learners": f"learning rate {LR:g} for RC (paper), GD and DFE; at most {MAX_ITER} scans",
+        "Models": "; ".join(f"{name}: {words}" for name, words in {**MODELS, **ESTIMATES}.items()),
+    }
+    listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
+    used = {(u.model, u.estimate, u.learner): row.settings for row in rows for u in [row.unit]}
+    words = {**LEARNERS, **STRATEGIES}
+    cells = [
+        [model.upper(), "" if learner in STRATEGIES else estimate.upper(), words[learner], classifier]
+        for (model, estimate, learner), classifier in sorted(
+            used.items(), key=lambda item: (item[0][0], item[0][1] == "map", list(words).index(item[0][2]))
+        )
+    ]
+    table = Table(["model", "estimate", "learner", "classifier"], cells, "Settings", name="settings")
+    return f"<dl>{listed}</dl>\n<pre>{escape(COMMANDS)}</pre>\n{as_html(table)}"
+
+
+def set_page(results: Results, name: str, drawn: list[tuple[Picture, str]]) -> Section:
+    """Return everything about one data set."""
+    paper, label = PAPER_SETS[name], results.label(name)
+    own = next(row for row in results.rows if row.unit.set == name)
+    rows: list[list[Cell]] = [
+        [setting.title, setting.protocol, *cells]
+        for setting in results.settings
+        if (cells := results.error_cells(name, [(setting, learner) for learner in LEARNERS]))
+    ]
+    note = "In percent, mean ± standard deviation over splits."
+    headers = ["model", "protocol", *LEARNERS.values()]
+    table = Table(headers, rows, f"{label}: test errors", note, f"set_{name}")
+    facts = (
+        f"{own.m} rows, {own.n} features, {own.classes} classes (the paper: {paper.m} x {paper.n}). "
+        f"{paper.origin}; licence: {paper.licence}; read from: {own.source}."
     )
+    panels = "\n".join(html for picture, html in drawn if picture.data_set == name)
+    body = (
+        f'<p class="back"><a href="#sets">All data sets</a></p>\n<p>{escape(facts)}</p>\n'
+        f"<pre>riskbayes reproduce --data-dir FOLDER --sets {escape(name)}</pre>\n{table_block(table, {})}\n"
+        f"<p>Along the iterations, held out: median over splits, and the range of {LEARNERS[BANDED]}. A "
+        "learner that stopped stays with the model it kept.</p>\n"
+        f'<div class="pictures paths">\n{panels}\n</div>'
+    )
+    return Section(label, body, set_id(name), "set")

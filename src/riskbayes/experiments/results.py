@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from riskbayes.experiments.datasets import PAPER_SETS
 from riskbayes.experiments.longtable import Row
 from riskbayes.experiments.protocols import LEARNERS, PROTOCOLS
-from riskbayes.experiments.registry import PAPER_SETS
+from riskbayes.experiments.tables import Cell, Value, mark_best
 from riskbayes.statistics import Array
 
 POINT = 0.1
@@ -25,6 +26,11 @@ class Setting(NamedTuple):
     estimate: str
     protocol: str
 
+    @property
+    def title(self) -> str:
+        """The model and its estimate, in words."""
+        return f"{'Naive Bayes' if self.model == 'nb' else 'QDA'} by {self.estimate.upper()}"
+
 
 class Difference(NamedTuple):
     """Error of one learner minus that of another on the same splits, in percentage points."""
@@ -36,80 +42,84 @@ class Difference(NamedTuple):
     @property
     def verdict(self) -> str:
         """Whether the first learner is "better", "equal" or "worse"."""
-        return "better" if self.mean < -POINT else "worse" if self.mean > POINT else "equal"
+        return verdict(self.mean, POINT)
+
+
+def verdict(gap: float, least: float) -> str:
+    """Return what a difference of errors means for the first: "better", "equal" or "worse"."""
+    return "better" if gap < -least else "worse" if gap > least else "equal"
 
 
 class Results:
-    """The rows of the long table, found by what they are about.
-
-    Parameters
-    ----------
-    rows : list of Row
-        Each unit at most once.
-    """
+    """The rows of the long table, each unit at most once, found by what they are about."""
 
     def __init__(self, rows: Iterable[Row]):
-        self.rows = sorted(rows, key=lambda row: (list(PAPER_SETS).index(row.set), row.split))
+        self.rows = sorted(rows, key=lambda row: (list(PAPER_SETS).index(row.unit.set), row.unit.split))
         self.groups: dict[tuple[str, Setting, str], list[Row]] = {}
         for row in self.rows:
-            setting = Setting(row.model, row.estimate, row.protocol)
-            self.groups.setdefault((row.set, setting, row.learner), []).append(row)
-        self.sets = list(dict.fromkeys(row.set for row in self.rows))
+            u = row.unit
+            setting = Setting(u.model, u.estimate, u.protocol)
+            self.groups.setdefault((u.set, setting, u.learner), []).append(row)
+        self.sets = list(dict.fromkeys(row.unit.set for row in self.rows))
         found = {setting for _, setting, learner in self.groups if learner in LEARNERS}
         self.settings = sorted(found, key=lambda s: (s.model, s.estimate == "map", s.protocol))
         self.protocols = [name for name in PROTOCOLS if any(s.protocol == name for s in found)]
 
-    @property
-    def missing(self) -> list[str]:
-        """Sets of the paper that have no row."""
-        return [name for name in PAPER_SETS if name not in self.sets]
-
     @cached_property
     def stand_ins(self) -> dict[str, str]:
         """Sets whose features are not the paper's, and what they are."""
-        return {row.set: row.stand_in for row in self.rows if row.stand_in}
+        return {row.unit.set: row.stand_in for row in self.rows if row.stand_in}
 
     @property
     def coverage(self) -> str:
-        """How many of the paper's sets are here, and which are stand-ins."""
+        """How many of the paper's sets are here, which are stand-ins, and which are missing."""
         kinds = sorted(set(self.stand_ins.values()))
         sets = {kind: [name for name, found in self.stand_ins.items() if found == kind] for kind in kinds}
         named = "".join(f"; {kind}: {', '.join(names)}" for kind, names in sets.items())
-        without = f"; missing: {', '.join(self.missing)}" if self.missing else ""
+        missing = [name for name in PAPER_SETS if name not in self.sets]
+        without = f"; missing: {', '.join(missing)}" if missing else ""
         return f"{len(self.sets)} of {len(PAPER_SETS)} data sets{named}{without}"
 
     def of(self, name: str, setting: Setting, learner: str) -> list[Row]:
-        """The rows of a set, by split."""
+        """Return the rows of a set, by split."""
         return self.groups.get((name, setting, learner), [])
 
     def learners(self, setting: Setting) -> list[str]:
-        """The learners that have rows under a setting."""
+        """Return the learners that have rows under a setting."""
         found = {learner for _, s, learner in self.groups if s == setting}
         return [learner for learner in LEARNERS if learner in found]
 
     def label(self, name: str) -> str:
-        """A set as tables and figures call it: a stand-in says so."""
+        """Return the name of a set as tables and figures have it: a stand-in says so."""
         words = name.replace("_", " ")
         return f"{words} ({self.stand_ins[name]})" if name in self.stand_ins else words
 
     def errors(self, name: str, setting: Setting, learner: str, part: str = "test") -> Array:
-        """Errors in percent, by split."""
-        rows = self.of(name, setting, learner)
-        return np.array([100 * (row.train_error if part == "train" else row.test_error) for row in rows])
+        """Return the errors in percent, by split."""
+        return np.array([100 * row.error(part) for row in self.of(name, setting, learner)])
+
+    def mean_error(
+        self, name: str, setting: Setting, learner: str, part: str = "test", printed: float | None = None
+    ) -> Value:
+        """Return mean and standard deviation of an error over splits, and the paper's figure."""
+        return Value.over(self.errors(name, setting, learner, part), published=printed, is_error=True)
+
+    def error_cells(self, name: str, columns: Iterable[tuple[Setting, str]]) -> list[Cell]:
+        """Return the mean test errors of some learners, the lowest marked; nothing where there is none."""
+        cells: list[Cell] = [self.mean_error(name, setting, learner) for setting, learner in columns]
+        mark_best(cells, range(len(cells)))
+        return cells if any(isinstance(cell, Value) and cell.mean is not None for cell in cells) else []
 
     def iterations(self, name: str, setting: Setting, learner: str) -> Array:
-        """The iteration of the lowest soft error, by split; the closed form is iteration 1."""
+        """Return the iteration of the lowest soft error, by split; the closed form is iteration 1."""
         return np.array([1 + int(np.argmin(row.soft_error)) for row in self.of(name, setting, learner)])
 
     def reach(self, name: str, setting: Setting, learner: str, rival: str) -> float | None:
-        """Mean iterations of a learner to the rival's lowest soft error.
-
-        None unless the learner gets there in every split.
-        """
-        theirs = {row.split: min(row.soft_error) for row in self.of(name, setting, rival)}
+        """Return the mean iterations to the rival's lowest soft error; None unless all splits get there."""
+        theirs = {row.unit.split: min(row.soft_error) for row in self.of(name, setting, rival)}
         needed = []
         for row in self.of(name, setting, learner):
-            there = np.flatnonzero(np.array(row.soft_error) <= theirs.get(row.split, -1.0))
+            there = np.flatnonzero(np.array(row.soft_error) <= theirs.get(row.unit.split, -1.0))
             if not len(there):
                 return None
             needed.append(1 + there[0])
@@ -118,24 +128,23 @@ class Results:
     def difference(
         self, name: str, setting: Setting, learner: str, rival: str, part: str = "test"
     ) -> Difference | None:
-        """A learner against a rival on the splits that both have; None where there is none."""
-        pairs = [
-            dict(zip([row.split for row in self.of(name, setting, who)], errors, strict=True))
+        """Compare a learner with a rival on the splits that both have; None where there is none."""
+        own, theirs = (
+            {row.unit.split: 100 * row.error(part) for row in self.of(name, setting, who)}
             for who in (learner, rival)
-            for errors in [self.errors(name, setting, who, part)]
-        ]
-        gaps = [pairs[0][split] - pairs[1][split] for split in pairs[0] if split in pairs[1]]
+        )
+        gaps = [own[split] - theirs[split] for split in own if split in theirs]
         if not gaps:
             return None
         error = np.std(gaps, ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
         return Difference(float(np.mean(gaps)), float(error))
 
     def with_all(self, setting: Setting, learners: Sequence[str]) -> list[str]:
-        """The sets that all these learners were run on."""
+        """Return the sets that all these learners were run on."""
         return [name for name in self.sets if all(self.of(name, setting, who) for who in learners)]
 
     def ranks(self, setting: Setting, learners: Sequence[str], part: str = "test") -> Array:
-        """Ranks by mean error, 1 the lowest: a row a set that has all these learners."""
+        """Return ranks by mean error, 1 the lowest: a row for each set that has all these learners."""
         means = [
             [self.errors(name, setting, learner, part).mean() for learner in learners]
             for name in self.with_all(setting, learners)

@@ -1,4 +1,4 @@
-"""Runs units side by side, writes each result at once, and goes on where a run was stopped."""
+"""Run units side by side, write each result at once, and go on where a run was stopped."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from riskbayes.experiments import ExperimentError, registry
+from riskbayes.experiments import ExperimentError
+from riskbayes.experiments.datasets import PAPER_SETS
 from riskbayes.experiments.fitting import Job, run_job
 from riskbayes.experiments.longtable import FILE, LongTable, Row, read_folder
 from riskbayes.experiments.protocols import MAX_ITER, Unit, settings_text
 
 FAMILY_SCANS = 4000
-"""Those of all members, folds and iterations, about."""
+"""About how many scans a family takes: those of all members, folds and iterations."""
 
 OVERHEAD = 2e6
 """What a scan costs beside its products, in the units of `cost`."""
@@ -27,7 +28,7 @@ QUIET_SECONDS = 30.0
 
 
 def make_jobs(units: Iterable[Unit]) -> list[Job]:
-    """Units that share their training rows, and so their fit, go together."""
+    """Return the jobs of some units: those that share their training rows share one fit."""
     groups: dict[tuple, list[Unit]] = {}
     for unit in units:
         shared = unit._replace(split=0) if unit.protocol == "in-train" else unit
@@ -36,30 +37,14 @@ def make_jobs(units: Iterable[Unit]) -> list[Job]:
 
 
 def cost(job: Job) -> float:
-    """About how long a job takes, in multiplications."""
-    unit, paper = job.units[0], registry.PAPER_SETS[job.units[0].set]
+    """Return about how long a job takes, in multiplications."""
+    unit, paper = job.units[0], PAPER_SETS[job.units[0].set]
     scans = {"closed_form": 1, "cv": FAMILY_SCANS, "ensemble": FAMILY_SCANS}.get(unit.learner, MAX_ITER)
     return scans * (OVERHEAD + paper.m * paper.n * paper.classes * (1 if unit.model == "nb" else paper.n))
 
 
-def available(sets: Iterable[str], data_dir: Path | None) -> tuple[list[str], list[str]]:
-    """The sets that can be had, and a sentence on each that cannot.
-
-    Each is read once: a bad file is found before the first fit, and a set of OpenML is then on the disk.
-    """
-    here, missing, online = [], [], True
-    for name in sets:
-        try:
-            registry.load(name, data_dir, online)
-            here.append(name)
-        except registry.Missing as error:
-            missing.append(str(error))
-            online = online and not isinstance(error, registry.Unreachable)
-    return here, missing
-
-
 def left_to_do(units: Iterable[Unit], done: Iterable[Row]) -> list[Unit]:
-    """Units without a row; rows of other settings are no results of this run, and are refused."""
+    """Return the units without a row; refuse rows of other settings, which are no results of this run."""
     found = {row.unit: row for row in done}
     left = []
     for unit in units:
@@ -82,22 +67,10 @@ def run(
     engine: str = "memory",
     console: Console | None = None,
 ) -> None:
-    """Fit what the tables in a folder lack.
+    """Fit the units that the tables in the folder `out` lack, and append their rows to its `results.csv`.
 
-    Parameters
-    ----------
-    units : list of Unit
-        What should be there in the end.
-    out : Path
-        Folder of the long table, `results.csv`; other tables in it count as done.
-    data_dir : Path, default=None
-        Folder of data sets.
-    n_jobs : int, default=1
-        Fits at a time.
-    engine : {"memory", "torch", "cuda"}, default="memory"
-        What holds the rows.
-    console : rich Console, default=None
-        Where the progress goes; by default standard error.
+    `n_jobs` fits run at a time. The engine holds the rows: "memory" is NumPy, "torch" and "cuda" are tensors
+    on the processor or on a GPU. The progress goes to the console, by default to standard error.
     """
     console = console or Console(stderr=True)
     with LongTable(out) as table:
@@ -109,22 +82,20 @@ def run(
             results = workers(delayed(run_job)(job, data_dir, engine) for job in watch.started(jobs))
             for rows in results:
                 table.append(rows)
-                watch.finished(rows)
+                watch.written(rows)
 
 
-class Watch:
+class Watch(Progress):
     """Says what is running and how long the rest will take: live in a terminal, now and then in a log."""
 
     def __init__(self, console: Console, jobs: list[Job], total: int):
-        self.console, self.jobs, self.total = console, jobs, total
-        self.all = sum(map(cost, jobs))
-        self.done, self.units = 0.0, total - sum(len(job.units) for job in jobs)
+        hidden = not console.is_terminal
+        super().__init__(TextColumn("{task.description}"), BarColumn(), console=console, disable=hidden)
+        self.total, self.all_cost, self.done_cost = total, sum(map(cost, jobs)), 0.0
+        self.n_done = total - sum(len(job.units) for job in jobs)
         self.running: dict[Unit, Job] = {}
         self.begin = self.spoke = monotonic()
-        self.live = Progress(
-            TextColumn("{task.description}"), BarColumn(), console=console, disable=not console.is_terminal
-        )
-        self.task = self.live.add_task("", total=self.all)
+        self.task = self.add_task("", total=self.all_cost)
 
     def started(self, jobs: Iterable[Job]) -> Iterator[Job]:
         """Pass jobs on as workers take them."""
@@ -133,45 +104,32 @@ class Watch:
             self.show()
             yield job
 
-    def finished(self, rows: list[Row]) -> None:
-        """Rows of a job are on the disk."""
+    def written(self, rows: list[Row]) -> None:
+        """Count a job as done: its rows are on the disk."""
         job = self.running.pop(rows[0].unit)
-        self.done += cost(job)
-        self.units += len(job.units)
-        self.show(speak=self.units == self.total)  # in a log the next start has more to say
+        self.done_cost += cost(job)
+        self.n_done += len(job.units)
+        self.show(speak=self.n_done == self.total)  # in a log the next start has more to say
 
-    def left(self) -> str:
-        """The time left, if the rest goes as what was done."""
-        if not self.done:
+    def time_left(self) -> str:
+        """Return the time left in words, if the rest goes as what was done."""
+        if not self.done_cost:
             return "time left unknown"
-        seconds = (monotonic() - self.begin) * (self.all - self.done) / self.done
+        seconds = (monotonic() - self.begin) * (self.all_cost - self.done_cost) / self.done_cost
         return f"about {seconds / 60:.0f} min left" if seconds > 90 else f"about {seconds:.0f} s left"
 
     def show(self, speak: bool = True) -> None:
-        """Bring the display up to date."""
-        words = (
-            f"{self.units} of {self.total} units, {self.left()}; running: {running(self.running.values())}"
-        )
-        self.live.update(self.task, completed=self.done, description=words)
-        if speak and not self.console.is_terminal and monotonic() - self.spoke > QUIET_SECONDS:
+        """Bring the display up to date; where it is a log, print a line unless the last one is recent."""
+        named = [str(job) for job in self.running.values()]
+        more = f" and {len(named) - 3} more" if len(named) > 3 else ""
+        words = f"{self.n_done} of {self.total} units, {self.time_left()}; running: "
+        words += "; ".join(named[:3]) + more if named else "nothing"
+        self.update(self.task, completed=self.done_cost, description=words)
+        if speak and self.disable and monotonic() - self.spoke > QUIET_SECONDS:
             self.spoke = monotonic()
             self.console.print(words, highlight=False, soft_wrap=True)
 
-    def __enter__(self) -> Watch:
-        self.live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.live.stop()
-
-
-def running(jobs: Iterable[Job]) -> str:
-    """The first few of what is running."""
-    named = [str(job) for job in jobs]
-    more = f" and {len(named) - 3} more" if len(named) > 3 else ""
-    return "; ".join(named[:3]) + more if named else "nothing"
-
 
 def default_jobs() -> int:
-    """One fit a core that this process may use."""
+    """Return the number of cores that this process may use: one fit each."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

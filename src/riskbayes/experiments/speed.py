@@ -8,21 +8,20 @@ import platform
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info
 
 import riskbayes
 from riskbayes.experiments import ExperimentError
 from riskbayes.experiments.datasets import DataSet, load_csv, load_npz
-from riskbayes.experiments.report import Cell, Table
+from riskbayes.experiments.tables import Cell, Mark, Table
+from riskbayes.threads import available_threads
 
 LEAST_TURNS, MOST_TURNS = 3, 51
 BUDGET = 4.0
@@ -69,7 +68,7 @@ class Figure:
 
     @property
     def ratio(self) -> float | None:
-        """Ours over the peer's."""
+        """Ours over the peer's; None where one of them is missing."""
         return None if self.ours is None or self.peer is None else self.ours / self.peer
 
     @property
@@ -80,10 +79,6 @@ class Figure:
         if self.bar is None:
             return ""
         return "ok" if self.ratio is not None and self.ratio <= self.bar else "short"
-
-    def as_json(self) -> dict[str, Any]:
-        """Every field, the ratio and the verdict."""
-        return {**vars(self), "ratio": self.ratio, "verdict": self.verdict}
 
 
 @dataclass
@@ -103,9 +98,10 @@ class Bench:
     quick: bool = False
     folder: str | os.PathLike | None = None
     say: Callable[[str], object] = print
+    _read: dict[str, DataSet] = field(default_factory=dict)
 
     def size(self, m: int, n: int) -> tuple[int, int]:
-        """Rows and features: as they are, or a few."""
+        """Return rows and features: as they are, or a few."""
         return (max(200, m // 100), max(4, n // 32)) if self.quick else (m, n)
 
     @property
@@ -113,38 +109,23 @@ class Bench:
         """Seconds for the turns of one comparison."""
         return 0.0 if self.quick else BUDGET
 
-    @cached_property
-    def mnist(self) -> DataSet:
-        """The MNIST stand-in."""
-        self.say("reading the MNIST stand-in")
-        return self._cut(load_npz("mnist", self.folder))
-
-    def table(self, name: str) -> DataSet:
-        """A tabular set."""
-        return self.mnist if name == "mnist" else self._cut(load_csv(name, self.folder))
-
-    def _cut(self, data: DataSet) -> DataSet:
-        m, n = self.size(*data.X.shape)
-        kept = data.cut(m)
-        return DataSet(
-            data.name, np.ascontiguousarray(kept.X[:, :n]), np.unique(kept.y, return_inverse=True)[1]
-        )
+    def data(self, name: str) -> DataSet:
+        """Return a set of the folder, read once and cut to its size; "mnist" is the MNIST stand-in."""
+        if name not in self._read:
+            self.say(f"reading {name}")
+            data = (load_npz if name == "mnist" else load_csv)(name, self.folder)
+            m, n = self.size(*data.X.shape)
+            kept = data.cut(m)
+            self._read[name] = kept._replace(X=np.ascontiguousarray(kept.X[:, :n]))
+        return self._read[name]
 
     def compare(
-        self,
-        what: str,
-        against: str,
-        size: str,
-        ours: Job,
-        peer: Job,
-        bar: float | None = None,
-        scale: float = 1.0,
-        note: str = "",
+        self, what: str, against: str, size: str, ours: Job, peer: Job, bar: float | None = None
     ) -> Figure:
-        """Time two jobs in turn; `scale` multiplies our time."""
+        """Time two jobs in turn."""
         self.say(f"{what} against {against}, {size}")
         mine, theirs = in_turn([ours, peer], self.budget)
-        return Figure(what, against, size, scale * mine, theirs, bar, note=note)
+        return Figure(what, against, size, mine, theirs, bar)
 
 
 class Case(NamedTuple):
@@ -157,7 +138,7 @@ class Case(NamedTuple):
 
 
 def in_turn(jobs: Sequence[Job], budget: float) -> list[float]:
-    """The median seconds of each job, one after the other, round after round.
+    """Return the median seconds of each job; they run one after the other, round after round.
 
     The first round warms up (compiled code, pages, caches) and counts only if it is long.
     """
@@ -172,14 +153,14 @@ def in_turn(jobs: Sequence[Job], budget: float) -> list[float]:
 
 
 def seconds(job: Job) -> float:
-    """How long it takes once."""
+    """Return how long a job takes once."""
     start = perf_counter()
     job()
     return perf_counter() - start
 
 
 def peak_bytes(job: Job) -> int:
-    """The most memory that the job's arrays take at a time, what it leaves behind included."""
+    """Return the most memory that the job's arrays take at a time, what it leaves behind included."""
     tracemalloc.start()
     try:
         job()
@@ -189,20 +170,7 @@ def peak_bytes(job: Job) -> int:
 
 
 def run_bench(cases: Iterable[Case], bench: Bench) -> list[Figure]:
-    """Measure the cases.
-
-    Parameters
-    ----------
-    cases : iterable of Case
-        What to measure.
-    bench : Bench
-        Sizes, data, and who is told.
-
-    Returns
-    -------
-    figures : list of Figure
-        A case whose data or peer is not there, or cannot be used, gives one line that says so.
-    """
+    """Measure the cases; one whose data or peer is missing or cannot be used gives a line that says so."""
     figures = []
     for case in cases:
         group = f"{case.number} {case.group}"
@@ -216,20 +184,8 @@ def run_bench(cases: Iterable[Case], bench: Bench) -> list[Figure]:
     return figures
 
 
-@contextmanager
-def limited_threads(threads: int | None) -> Iterator[int]:
-    """At most so many threads, BLAS's or our own; gives the number in use."""
-    with threadpool_limits(threads):
-        yield threads_in_use()
-
-
-def threads_in_use() -> int:
-    """The most threads of any library that has been loaded."""
-    return max((pool["num_threads"] for pool in threadpool_info()), default=1)
-
-
-def machine(threads: int) -> dict[str, Any]:
-    """What the figures depend on."""
+def machine() -> dict[str, Any]:
+    """Return what the figures depend on."""
     versions = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -242,7 +198,7 @@ def machine(threads: int) -> dict[str, Any]:
     return {
         "cpu": cpu_model(),
         "cores": os.cpu_count(),
-        "threads": threads,
+        "threads": available_threads(),
         "system": platform.platform(),
         "blas": blas,
         "versions": versions,
@@ -250,29 +206,30 @@ def machine(threads: int) -> dict[str, Any]:
 
 
 def cpu_model() -> str:
-    """The name of the processor, as far as the system tells it."""
+    """Return the name of the processor, as far as the system tells it."""
     listed = Path("/proc/cpuinfo")
     lines = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
     named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     return next(named, platform.processor() or platform.machine())
 
 
-def speed_table(figures: Sequence[Figure]) -> Table:
-    """All figures."""
-    kinds = {"ok": "better", "short": "worse", "skipped": "equal"}
-    rows: list[list[str | Cell]] = []
+def speed_table(figures: Sequence[Figure], title: str = "") -> Table:
+    """Return the table of all figures."""
+    kinds = {"ok": "better", "short": "worse", "skipped": "equal", "": ""}
+    rows: list[list[Cell]] = []
     for f in figures:
         ours = "not reached" if f.ours is None and f.peer is not None else quantity(f.ours, f.unit)
         ratio = "" if f.ratio is None else f"{f.ratio:.2f}"
         bar = "" if f.bar is None else f"{f.bar:g}"
-        verdict = Cell(f.verdict, kinds[f.verdict]) if f.verdict else ""
-        rows.append([f.group, f.what, f.against, f.size, ours, quantity(f.peer, f.unit), ratio, bar, verdict])
+        texts = [ours, quantity(f.peer, f.unit), ratio, bar]
+        marks = [*map(Mark, texts), Mark(f.verdict, kinds[f.verdict])]
+        rows.append([f.group, f.what, f.against, f.size, *marks])
     headers = ["must hold", "measured", "against", "size", "ours", "peer", "ratio", "bar", ""]
-    return Table(headers, rows, text_columns=4)
+    return Table(headers, rows, title)
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """A time or a size in memory, with its unit."""
+    """Return a time or a size in memory with its unit."""
     if value is None:
         return ""
     if unit == "B":
@@ -281,7 +238,7 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def notes(figures: Sequence[Figure]) -> list[str]:
-    """What the table has no room for: each sentence once, with the lines that it belongs to."""
+    """Return what the table has no room for: each sentence once, with the lines that it belongs to."""
     said: dict[str, list[str]] = {}
     for f in figures:
         if f.note:
@@ -290,12 +247,13 @@ def notes(figures: Sequence[Figure]) -> list[str]:
 
 
 def tally(figures: Sequence[Figure]) -> str:
-    """How many bars hold, in a sentence."""
+    """Return how many bars hold, in a sentence."""
     n = {kind: sum(f.verdict == kind for f in figures) for kind in ("ok", "short", "skipped")}
     return f"{n['ok']} of {n['ok'] + n['short']} bars hold, {n['short']} fall short; skipped: {n['skipped']}."
 
 
 def write_json(path: Path, figures: Sequence[Figure], about: dict[str, Any], quick: bool) -> None:
-    """The figures and the machine, for other programs."""
-    found = {"machine": about, "quick": quick, "figures": [figure.as_json() for figure in figures]}
+    """Write the figures and the machine, for other programs."""
+    lines = [{**vars(figure), "ratio": figure.ratio, "verdict": figure.verdict} for figure in figures]
+    found = {"machine": about, "quick": quick, "figures": lines}
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -13,23 +13,35 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import OneHotEncoder
+from threadpoolctl import threadpool_limits
 
 import riskbayes
-from riskbayes.engines.memory import MemoryEngine
-from riskbayes.experiments.speed import Bench, Case, Figure, in_turn, peak_bytes, threads_in_use
+from riskbayes.experiments.speed import Bench, Case, Figure, in_turn, peak_bytes
+from riskbayes.experiments.speed_jobs import (
+    BINS,
+    LR,
+    Iterations,
+    by,
+    gaussian_rows,
+    labels,
+    size_of,
+    synthetic,
+)
 from riskbayes.learners import RC
-from riskbayes.models.base import Fitted
-from riskbayes.objectives import LogLoss
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.statistics import Array
+from riskbayes.threads import available_threads
 
-BINS = 5
 ITERATIONS = 64
-LR = 0.1
 HALF_A_POINT = 0.005
 FIVE_MS = 0.005
+FIXED_STEP = RC(lr=LR, max_iter=ITERATIONS, monitor="log_loss")
 
-PEERS: dict[str, tuple[type, type, dict[str, Any]]] = {
+Pair = tuple[type, type, dict[str, Any]]
+"""Ours, scikit-learn's, and the arguments of both."""
+
+PEERS: dict[str, Pair] = {
+    "CategoricalNB": (riskbayes.CategoricalNB, naive_bayes.CategoricalNB, {}),
     "GaussianNB": (riskbayes.GaussianNB, naive_bayes.GaussianNB, {}),
     "LDA": (riskbayes.LinearDiscriminantAnalysis, discriminant_analysis.LinearDiscriminantAnalysis, {}),
     "QDA": (
@@ -38,131 +50,65 @@ PEERS: dict[str, tuple[type, type, dict[str, Any]]] = {
         {"reg_param": 1e-3},  # scikit-learn refuses a class covariance without full rank
     ),
 }
-"""Ours, scikit-learn's, and the arguments of both."""
-
-CATEGORICAL: tuple[type, type, dict[str, Any]] = (riskbayes.CategoricalNB, naive_bayes.CategoricalNB, {})
 
 
-class Iterations:
-    """RC with a fixed step, one iteration a call: parameters, scan, step, and nothing of a fit around them.
-
-    Parameters
-    ----------
-    clf : estimator
-        Ours, not fitted.
-    X, y : arrays
-        Rows and class codes.
-    """
-
-    def __init__(self, clf: Any, X: Array, y: Array):
-        clf.set_params(learner="closed_form").fit(X, y)
-        self.model, self.start = clf.model_, clf.statistics_
-        self.S = self.start
-        self.engine = MemoryEngine(X, y, None, len(clf.classes_))
-
-    def __call__(self) -> None:
-        """One iteration on; from the closed form again where there is no legal step."""
-        scan = self.engine.scan(Fitted.of(self.model, self.S), LogLoss())
-        assert scan.dS is not None  # there is a residual
-        moved = self.S + LR * scan.dS
-        self.S = moved if self.model.is_legal(moved) else self.start
-
-
-def by(*sizes: int) -> str:
-    """Rows x features x classes."""
-    return " x ".join(map(str, sizes))
-
-
-def labels(m: int, r: int) -> Array:
-    """Class codes, every class among them."""
-    return np.random.default_rng(0).permutation(np.arange(m) % r)
-
-
-def noise_codes(m: int, n: int) -> Array:
-    """Uniform codes: they say nothing of the class, so that no posterior saturates and no row is idle."""
-    return np.random.default_rng(1).integers(BINS, size=(m, n), dtype=np.uint8)
-
-
-def gaussian_rows(y: Array, n: int) -> Array:
-    """Gaussian classes that overlap: no row is idle."""
-    rng = np.random.default_rng(1)
-    means = 0.05 * rng.standard_normal((y.max() + 1, n))
-    X = rng.standard_normal((len(y), n))
-    X += means[y]
-    return X
-
-
-def closed_form_fit(
-    bench: Bench, model: str, size: str, ours: Any, theirs: Any, X: Array, y: Array, bar: float
-) -> Figure:
-    """The closed form against another library's fit; both are left fitted."""
-    return bench.compare(
-        f"{model}, closed form", "sklearn fit", size, partial(ours.fit, X, y), partial(theirs.fit, X, y), bar
-    )
-
-
-def predictions(
-    bench: Bench, model: str, method: str, size: str, ours: Any, theirs: Any, X: Array, bar: float
-) -> Figure:
-    """One method of two fitted classifiers."""
-    mine, other = partial(getattr(ours, method), X), partial(getattr(theirs, method), X)
-    return bench.compare(f"{model}, {method}", f"sklearn {method}", size, mine, other, bar)
+def beside_sklearn(
+    bench: Bench, name: str, pair: Pair, size: str, X: Array, y: Array, bar: float, method: str = ""
+) -> Iterator[Figure]:
+    """Compare the closed form with scikit-learn's fit, then a method of the two fitted classifiers."""
+    Ours, Theirs, arguments = pair
+    ours, theirs = Ours(learner="closed_form", **arguments), Theirs(**arguments)
+    fits = partial(ours.fit, X, y), partial(theirs.fit, X, y)
+    yield bench.compare(f"{name}, closed form", "sklearn fit", size, *fits, bar)
+    if method:
+        calls = partial(getattr(ours, method), X), partial(getattr(theirs, method), X)
+        yield bench.compare(f"{name}, {method}", f"sklearn {method}", size, *calls, bar)
 
 
 def categorical(bench: Bench, name: str, X: Array, y: Array, bar: float) -> Iterator[Figure]:
-    """Categorical naive Bayes on codes, against scikit-learn's and against reading them once."""
-    Ours, Theirs, _ = CATEGORICAL
-    size = f"{name}, {by(*X.shape, int(y.max()) + 1)}"
-    ours, theirs = Ours(learner="closed_form"), Theirs()
-    rc = Ours(learner=RC(lr=LR, max_iter=ITERATIONS, monitor="log_loss"))
-    done = max(rc.fit(X, y).n_iter_, 1)
-    yield bench.compare(
-        f"NB, {ITERATIONS} RC iterations",
-        "sklearn fit + predict_log_proba",
-        size,
-        partial(rc.fit, X, y),
-        lambda: theirs.fit(X, y).predict_log_proba(X),
-        bar,
-        scale=ITERATIONS / done,
-        note="" if done == ITERATIONS else f"RC stopped after {done} iterations; its time is scaled up.",
-    )
-    yield closed_form_fit(bench, "NB", size, ours, theirs, X, y, 0.25)
-    yield predictions(bench, "NB", "predict_log_proba", size, ours, theirs, X, 0.25)
-    yield bench.compare(
-        "NB, one RC iteration", "reading the codes once", size, Iterations(Ours(), X, y), X.max
-    )
+    """Compare categorical naive Bayes on codes with scikit-learn's, and with reading them once."""
+    size = size_of(name, X, y)
+    rc, theirs = riskbayes.CategoricalNB(learner=FIXED_STEP), naive_bayes.CategoricalNB()
+    what, against = f"NB, {ITERATIONS} RC iterations", "sklearn fit + predict_log_proba"
+    jobs = partial(rc.fit, X, y), lambda: theirs.fit(X, y).predict_log_proba(X)
+    figure = bench.compare(what, against, size, *jobs, bar)
+    if (done := max(rc.n_iter_, 1)) < ITERATIONS:
+        note = f"RC stopped after {done} iterations; its time is scaled up."
+        figure = replace(figure, ours=(figure.ours or 0.0) * ITERATIONS / done, note=note)
+    yield figure
+    yield from beside_sklearn(bench, "NB", PEERS["CategoricalNB"], size, X, y, 0.25, "predict_log_proba")
+    iteration = Iterations(riskbayes.CategoricalNB(), X, y)
+    yield bench.compare("NB, one RC iteration", "reading the codes once", size, iteration, X.max)
 
 
 def categorical_mnist(bench: Bench) -> Iterator[Figure]:
-    """Saturated posteriors: few rows have a residual."""
-    X, y = bench.mnist.X, bench.mnist.y
+    """Measure where posteriors are saturated: few rows have a residual."""
+    X, y, *_ = bench.data("mnist")
     bench.say("cutting the MNIST stand-in into bins")
     yield from categorical(bench, "MNIST", KMeansBins(BINS).fit_transform(X), y, 0.75)
 
 
 def categorical_noise(bench: Bench) -> Iterator[Figure]:
-    """No posterior saturates: every row has a residual."""
-    m, n = bench.size(70_000, 512)
-    yield from categorical(bench, "noise", noise_codes(m, n), labels(m, 10), 1.5)
+    """Measure where no posterior saturates: every row has a residual."""
+    yield from categorical(bench, "noise", *synthetic(True, *bench.size(70_000, 512), 10), 1.5)
 
 
 def qda_mnist(bench: Bench) -> Iterator[Figure]:
-    """One iteration of QDA against its forward product."""
+    """Compare one iteration of QDA with its forward product."""
+    X, y, *_ = bench.data("mnist")
     m = bench.size(20_000, 1)[0]
-    yield from qda(bench, "MNIST", bench.mnist.X[:m], bench.mnist.y[:m], moments=False, bar=1.1)
+    yield from qda(bench, "MNIST", X[:m], y[:m], moments=False, bar=1.1)
 
 
 def qda_synthetic(bench: Bench) -> Iterator[Figure]:
-    """The same where every row has a residual: the second moments are part of the floor."""
-    m, n = bench.size(20_000, 256)
-    y = labels(m, 5)
-    yield from qda(bench, "Gaussian", gaussian_rows(y, n), y, moments=True, bar=1.5)
+    """Do the same where every row has a residual: the second moments are part of the floor."""
+    X, y = synthetic(False, *bench.size(20_000, 256), 5)
+    yield from qda(bench, "Gaussian", X, y, moments=True, bar=1.5)
 
 
 def qda(bench: Bench, name: str, X: Array, y: Array, moments: bool, bar: float) -> Iterator[Figure]:
-    """One RC iteration of QDA against the full products alone, and the memory of a fit."""
-    (m, n), r = X.shape, int(y.max()) + 1
-    size = f"{name}, {by(m, n, r)}"
+    """Compare one RC iteration of QDA with the full products alone; measure the memory of a fit."""
+    (m, n), r, size = X.shape, int(y.max()) + 1, size_of(name, X, y)
     rng = np.random.default_rng(2)
     L, w = rng.standard_normal((r, n, n)), rng.standard_normal((r, m, 1))
     buffer, square = np.empty((m, n)), np.empty((n, n))
@@ -182,53 +128,42 @@ def qda(bench: Bench, name: str, X: Array, y: Array, moments: bool, bar: float) 
 
 
 def closed_forms(bench: Bench, name: str, X: Array, y: Array) -> Iterator[Figure]:
-    """Fit and predict_proba of the Gaussian models against scikit-learn's."""
-    size = f"{name}, {by(*X.shape, int(y.max()) + 1)}"
-    for model, (Ours, Theirs, arguments) in PEERS.items():
-        ours, theirs = Ours(learner="closed_form", **arguments), Theirs(**arguments)
-        yield closed_form_fit(bench, model, size, ours, theirs, X, y, 1.0)
-        yield predictions(bench, model, "predict_proba", size, ours, theirs, X, 1.0)
+    """Compare fit and predict_proba of the Gaussian models with scikit-learn's."""
+    for model in ("GaussianNB", "LDA", "QDA"):
+        size = size_of(name, X, y)
+        yield from beside_sklearn(bench, model, PEERS[model], size, X, y, 1.0, "predict_proba")
 
 
 def closed_forms_synthetic(bench: Bench) -> Iterator[Figure]:
-    """Gaussian classes, at three sizes."""
+    """Measure Gaussian classes, at three sizes."""
     for m, n in ((5000, 20), (50_000, 50), (70_000, 512)):
-        m, n = bench.size(m, n)
         for r in (2, 10):
-            y = labels(m, r)
-            yield from closed_forms(bench, "Gaussian", gaussian_rows(y, n), y)
+            yield from closed_forms(bench, "Gaussian", *synthetic(False, *bench.size(m, n), r))
 
 
 def closed_forms_mnist(bench: Bench) -> Iterator[Figure]:
-    """Ten digits; below five or not."""
-    X, y = bench.mnist.X, bench.mnist.y
+    """Measure ten digits; below five or not."""
+    X, y, *_ = bench.data("mnist")
     yield from closed_forms(bench, "MNIST", X, (y >= 5).astype(np.int64))
     yield from closed_forms(bench, "MNIST", X, y)
 
 
 def iris(bench: Bench) -> Iterator[Figure]:
-    """Small fits: what a call costs beside the arithmetic."""
+    """Measure small fits: what a call costs beside the arithmetic."""
     rows, y = load_iris(return_X_y=True)
     codes = KMeansBins(BINS).fit_transform(rows)
-    for model, (Ours, Theirs, arguments) in {"CategoricalNB": CATEGORICAL, **PEERS}.items():
+    for model, (Ours, _, arguments) in PEERS.items():
         X = codes if model == "CategoricalNB" else rows
-        size = f"iris, {by(*X.shape, 3)}"
-        rc = Ours(learner=RC(lr=LR, max_iter=ITERATIONS, monitor="log_loss"), **arguments)
+        size = size_of("iris", X, y)
+        rc = Ours(learner=FIXED_STEP, **arguments)
         bench.say(f"{model}, {ITERATIONS} RC iterations, {size}")
         spent = in_turn([partial(rc.fit, X, y)], bench.budget)[0]
         yield Figure(f"{model}, {rc.n_iter_} RC iterations", "5 ms", size, spent, FIVE_MS, 1.0)
-        ours, theirs = Ours(learner="closed_form", **arguments), Theirs(**arguments)
-        yield closed_form_fit(bench, model, size, ours, theirs, X, y, 1.5)
-
-
-GROWING: dict[str, Callable[..., Any]] = {
-    "CategoricalNB": riskbayes.CategoricalNB,
-    **{name: Ours for name, (Ours, _, _) in PEERS.items()},
-}
+        yield from beside_sklearn(bench, model, PEERS[model], size, X, y, 1.5)
 
 
 def growth(bench: Bench) -> Iterator[Figure]:
-    """One RC iteration on four times the rows, the features, the classes."""
+    """Measure one RC iteration on four times the rows, the features, the classes."""
     m, n = bench.size(50_000, 50)
     small = (m, n, 5)
     for what, large, bar in (
@@ -236,7 +171,7 @@ def growth(bench: Bench) -> Iterator[Figure]:
         ("features", (m, 4 * n, 5), None),
         ("classes", (m, n, 20), None),
     ):
-        for model, Ours in GROWING.items():
+        for model, (Ours, _, _) in PEERS.items():
             once, fourfold = (
                 Iterations(Ours(), *synthetic(model == "CategoricalNB", *size)) for size in (small, large)
             )
@@ -244,22 +179,16 @@ def growth(bench: Bench) -> Iterator[Figure]:
             yield bench.compare(f"{model}, {what} x 4", "once", size, fourfold, once, bar)
 
 
-def synthetic(codes: bool, m: int, n: int, r: int) -> tuple[Array, Array]:
-    """Rows and labels in which no row is idle."""
-    y = labels(m, r)
-    return noise_codes(m, n) if codes else gaussian_rows(y, n), y
-
-
 def logistic(bench: Bench, name: str, shown: str) -> Iterator[Figure]:
-    """Time for default RC to come within half a point of logistic regression, on rows held out."""
-    data = bench.table(name)
-    X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=0.25, random_state=0)
+    """Time default RC until it comes within half a point of logistic regression, on rows held out."""
+    rows, classes, *_ = bench.data(name)
+    X, X_test, y, y_test = train_test_split(rows, classes, test_size=0.25, random_state=0)
     bench.say(f"cutting {shown} into bins")
     bins = KMeansBins(BINS).fit(X)
     Z, Z_test = bins.transform(X), bins.transform(X_test)
     one_hot = OneHotEncoder(handle_unknown="ignore").fit(Z)
     wide, wide_test = one_hot.transform(Z), one_hot.transform(Z_test)
-    size = f"{shown}, {by(*X.shape, int(y.max()) + 1)}"
+    size = size_of(shown, X, y)
 
     bench.say(f"logistic regression, {size}")
     peer = LogisticRegression()
@@ -272,13 +201,13 @@ def logistic(bench: Bench, name: str, shown: str) -> Iterator[Figure]:
     errors = f"held-out error {100 * error:.2f} % with max_iter={scans}, {100 * goal:.2f} % by the peer."
     what, against = "NB, RC to the peer's error + 0.5", "LogisticRegression"
     fit, peer_fit = partial(rc.fit, Z, y), partial(peer.fit, wide, y)
-    figure = bench.compare(what, against, size, fit, peer_fit, 0.5, note=errors)
-    yield figure if error <= goal + HALF_A_POINT else replace(figure, ours=None)
+    figure = bench.compare(what, against, size, fit, peer_fit, 0.5)
+    yield replace(figure, note=errors, ours=figure.ours if error <= goal + HALF_A_POINT else None)
 
 
 def pomegranate(bench: Bench) -> Iterator[Figure]:
-    """Gaussian naive Bayes as a Bayes classifier of another library, in its own precision."""
-    threads = threads_in_use()
+    """Compare Gaussian naive Bayes with a Bayes classifier of another library, in its own precision."""
+    threads = available_threads()
     try:
         import torch
         from pomegranate.bayes_classifier import BayesClassifier
@@ -286,27 +215,55 @@ def pomegranate(bench: Bench) -> Iterator[Figure]:
     except ImportError as missing:
         raise ImportError("pomegranate is not installed.") from missing
     torch.set_num_threads(threads)  # it was loaded after the limit was set
-    m, n = bench.size(50_000, 50)
-    y = labels(m, 10)
-    X = gaussian_rows(y, n).astype(np.float32)
-    rows, codes = torch.from_numpy(X), torch.from_numpy(y)
-    size = f"Gaussian float32, {by(m, n, 10)}"
+    rows, y = synthetic(False, *bench.size(50_000, 50), 10)
+    X, size = rows.astype(np.float32), size_of("Gaussian float32", rows, y)
+    tensors = torch.from_numpy(X), torch.from_numpy(y)
     ours = riskbayes.GaussianNB(learner="closed_form").fit(X, y)
 
     def classifier() -> Any:
-        return BayesClassifier([Normal(covariance_type="diag") for _ in range(10)]).fit(rows, codes)
+        return BayesClassifier([Normal(covariance_type="diag") for _ in range(10)]).fit(*tensors)
 
-    theirs = classifier()
-    yield bench.compare(
-        "GaussianNB, closed form", "pomegranate fit", size, partial(ours.fit, X, y), classifier
-    )
-    yield bench.compare(
-        "GaussianNB, predict_proba",
-        "pomegranate predict_proba",
-        size,
-        partial(ours.predict_proba, X),
-        partial(theirs.predict_proba, rows),
-    )
+    fit, predict = partial(ours.fit, X, y), partial(ours.predict_proba, X)
+    peer_predict, method = partial(classifier().predict_proba, tensors[0]), "pomegranate predict_proba"
+    yield bench.compare("GaussianNB, closed form", "pomegranate fit", size, fit, classifier)
+    yield bench.compare("GaussianNB, predict_proba", method, size, predict, peer_predict)
+
+
+def scaling_qda(bench: Bench) -> Iterator[Figure]:
+    """Compare all threads with one, for one RC iteration of QDA on noise, where no row is skipped."""
+    m, n = bench.size(28_000, 512)
+    y = labels(m, 10)
+    X = gaussian_rows(y, n, distance=0.0)
+    # Covariances of so many columns separate even noise, and a scan skips rows whose posterior is one.
+    iteration = Iterations(riskbayes.QuadraticDiscriminantAnalysis(reg_param=0.99), X, y)
+    yield all_against_one(bench, "QDA, one RC iteration", size_of("noise", X, y), iteration)
+
+
+def scaling_recipe(bench: Bench) -> Iterator[Figure]:
+    """Compare all threads with one, for a fit of RiskBayesClassifier() on magic, repeated, or on noise."""
+    m, n = bench.size(200_000, 10)
+    try:
+        rows, classes, *_ = bench.data("magic")
+        X, y, name = np.resize(rows, (m, rows.shape[1])), np.resize(classes, m), "magic"
+    except FileNotFoundError:
+        y, name = labels(m, 2), "noise"
+        X = gaussian_rows(y, n, distance=0.0)
+    fit = partial(riskbayes.RiskBayesClassifier().fit, X, y)
+    yield all_against_one(bench, "RiskBayesClassifier", size_of(name, X, y), fit)
+
+
+def all_against_one(bench: Bench, what: str, size: str, job: Callable[[], Any]) -> Figure:
+    """Time a job with as many threads as there are, and with one."""
+
+    def limited(threads: int) -> None:
+        with threadpool_limits(threads):
+            job()
+
+    threads = available_threads()
+    jobs = partial(limited, threads), partial(limited, 1)
+    figure = bench.compare(f"{what}, all threads", "one thread", size, *jobs)
+    assert figure.ratio is not None  # both were timed
+    return replace(figure, note=f"{1 / figure.ratio:.2f} times as fast with {threads} threads as with one.")
 
 
 CASES = (
@@ -322,5 +279,7 @@ CASES = (
     Case(5, "logistic regr.", "on magic", partial(logistic, name="magic", shown="magic")),
     Case(5, "logistic regr.", "on the MNIST stand-in", partial(logistic, name="mnist", shown="MNIST")),
     Case(6, "pomegranate", "Gaussian naive Bayes", pomegranate),
+    Case(7, "threads", "one RC iteration of QDA", scaling_qda),
+    Case(7, "threads", "a fit of RiskBayesClassifier", scaling_recipe),
 )
 """All that is measured, in the order of the table."""

@@ -53,28 +53,12 @@ def svg_source(figure: Any, salt: str) -> str:
     return compact(buffer.getvalue())
 
 
-def inline_svg(figure: Any, description: str, prefix: str) -> str:
-    """Return a figure as an <svg> element that takes the colours of the page.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-        Drawn in the colours of `COLOURS` where they should follow the page.
-    description : str
-        What it shows, for those who cannot see it.
-    prefix : str
-        Unique in the page: it keeps the ids of one picture apart from another's.
-
-    Returns
-    -------
-    svg : str
-        The element.
-    """
-    return embed_svg(svg_source(figure, prefix), description, prefix)
-
-
 def embed_svg(svg: str, description: str, prefix: str) -> str:
-    """Return the source of an SVG file as an element of a page; see `inline_svg`."""
+    """Return the source of an SVG file as an element of a page, which takes the colours of the page.
+
+    `description` is for those who cannot see it; `prefix`, unique in the page, keeps the ids of one picture
+    apart from another's.
+    """
     svg = re.sub(r' (xmlns|width|height)="[^"]*"', "", svg[: svg.index(">")]) + svg[svg.index(">") :]
     svg = re.sub(r'\bid="', f'id="{prefix}-', svg)
     svg = re.sub(r'(url\(|href=")#', rf"\1#{prefix}-", svg)

@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.engines import MemoryEngine
-from riskbayes.experiments.report import Table
+from riskbayes.estimators import LinearDiscriminantAnalysis
+from riskbayes.experiments.fitting import EachIteration
+from riskbayes.experiments.tables import Table
 from riskbayes.learners import RC
-from riskbayes.loop import run
-from riskbayes.models.lda import LDAModel, TiedMoments
+from riskbayes.models import LDAModel
 from riskbayes.plotting import new_figure
-from riskbayes.risks import log_posterior
-from riskbayes.statistics import Array
-from riskbayes.task import Iteration, Task
 
 X = np.array([[0.0], [1.0], [4.0]])
 LABELS = (1, 2, 2)
@@ -27,9 +24,25 @@ STATISTICS = ("s0_1", "s1_1", "s0_2", "s1_2")
 BLUE, RED = "#1f5fb4", "#c22f2f"
 
 
+class UnitVariance:
+    """The covariance one, whatever the rows."""
+
+    covariance_ = np.eye(1)
+
+    def fit(self, X: Any) -> None:
+        """Learn nothing."""
+
+
+class ToyClassifier(LinearDiscriminantAnalysis):
+    """Two Gaussians of weight 1/2 and variance 1: their means s1 / s0 are all that moves."""
+
+    def _make_model(self) -> LDAModel:
+        return LDAModel(class_prior=np.array([0.5, 0.5]), covariance_estimator=UnitVariance())
+
+
 @dataclass(frozen=True)
 class Toy:
-    """What the iterations of `t` look like.
+    """The classifiers of the iterations `t`, and what the paper prints of them.
 
     Parameters
     ----------
@@ -40,44 +53,20 @@ class Toy:
     soft_error : list of float
         Mean of 1 - p(y | x) over the rows.
     statistics : list of list of float
-        Mass and sum of class 1, then of class 2, about the origin 0.
-    models : list
-        The model's parameters.
+        Mass and sum of class 1, then of class 2.
+    models : list of ToyClassifier
+        The classifiers.
     """
 
     t: tuple[int, ...]
     posterior: dict[str, list[float]]
     soft_error: list[float]
     statistics: list[list[float]]
-    models: list[Any]
+    models: list[ToyClassifier]
 
     def as_json(self) -> dict[str, Any]:
-        """All but the models, as plain lists."""
-        return {
-            "t": list(self.t),
-            "posterior": self.posterior,
-            "soft_error": self.soft_error,
-            "statistics": self.statistics,
-        }
-
-
-class UnitVariance:
-    """The covariance one, whatever the rows."""
-
-    covariance_ = np.eye(1)
-
-    def fit(self, X: Array) -> None:
-        """Learn nothing."""
-
-
-def toy_model() -> LDAModel:
-    """Two Gaussians of weight 1/2 and variance 1: their means s1 / s0 are all that moves."""
-    return LDAModel(class_prior=np.array([0.5, 0.5]), covariance_estimator=UnitVariance())
-
-
-def posteriors(log_joint: Array) -> Array:
-    """p(y | x) from log p(x, y)."""
-    return np.exp(log_posterior(log_joint))
+        """Return all but the classifiers, as plain lists."""
+        return {name: value for name, value in vars(self).items() if name != "models"}
 
 
 def run_toy() -> Toy:
@@ -89,53 +78,38 @@ def run_toy() -> Toy:
     >>> [round(value, 2) for value in run_toy().statistics[1]]
     [0.69, -0.33, 2.31, 5.33]
     """
-    codes = np.array(LABELS) - 1
-    model = toy_model()
-    engine = MemoryEngine(X, codes, None, 2)
-    S = model.settle(engine.statistics(model, engine.learn(model)))
-    rows = model.encode(X, S.frame)
+    found: list[ToyClassifier] = []
+    clf = ToyClassifier(learner=RC(lr=LR, max_iter=max(SHOWN)))
+    clf.set_callbacks(EachIteration(found.append)).fit(X, LABELS)
+    models = [found[t] for t in SHOWN]
+    own = np.array([m.predict_proba(X)[np.arange(len(X)), np.array(LABELS) - 1] for m in models])
     names = [f"{x:g},{y}" for x, y in zip(X[:, 0], LABELS, strict=True)]
-    toy = Toy(SHOWN, {name: [] for name in names}, [], [], [])
-    zero = TiedMoments(np.zeros(1))  # the paper's sums are about 0, the library's about the mean
-
-    def record(iteration: Iteration) -> bool:
-        if iteration.number in SHOWN:
-            own = posteriors(model.log_joint(rows, iteration.fitted.theta))[np.arange(len(codes)), codes]
-            for name, p in zip(names, own, strict=True):
-                toy.posterior[name].append(float(p))
-            toy.soft_error.append(iteration.risks["soft_error"])
-            S = iteration.fitted.S.to_frame(zero)
-            toy.statistics.append(np.column_stack([S["s0"], S["s1"][:, 0]]).ravel().tolist())
-            toy.models.append(iteration.fitted.theta)
-        return False
-
-    run(Task(model, engine, S, on_iteration=record), RC(lr=LR, max_iter=max(SHOWN)))
-    return toy
+    masses = [m.statistics_["s0"] for m in models]
+    statistics = [
+        np.column_stack([s0, s0 * m.means_[:, 0]]).ravel().tolist()
+        for s0, m in zip(masses, models, strict=True)
+    ]
+    posterior = dict(zip(names, own.T.tolist(), strict=True))
+    return Toy(SHOWN, posterior, (1 - own).mean(axis=1).tolist(), statistics, models)
 
 
 def toy_table(toy: Toy) -> Table:
-    """Posteriors of the labels, the soft error and the statistics, one column an iteration."""
-    lines = [(f"p(y|x) at {name}", values) for name, values in toy.posterior.items()]
-    lines.append(("soft error", toy.soft_error))
-    columns = np.array(toy.statistics).T.tolist()
-    lines += list(zip(STATISTICS, columns, strict=True))
-    return Table(
-        ["iteration", *map(str, toy.t)],
-        [[name, *(f"{value:.2f}" for value in values)] for name, values in lines],
-        text_columns=1,
-    )
+    """Return posteriors of the labels, soft error and statistics, one column an iteration."""
+    lines = {f"p(y|x) at {name}": values for name, values in toy.posterior.items()}
+    lines["soft error"] = toy.soft_error
+    lines |= zip(STATISTICS, np.array(toy.statistics).T.tolist(), strict=True)
+    rows = [[name, *(f"{value:.2f}" for value in values)] for name, values in lines.items()]
+    return Table(["iteration", *map(str, toy.t)], rows, "RC on X = (0, 1, 4), Y = (1, 2, 2)")
 
 
 def toy_figure(toy: Toy) -> Any:
-    """The paper's two panels: the closed form, and the model after the first step."""
-    model = toy_model()
+    """Draw the paper's two panels: the closed form, and the model after the first step."""
     x = np.linspace(-1.0, 4.5, 401)
     figure = new_figure(9.0, 3.8)
     titles = ("Closed form (t = 0)", f"After the first step (t = 1, learning rate {LR:g})")
-    for ax, theta, title in zip(figure.subplots(1, 2, sharey=True), toy.models[:2], titles, strict=True):
-        log_joint = model.log_joint(model.encode(x[:, None], theta.frame), theta)
-        joint, posterior = np.exp(log_joint), posteriors(log_joint)
-        means = (theta.means + theta.frame.origin)[:, 0]
+    for ax, clf, title in zip(figure.subplots(1, 2, sharey=True), toy.models[:2], titles, strict=True):
+        joint = np.exp(clf.predict_joint_log_proba(x[:, None]))
+        posterior, means = clf.predict_proba(x[:, None]), clf.means_[:, 0]
         boundary = means.mean()  # equal weights and variances
         ax.axvspan(x[0], boundary, color=BLUE, alpha=0.12, linewidth=0)
         ax.axvspan(boundary, x[-1], color=RED, alpha=0.12, linewidth=0)
@@ -144,15 +118,8 @@ def toy_figure(toy: Toy) -> Any:
             ax.plot(x, joint[:, k], color=colour, label=f"$p(x, y={k + 1})$")
             ax.plot(x, posterior[:, k], color=colour, linestyle="dashed", label=f"$p(y={k + 1} | x)$")
             ax.axvline(means[k], color=colour, linestyle="dotted", linewidth=1.2)
-            ax.annotate(
-                rf"$\mu_{k + 1}={means[k]:.2f}$",
-                (means[k], 1.0),
-                (0, 3),
-                xycoords=("data", "axes fraction"),
-                textcoords="offset points",
-                color=colour,
-                ha="center",
-            )
+            above = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "ha": "center"}
+            ax.annotate(rf"$\mu_{k + 1}={means[k]:.2f}$", (means[k], 1.0), (0, 3), color=colour, **above)
         colours = [(BLUE, RED)[label - 1] for label in LABELS]
         # The points sit on the axis, so they must not be cut at it.
         ax.scatter(X[:, 0], np.zeros(len(X)), c=colours, edgecolors="white", zorder=3, clip_on=False)

@@ -36,7 +36,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from riskbayes import CategoricalNB, RiskBayesClassifier
-from riskbayes.estimators.family import cross_validate, family, recipe
+from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
 from riskbayes.estimators.member import CHECKPOINTS
 from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
@@ -62,10 +62,10 @@ ONE_FIT = {
     "hist. gradient boosting": lambda: HistGradientBoostingClassifier(random_state=SEED),
 }
 CHOICES = {
-    "cv": lambda paths: paths.winner(),
-    "cv, closed forms only": lambda paths: paths.winner(only=[0]),
-    "ensemble": lambda paths: paths.greedy(),
-    "ensemble, closed forms only": lambda paths: paths.greedy(only=[0]),
+    "cv": lambda found: found.best(),
+    "cv, closed forms only": lambda found: {(int(found.scores()[:, 0].argmin()), 0): 1.0},
+    "ensemble": lambda found: found.ensemble(),
+    "ensemble, closed forms only": lambda found: found.ensemble(only=[0]),
 }
 OURS = ("RC.paper NB", "single, closed form", "single", *CHOICES)
 PEERS = ("logistic regression", "RBF SVC", "random forest", "hist. gradient boosting")
@@ -98,13 +98,14 @@ def fit_all(name: str, split: int) -> list[dict]:
             P = spread(clf.predict_proba(X_test), clf.classes_, y, y_test) if knows else None
             record(method, P, clf.predict(X_test), spent)
         start = perf_counter()
-        paths = cross_validate(family(n), X, y, None, 4, SEED)
+        folds = folds_of(4, X, y, None, SEED)
+        found, _ = cross_validate(family(n), X, y, None, folds, SEED, combine=True)
         walked = perf_counter() - start
         for method, choose in CHOICES.items():
             start = perf_counter()
             members = [
-                (paths.members[i].with_iterations(CHECKPOINTS[place], SEED).fit(X, y), weight)
-                for (i, place), weight in choose(paths).items()
+                (family(n)[i].with_iterations(CHECKPOINTS[place], SEED).fit(X, y), weight)
+                for (i, place), weight in choose(found).items()
             ]
             spent = walked + perf_counter() - start
             P = sum(weight * clf.predict_proba(X_test) for clf, weight in members)

@@ -31,10 +31,11 @@ from riskbayes import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from riskbayes.engines.array_api import engine_for
+from riskbayes.engines import engine_for
 from riskbayes.experiments.datasets import load_npz
 from riskbayes.learners import RC
-from riskbayes.learners.objectives import LogLoss
+from riskbayes.models.base import Fitted
+from riskbayes.objectives import LogLoss
 
 COLUMNS = ("iteration", "bar", "fit", "scans", "default", "predict", "distance")
 FEW = 4000
@@ -67,13 +68,12 @@ def make(kind, learner, **parameters):
 
 def iteration(clf, X, y):
     """One iteration a call: parameters, scan, step."""
-    model = clf.fit(X, y).model_
-    engine = engine_for(model, model.prepare(X), y, None, int(clf.classes_.shape[0]))
-    start = engine.statistics()
+    model, start = clf.fit(X, y).model_, clf.statistics_
+    engine = engine_for(X, y, None, int(clf.classes_.shape[0]))
     state = {"S": start}
 
     def step():
-        scan = engine.scan(model.parameters(state["S"]), LogLoss())
+        scan = engine.scan(Fitted.of(model, state["S"]), LogLoss())
         scan.risks.mean()
         moved = state["S"].plus(0.1, scan.dS)
         state["S"] = moved if model.is_legal(moved) else start

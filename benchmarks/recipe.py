@@ -19,7 +19,7 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from riskbayes import ProductOfExperts, QuadraticDiscriminantAnalysis, SmoothNB
-from riskbayes.estimators.family import path_posteriors
+from riskbayes.estimators.family import fold_posteriors
 from riskbayes.estimators.member import ANCHOR, CHECKPOINTS, RATE, Member
 from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
@@ -78,15 +78,15 @@ def errors(name: str, split: int) -> list[list[float]]:
     """Held-out errors of every setting along its path."""
     data = load_csv(name).cut(MOST_ROWS)
     codes = np.unique(data.y, return_inverse=True)[1]
-    X, X_test, y, y_test = train_test_split(data.X, codes, test_size=0.25, random_state=split)
+    kept, held = train_test_split(np.arange(len(codes)), test_size=0.25, random_state=split)
     found = []
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for setting in SETTINGS.values():
             learner = setting.learner(CHECKPOINTS[-1])
-            P = path_posteriors(setting.member(X.shape[1]), X, y, None, X_test, learner)
-            seen = np.unique(y)
-            found.append([100 * (seen[p.argmax(axis=1)] != y_test).mean() for p in P])
+            member, r = setting.member(data.X.shape[1]), int(codes.max()) + 1
+            P = fold_posteriors(member, data.X, codes, None, kept, held, r, split, learner)
+            found.append([100 * (p.argmax(axis=1) != codes[held]).mean() for p in P])
     return found
 
 

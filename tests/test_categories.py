@@ -21,6 +21,7 @@ from riskbayes import (
 )
 from riskbayes.learners import RC, RCCV
 from riskbayes.models import CategoricalModel, TreeModel, elimination
+from riskbayes.models.base import Sample
 from riskbayes.models.column_order import column_order
 from riskbayes.preprocessing import KMeansBins
 
@@ -285,17 +286,18 @@ def network_and_data(seed, most, alpha=0.0, backoff=0.0, m=200):
     X = np.minimum(rng.integers(0, sizes, (m, n)) + (rng.random((m, n)) < 0.3) * y[:, None], sizes - 1)
     X[:3] = np.minimum(np.arange(3)[:, None], sizes - 1)
     model = TreeModel(random_network(rng, n, most), alpha, backoff)
-    return rng, model, X, model.label_statistics(model.prepare(X), y, rng.uniform(0.2, 3, m), r)
+    Z = model.encode(X, model.learn(Sample(X, y, None, r)))
+    return rng, model, Z, model.label_statistics(Z, y, rng.uniform(0.2, 3, m), r)
 
 
 @given(seed=seeds, most=st.integers(0, 3), backoff=st.sampled_from([0.0, 5.0]))
 def test_expected_statistics_of_a_network_are_sums_over_its_joint(seed, most, backoff):
     """Also of statistics that are no counts of rows, as calibration leaves them."""
-    rng, model, X, S = network_and_data(seed, most, 1.0 if backoff else 0.0, backoff)
-    S = S.plus(0.3, model.statistics(model.prepare(X), rng.standard_normal((len(X), len(S["s0"])))))
+    rng, model, Z, S = network_and_data(seed, most, 1.0 if backoff else 0.0, backoff)
+    S = S.plus(0.3, model.statistics(Z, rng.standard_normal((len(Z), len(S["s0"])))))
     theta = model.parameters(S)
     everything = np.array(list(cartesian(*(range(k) for k in theta.frame.sizes))))
-    Z = model.rows(everything, theta)
+    Z = model.encode(everything, S.frame)
     expected = 7.0 * model.statistics(Z, np.exp(model.log_joint(Z, theta)))
     assert model.expected_statistics(theta, 7.0).allclose(expected, rtol=1e-10)
 
@@ -313,14 +315,14 @@ def test_parameters_of_expected_statistics_are_those_of_the_network(seed, most):
 
 @given(seed=seeds, most=st.integers(0, 3), backoff=st.sampled_from([0.0, 5.0]))
 def test_the_anchor_of_a_network_holds_it_to_its_closed_form(seed, most, backoff):
-    rng, model, X, S = network_and_data(seed, most, 1.0 if backoff else 0.0, backoff)
+    rng, model, Z, S = network_and_data(seed, most, 1.0 if backoff else 0.0, backoff)
     held, closed = model.anchor_statistics(S), model.parameters(S)
     assert held.total == pytest.approx(1.0)
     if backoff == 0:
         assert held.allclose((1.0 / S.total) * S, rtol=1e-7)
     best = model.log_likelihood(held, closed)
     for step in (1e-3, 0.1, 1.0):
-        moved = S.plus(step, model.statistics(model.prepare(X), rng.standard_normal((len(X), len(S["s0"])))))
+        moved = S.plus(step, model.statistics(Z, rng.standard_normal((len(Z), len(S["s0"])))))
         if model.is_legal(moved):
             assert model.log_likelihood(held, model.parameters(moved)) <= best + 1e-9
 
@@ -373,7 +375,7 @@ def test_dense_networks_have_an_anchor_but_no_expected_counts(monkeypatch):
 def test_degrees_of_freedom_of_a_tree_count_what_the_rows_determine(alpha, backoff):
     X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10), np.repeat([0, 1], 20)
     model = TreeModel(((), (0,)), alpha, backoff)
-    S = model.label_statistics(model.prepare(X), y, None, 2)
+    S = model.label_statistics(model.encode(X, model.learn(Sample(X, y, None, 2))), y, None, 2)
     # A mass, the first column, and the second for each value of the first.
     by_class = 1 + 20 / (20 + 2 * alpha) + 2 * 10 / (10 + backoff)
     assert model.degrees_of_freedom(S) == pytest.approx(2 * by_class)

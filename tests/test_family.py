@@ -30,17 +30,20 @@ from riskbayes import (
     SmoothNB,
     TreeAugmentedNB,
 )
-from riskbayes.estimators.family import MOST_REPEATS, Paths, cross_validate, family
+from riskbayes.estimators.family import MOST_REPEATS, cross_validate, family, folds_of
 from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier, NormalScores, drawn_bags
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.learners import RC
-from riskbayes.learners.objectives import LogLoss
-from riskbayes.loop import Status, run
+from riskbayes.loop import run
 from riskbayes.models import LDAModel, QDAModel, TreeModel
+from riskbayes.models.augmented_nb import dependences, k_parents, topological_order, tree_parents
+from riskbayes.models.base import Sample
 from riskbayes.models.mixture import start_components
-from riskbayes.models.tree import dependences, k_parents, topological_order, tree_parents
+from riskbayes.objectives import LogLoss
 from riskbayes.preprocessing import KMeansBins
+from riskbayes.search import HeldOut
 from riskbayes.statistics import Statistics
+from riskbayes.task import Status
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +132,7 @@ def test_smooth_statistics_of_samples_are_those_expected():
     clf = SmoothNB().fit(X, y)
     theta, model = clf.parameters_, clf.model_
     drawn, labels = model.sample(theta, 400_000, np.random.default_rng(0))
-    S = model.label_statistics(model.rows(drawn, theta), labels, None, 2)
+    S = model.label_statistics(model.encode(drawn, clf.statistics_.frame), labels, None, 2)
     assert S.allclose(model.expected_statistics(theta, S.total), rtol=0.03)
 
 
@@ -272,7 +275,8 @@ def test_em_never_lowers_the_likelihood(base, seed):
     y = np.repeat([0, 1], 150)
     X = rng.standard_normal((300, 2)) + rng.uniform(-3, 3, size=(6, 2))[rng.integers(3, size=300) + 3 * y]
     w = rng.uniform(0.2, 3.0, size=300)
-    _, _, path = start_components(base, X, y, w, 3, max_iter=40, tol=-np.inf)
+    sample = Sample(X, y, w, 2)
+    _, _, path = start_components(base, sample, base.learn(sample), 3, max_iter=40, tol=-np.inf)
     assert len(path) == 41
     assert (np.diff(path) > -1e-10).all()
 
@@ -292,14 +296,14 @@ def test_the_residual_goes_to_the_components_by_their_posterior(iris):
     X, y = iris
     clf = MixtureDiscriminantAnalysis(2, learner="closed_form").fit(X, y)
     model, theta, sizes = clf.model_, clf.parameters_, clf.n_components_
-    Z = model.rows(X, theta)
-    dS, _ = model.scan_chunk(Z, y, None, theta, LogLoss())
-    joint = np.exp(model.base.log_joint(Z, theta.components))
+    Z = model.encode(X, clf.statistics_.frame)
+    dS, _ = model.scan_chunk(Z, y, None, theta, LogLoss(), risks_only=False)
+    joint = np.exp(model.base.log_joint(Z.base, theta.components))
     owner = np.repeat(np.arange(3), sizes)
     within = np.where(owner == y[:, None], joint, 0.0)
     E = within / within.sum(axis=1, keepdims=True) - joint / joint.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(dS["0:s0"], E.sum(axis=0), atol=1e-9)
-    np.testing.assert_allclose(dS["0:s1"], E.T @ Z.values, atol=1e-8)
+    np.testing.assert_allclose(dS["0:s1"], E.T @ Z.base.values, atol=1e-8)
 
 
 def test_tiny_clusters_are_merged():
@@ -361,7 +365,7 @@ def test_tree_tables_are_backed_off_frequencies():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 3, size=(200, 2)), rng.integers(2, size=200)
     model = TreeModel(parents=((), (0,)), alpha=1.0, backoff=4.0)
-    Z = model.prepare(X)
+    Z = model.encode(X, model.learn(Sample(X, y, None, 2)))
     theta = model.parameters(model.label_statistics(Z, y, None, 2))
     ours = np.exp(model.log_joint(Z, theta))
     for i in range(10):
@@ -393,7 +397,7 @@ def test_the_tree_finds_the_dependence_that_is_there():
     a, c = rng.integers(3, size=(2, 2000))
     b = np.where(rng.random(2000) < 0.8, (a + y) % 3, rng.integers(3, size=2000))
     X = np.stack([a, b, c], axis=1)
-    order, between = dependences(X, y, None, 2)
+    order, between = dependences(Sample(X, y, None, 2))
     np.testing.assert_allclose(between, between.T, atol=1e-12)
     assert between[0, 1] > 10 * max(between[0, 2], between[1, 2])
     for parents in (tree_parents(order, between), k_parents(order, between, 1)):
@@ -409,11 +413,12 @@ def test_an_unseen_category_of_a_parent_leaves_the_child_to_the_class():
     X, y = rng.integers(0, 3, size=(200, 2)), rng.integers(2, size=200)
     model = TreeModel(parents=((), (0,)), alpha=1.0, backoff=4.0)
     naive = TreeModel(alpha=1.0)
-    theta, plain = (m.parameters(m.label_statistics(m.prepare(X), y, None, 2)) for m in (model, naive))
-    new = np.array([[7, 1]])
-    np.testing.assert_allclose(
-        model.log_joint(model.rows(new, theta), theta), naive.log_joint(naive.rows(new, plain), plain)
-    )
+    new, found = np.array([[7, 1]]), []
+    for each in (model, naive):
+        frame = each.learn(Sample(X, y, None, 2))
+        theta = each.parameters(each.label_statistics(each.encode(X, frame), y, None, 2))
+        found.append(each.log_joint(each.encode(new, frame), theta))
+    np.testing.assert_allclose(*found)
 
 
 def test_trees_take_strings_and_few_iterations():
@@ -481,11 +486,12 @@ def test_weights_judge_the_held_rows(iris):
     X, y = iris
     w = np.random.default_rng(1).uniform(0.1, 4.0, size=len(y))
     rows = np.arange(len(y)) % 2 == 0
-    paths = cross_validate(family(4)[:2], X, y, w, [(rows, ~rows)], seed=0)
-    P = paths.posteriors[1, 3]
+    folds = folds_of([(rows, ~rows)], X, y, w, seed=0)
+    found, _ = cross_validate(family(4)[:2], X, y, w, folds, seed=0, combine=True)
+    P = found.posteriors[1][3]
     wrong, loss = P.argmax(axis=1) != y[~rows], -np.log(P[np.arange(len(P)), y[~rows]])
     by_hand = (w[~rows] @ (wrong + loss)) / w[~rows].sum()
-    assert paths.scores()[1, 3] == pytest.approx(by_hand, abs=1e-5)
+    assert found.scores()[1, 3] == pytest.approx(by_hand, abs=1e-5)
 
 
 def test_bags_are_drawn_by_weight_and_keep_the_total():
@@ -518,27 +524,29 @@ def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris, weighted):
     X, y = iris
     w = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y)) if weighted else None
     kept, held = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
-    paths = cross_validate(family(4), X, y, w, [(kept, held)], seed=5)
-    for number, member in enumerate(paths.members):
+    found, seconds = cross_validate(family(4), X, y, w, [(kept, held)], seed=5, combine=True)
+    assert len(found.posteriors) == len(seconds) == len(family(4))
+    for number, member in enumerate(family(4)):
         for place in (0, 3):
             clf = member.with_iterations(CHECKPOINTS[place], 5)
             clf.fit(X[kept], y[kept], None if w is None else w[kept])
             np.testing.assert_allclose(
-                paths.posteriors[number, place], clf.predict_proba(X[held]), atol=1e-5, err_msg=member.name
+                found.posteriors[number][place], clf.predict_proba(X[held]), atol=1e-5, err_msg=member.name
             )
 
 
 def test_greedy_weights_do_no_worse_than_the_winner(wine):
     X, y = wine
-    paths = cross_validate(family(13)[:4], X, y, None, cv=2, seed=0)
+    folds = folds_of(2, X, y, None, seed=0)
+    found, _ = cross_validate(family(13)[:4], X, y, None, folds, seed=0, combine=True)
 
     def score(weights):
-        P = sum(v * paths.posteriors[k] for k, v in weights.items())
-        return (P.argmax(axis=1) != paths.y).mean() + log_loss(paths.y, P / P.sum(axis=1, keepdims=True))
+        P = sum(v * found.posteriors[i][place] for (i, place), v in weights.items())
+        return (P.argmax(axis=1) != found.y).mean() + log_loss(found.y, P / P.sum(axis=1, keepdims=True))
 
-    assert score(paths.greedy()) <= score(paths.winner()) + 1e-6
-    assert score(paths.winner()) == pytest.approx(paths.scores().min(), abs=1e-5)
-    assert all(place == 0 for _, place in paths.greedy(only=[0]))
+    assert score(found.ensemble()) <= score(found.best()) + 1e-6
+    assert score(found.best()) == pytest.approx(found.scores().min(), abs=1e-5)
+    assert all(place == 0 for _, place in found.ensemble(only=[0]))
 
 
 def checkerboard(m, seed):
@@ -606,9 +614,11 @@ def test_what_is_not_finite_is_not_chosen():
     y = np.array([0, 1, 0, 1])
     P = np.full((2, len(CHECKPOINTS), 4, 2), 0.5, dtype=np.float32)
     P[0] = np.nan
-    paths = Paths(family(2)[:2], P, [0.0, 0.0], y, None)
-    assert [i for i, _ in paths.winner()] == [1]
-    assert {i for i, _ in paths.greedy()} == {1}
+    found = HeldOut(y, None, 2, combine=True)
+    for own in P:
+        found.add([own])
+    assert [i for i, _ in found.best()] == [1]
+    assert {i for i, _ in found.ensemble()} == {1}
 
 
 def test_settings_of_scikit_learn_do_not_reach_the_members(iris):
@@ -621,10 +631,10 @@ def test_settings_of_scikit_learn_do_not_reach_the_members(iris):
 def test_an_interrupt_ends_the_choice(iris, monkeypatch):
     X, y = iris
 
-    def interrupt(self, task):
-        return run(task, self)._replace(status=Status.INTERRUPTED)
+    def interrupt(task, learner):
+        return run(task, learner)._replace(status=Status.INTERRUPTED)
 
-    monkeypatch.setattr(RC, "fit_statistics", interrupt)
+    monkeypatch.setattr("riskbayes.search.run", interrupt)
     with pytest.raises(KeyboardInterrupt):
         RiskBayesClassifier("cv", cv=2).fit(X, y)
 
@@ -679,11 +689,11 @@ def test_mixtures_start_warm_from_as_many_components(iris):
 
 def test_few_rows_are_folded_again(iris):
     X, y = iris
-    paths = cross_validate(family(4)[3:4], X, y, None, cv=3, seed=0)
-    assert len(paths.y) == MOST_REPEATS * len(y)
-    assert np.array_equal(np.bincount(paths.y), MOST_REPEATS * np.bincount(y))
-    often = np.repeat(np.arange(len(y)), 27)  # 4050 rows
-    assert len(cross_validate(family(4)[3:4], X[often], y[often], None, cv=3, seed=0).y) == 4050
+    for rows, times in ((np.arange(len(y)), MOST_REPEATS), (np.repeat(np.arange(len(y)), 27), 1)):
+        folds = folds_of(3, X[rows], y[rows], None, seed=0)
+        found, _ = cross_validate(family(4)[3:4], X[rows], y[rows], None, folds, seed=0, combine=False)
+        assert np.array_equal(np.bincount(found.y), times * np.bincount(y[rows]))
+        assert not found.posteriors
 
 
 def test_what_the_classifier_refuses(iris):

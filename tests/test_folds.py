@@ -1,14 +1,13 @@
 """Rows that are held out have no part in what they judge, and what comes back is one consistent model."""
 
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit, cross_val_score
 
-from conftest import engine_for
 from riskbayes import (
     CategoricalNB,
     GaussianNB,
@@ -21,11 +20,15 @@ from riskbayes import (
     SmoothNB,
     TreeAugmentedNB,
 )
+from riskbayes.engines import engine_for
 from riskbayes.learners import RC, RCCV
-from riskbayes.learners.rc import judged_by
-from riskbayes.loop import Status, Task
 from riskbayes.models import CategoricalModel, LDAModel, MixtureModel, QDAModel, SmoothModel, TreeModel
+from riskbayes.models.base import Fitted
+from riskbayes.models.lda import TiedMoments
+from riskbayes.objectives import LogLoss
+from riskbayes.search import judged_by
 from riskbayes.statistics import Statistics
+from riskbayes.task import Status, Task
 
 
 def of_trees(**given):
@@ -121,23 +124,28 @@ def test_noise_is_not_predictable(kind):
 
 
 def test_a_users_model_learns_in_each_fold():
+    @dataclass(frozen=True, eq=False)
+    class OneColumn(TiedMoments):
+        """Moments of one column."""
+
+        column: int = 0
+
     @dataclass(frozen=True)
     class Chosen(LDAModel):
         """The column that tells the classes apart best, and no other."""
 
-        column: int | None = None
         seen: list = field(default_factory=list)
 
-        def learn(self, X, y, w, n_classes):
+        def learn(self, sample):
+            X, y = sample.X, sample.y
             self.seen.append(len(y))
-            means = np.stack([X[y == k].mean(axis=0) for k in range(n_classes)])
-            return type(self)(column=int(np.ptp(means, axis=0).argmax()), seen=self.seen)
+            means = np.stack([X[y == k].mean(axis=0) for k in range(sample.n_classes)])
+            column = int(np.ptp(means, axis=0).argmax())
+            frame = super().learn(replace(sample, X=X[:, [column]]))
+            return OneColumn(frame.origin, frame.eps, frame.moved, column=np.array(column))
 
-        def prepare(self, X, sample_weight=None):
-            return super().prepare(X[:, [self.column]], sample_weight)
-
-        def rows(self, X, theta):
-            return super().rows(X[:, [self.column]], theta)
+        def encode(self, X, frame):
+            return super().encode(X[:, [int(frame.column)]], frame)
 
     X, y = noise(GaussianNB, 0, m=60, n=300)
     model = Chosen()
@@ -182,14 +190,13 @@ def test_what_early_stopping_returns_is_one_model(kind, refit):
     assert clf.statistics_.total == pytest.approx(len(y))
     assert clf.data_statistics_.frame == clf.statistics_.frame
     # The data are counted by the structure that the model returned has.
-    engine_rows = clf.model_.rows(X, clf.parameters_)
-    counted = clf.model_.label_statistics(engine_rows, y, None, 3)
+    Z = clf.model_.encode(X, clf.statistics_.frame)
+    counted = clf.model_.label_statistics(Z, y, None, 3)
     assert clf.data_statistics_.allclose(counted, rtol=1e-9)
     P = clf.predict_proba(X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     theta = clf.model_.parameters(clf.statistics_)
-    Z = clf.model_.rows(X, theta)
-    joint = clf.model_.log_joint(Z, clf.model_.for_scan(theta, Z))
+    joint = clf.model_.log_joint(Z, clf.model_.plan(Z, theta))
     np.testing.assert_allclose(clf.predict_joint_log_proba(X), joint, rtol=1e-9)
     assert clf.model_.is_legal(clf.statistics_)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(clf)).predict_proba(X), P)
@@ -284,17 +291,19 @@ def test_held_rows_are_read_in_the_categories_of_the_start():
     X, y = np.arange(24)[:, None] % 3, np.arange(24) % 2
     X[:2] = [[4], [3]]
     kept, held = np.arange(4, 24), np.arange(4)
-    engine, S, _ = engine_for(CategoricalModel(alpha=1.0), X, y, None, 2)
+    model, engine = CategoricalModel(alpha=1.0), engine_for(X, y, None, 2)
+    S = model.settle(engine.statistics(model, engine.learn(model)))
     start = S + Statistics(
         {"s0": np.zeros(2), "counts": np.array([[0, 0, 0, 2.0, 0], [0, 0, 0, 0, 3]])}, S.frame
     )
-    part = judged_by(Task(engine.model, engine, S, start), kept, held)
-    theta = part.model.parameters(part.start)
-    assert theta.frame.n_categories.tolist() == [5]
-    joint = part.model.log_joint(part.model.rows(X[held], theta), theta)
+    part = judged_by(Task(model, engine, S, start), engine.taken(kept), engine.taken(held))
+    fitted = Fitted.of(model, part.start)
+    assert part.start.frame.n_categories.tolist() == [5]
+    joint = model.log_joint(model.encode(X[held], part.start.frame), fitted.theta)
     P = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
     expected = 1 - P[np.arange(4), y[held]].mean()
-    assert part.validation.scan(theta, None).risks.mean()["soft_error"] == pytest.approx(expected)
+    found = part.validation.scan(fitted, LogLoss(), risks_only=True).risks.mean()
+    assert found["soft_error"] == pytest.approx(expected)
 
 
 # --- what the estimator says of its path -----------------------------------------------------------------

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -18,17 +18,20 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from conftest import MODELS, engine_for, random_rows
+from conftest import MODELS, random_rows
 from riskbayes import CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from riskbayes.frames import Origin
+from riskbayes.engines import engine_for
 from riskbayes.learners import DFE, GD, RC, RCCV, TM
 from riskbayes.learners.gradient import SIMPLEX, project_on_simplex
-from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
-from riskbayes.learners.rc import ANCHOR_NEEDS, bootstrap_start
-from riskbayes.loop import Status, Task, run
+from riskbayes.learners.rc import ANCHOR_NEEDS
+from riskbayes.loop import run
 from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
+from riskbayes.models.base import Fitted
+from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
 from riskbayes.preprocessing import KMeansBins
+from riskbayes.search import bootstrap_start
 from riskbayes.statistics import Statistics
+from riskbayes.task import Iteration, Status, Task
 
 IRIS = load_iris(return_X_y=True)
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
@@ -42,8 +45,20 @@ def data_for(kind, X=IRIS[0]):
 
 
 def task_for(model, X, y, w=None, r=3):
-    engine, S, bound = engine_for(model, X, y, w, r)
-    return Task(bound, engine, S, S)
+    engine = engine_for(X, y, w, r)
+    return Task(model, engine, model.settle(engine.statistics(model, engine.learn(model))))
+
+
+def scan_of(task, S, objective=None):
+    """One pass over the rows, by the model of the statistics S."""
+    return task.engine.scan(Fitted.of(task.model, S), objective or LogLoss())
+
+
+def stepped(task, step, S):
+    """What a step proposes from S."""
+    fitted, scan = Fitted.of(task.model, S), scan_of(task, S, step.objective)
+    risks = scan.risks.mean()
+    return step.propose(Iteration(0, fitted, scan, risks, step.value(risks, fitted.theta), None))
 
 
 # --- TM ---------------------------------------------------------------------------------------------
@@ -60,14 +75,13 @@ def test_tm_is_rc_with_a_step_of_one(kind, data, paper_set):
     y = np.unique(y, return_inverse=True)[1]
     X, r = data_for(kind, X), y.max() + 1
     task = task_for(kind(), X, y, r=r)
-    Z, Y = task.model.prepare(X), np.eye(r)[y]
+    Z, Y = task.model.encode(X, task.S.frame), np.eye(r)[y]
     by_hand, paths = task.S, []
     for learner in (TM(), RC(lr=1.0)):
-        step, S = learner.begin(task.model, task.engine, task.S), task.S
+        step, S = learner.begin(task), task.S
         for _ in range(5):
             if task.model.is_legal(S):
-                theta = task.model.parameters(S)
-                S = step.propose(S, theta, task.engine.scan(theta, step.residual))
+                S = stepped(task, step, S)
         paths.append(S)
     for _ in range(5):
         if task.model.is_legal(by_hand):
@@ -104,7 +118,7 @@ def test_a_residual_is_minus_the_gradient_in_the_log_joint(name):
     objective, loss = LOSSES[name]
     rng = np.random.default_rng(0)
     L, y, h = rng.standard_normal((6, 3)), rng.integers(3, size=6), 1e-6
-    E = objective(softmax(L, axis=1), y)
+    E = objective.residual(softmax(L, axis=1), y)
     for i in range(6):
         for k in range(3):
             bump = h * np.eye(3)[k]
@@ -135,7 +149,7 @@ def features(kind, X, k, r):
     return out
 
 
-def canonical(kind, model, theta, r, n):
+def canonical(kind, model, theta, frame, n):
     """The joint's canonical parameters: eta0 = log p(y) - A(eta_y), reference categories at zero."""
     if kind is CategoricalModel:
         cells = np.split(theta.log_prob, theta.frame.offsets[1:], axis=1)
@@ -143,7 +157,7 @@ def canonical(kind, model, theta, r, n):
         rest = np.concatenate([c[:, 1:] - c[:, :1] for c in cells], axis=1)
         return np.concatenate([eta0[:, None], rest], axis=1).ravel()
     eta = model.to_natural(theta)
-    at_zero = model.log_joint(model.rows(np.zeros((1, n)), theta), theta)[0]
+    at_zero = model.log_joint(model.encode(np.zeros((1, n)), frame), theta)[0]
     blocks = [at_zero[:, None], eta["eta1"]]
     if kind is GaussianNBModel:
         blocks.append(eta["eta2"])
@@ -169,23 +183,23 @@ def test_statistics_of_the_residual_are_the_gradient_in_canonical_parameters(kin
     task = task_for(kind(), X, y, w, r)
     theta = task.model.parameters(task.S)
     F = np.stack([features(kind, X, k, r) for k in range(r)], axis=1)  # (m, r, d)
-    eta = canonical(kind, task.model, theta, r, n)
+    eta = canonical(kind, task.model, theta, task.S.frame, n)
     # The canonical form is the log joint, up to a constant of the row and the base measure.
-    mine, theirs = F @ eta, task.model.log_joint(task.model.rows(X, theta), theta)
+    mine, theirs = F @ eta, task.model.log_joint(task.model.encode(X, task.S.frame), theta)
     np.testing.assert_allclose(log_softmax(mine, axis=1), log_softmax(theirs, axis=1), atol=1e-8)
 
     def likelihood(eta):
         return w @ log_softmax(F @ eta, axis=1)[np.arange(len(y)), y]
 
-    E = LogLoss()(softmax(mine, axis=1), y) * w[:, None]
+    E = LogLoss().residual(softmax(mine, axis=1), y) * w[:, None]
     gradient = np.einsum("ik,ikd->d", E, F)
     h = 1e-5
     slopes = [(likelihood(eta + h * e) - likelihood(eta - h * e)) / (2 * h) for e in np.eye(len(eta))]
     np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
     # And the model's own statistics of that residual are these numbers.
-    dS = task.engine.scan(theta, LogLoss()).dS
+    dS = scan_of(task, task.S).dS
     if kind is not CategoricalModel:
-        dS = dS.to_frame(Origin(np.zeros(n)))
+        dS = dS.to_frame(replace(dS.frame, origin=np.zeros(n)))
         np.testing.assert_allclose(dS["s1"].ravel(), [w_ for k in range(r) for w_ in E[:, k] @ X], atol=1e-8)
     np.testing.assert_allclose(dS["s0"], E.sum(axis=0), atol=1e-9)
 
@@ -195,7 +209,7 @@ def test_gd_follows_the_gradient_in_the_papers_natural_parameters(kind):
     X, y, w, r, _ = small_problem(kind, seed=1)
     task = task_for(kind(), X, y, w, r)
     model, theta = task.model, task.model.parameters(task.S)
-    gradient = model.natural_gradient(task.engine.scan(theta, LogLoss()).dS, theta)
+    gradient = model.natural_gradient(scan_of(task, task.S).dS, theta)
     eta, h = model.to_natural(theta), 1e-6
 
     def log_joint(eta):
@@ -232,7 +246,7 @@ def test_a_small_step_of_gd_lowers_the_log_loss_before_projection(kind):
     X, y, w, r, _ = small_problem(kind, seed=2)
     task = task_for(kind(), X, y, w, r)
     model, theta = task.model, task.model.parameters(task.S)
-    scan = task.engine.scan(theta, LogLoss())
+    scan = scan_of(task, task.S)
     gradient = model.natural_gradient(scan.dS, theta)
     size = max(np.abs(g).max() for g in gradient.values())
     eta = {k: v + 1e-6 / size * gradient[k] for k, v in model.to_natural(theta).items()}
@@ -242,8 +256,8 @@ def test_a_small_step_of_gd_lowers_the_log_loss_before_projection(kind):
         moved = model.parameters(
             model.inverse_parameters(model.from_natural(eta, theta, SIMPLEX["softmax"], 1e-300), task.S.total)
         )
-    after = task.engine.scan(moved, None).risks.mean()["log_loss"]
-    assert after < scan.risks.mean()["log_loss"]
+    after = task.engine.scan(Fitted(model, task.S, moved), LogLoss(), risks_only=True).risks.mean()
+    assert after["log_loss"] < scan.risks.mean()["log_loss"]
 
 
 @models_with_natural_parameters
@@ -253,19 +267,19 @@ def test_a_small_rc_step_is_the_inverse_fisher_matrix_times_the_gradient(kind):
     task = task_for(kind(**({} if kind is not GaussianNBModel else {"var_smoothing": 0.0})), X, y, w, r)
     model, theta = task.model, task.model.parameters(task.S)
     total, h = task.S.total, 1e-6
-    dS = task.engine.scan(theta, LogLoss()).dS
-    eta = canonical(kind, model, theta, r, n)
-    moved = canonical(kind, model, model.parameters(task.S + h * dS), r, n)
+    dS = scan_of(task, task.S).dS
+    eta = canonical(kind, model, theta, task.S.frame, n)
+    moved = canonical(kind, model, model.parameters(task.S + h * dS), task.S.frame, n)
     direction = (moved - eta) / h
     mine = np.stack([features(kind, X, k, r) for k in range(r)], axis=1) @ eta
-    E = LogLoss()(softmax(mine, axis=1), y) * w[:, None]
+    E = LogLoss().residual(softmax(mine, axis=1), y) * w[:, None]
     F = np.stack([features(kind, X, k, r) for k in range(r)], axis=1)
     gradient = np.einsum("ik,ikd->d", E, F) / total
     fisher = np.zeros((len(eta), len(eta)))
     mean = np.zeros(len(eta))
     if kind is CategoricalModel:
         domain = np.stack(np.meshgrid(*(np.arange(t) for t in X.max(axis=0) + 1)), axis=-1).reshape(-1, n)
-        nodes, weights = domain, np.exp(model.log_joint(model.rows(domain, theta), theta))
+        nodes, weights = domain, np.exp(model.log_joint(model.encode(domain, task.S.frame), theta))
         per_class = [(nodes, weights[:, k]) for k in range(r)]
     else:  # Gauss-Hermite nodes are exact for polynomials of this degree
         t, q = np.polynomial.hermite_e.hermegauss(6)
@@ -342,8 +356,7 @@ def test_online_dfe_by_hand():
         counts[k, x] += loss
         classes[k] += loss
         grown += loss
-    step = learner.begin(task.model, task.engine, task.S)
-    S = step.propose(task.S, None, None)
+    S = stepped(task, learner.begin(task), task.S)
     np.testing.assert_allclose(S["counts"], counts)
     np.testing.assert_allclose(S["s0"], classes)
     assert S.total == pytest.approx(task.S.total + grown)
@@ -391,26 +404,24 @@ def test_a_heavy_anchor_is_the_closed_form(kind):
     """Fixed steps on the log loss: nothing but the anchor holds them back."""
     X, y = data_for(kind), IRIS[1]
     task = task_for(kind(), X, y)
-    step = RC(generative_weight=1e6, monitor="log_loss").begin(task.model, task.engine, task.S)
+    step = RC(generative_weight=1e6, monitor="log_loss").begin(task)
     S = task.S
     for _ in range(20):
-        theta = task.model.parameters(S)
-        S = step.propose(S, theta, task.engine.scan(theta, step.residual))
+        S = stepped(task, step, S)
     assert S.allclose(task.S, rtol=1e-4)
-    assert run(task, RC(generative_weight=1e6)).S.allclose(task.S, rtol=1e-4)
+    assert run(task, RC(generative_weight=1e6)).fitted.S.allclose(task.S, rtol=1e-4)
 
 
 @pytest.mark.parametrize("g", [0.0, 0.5, 50.0])
 def test_the_anchor_is_taken_implicitly(g):
     X, y = IRIS
     task = task_for(GaussianNBModel(), X, y)
-    S = task.S + 0.3 * task.engine.scan(task.model.parameters(task.S), LogLoss()).dS
-    theta = task.model.parameters(S)
-    scan = task.engine.scan(theta, LogLoss())
-    step = RC(lr=0.2, generative_weight=g).begin(task.model, task.engine, task.S)
+    S = task.S + 0.3 * scan_of(task, task.S).dS
+    dS = scan_of(task, S).dS
+    found = stepped(task, RC(lr=0.2, generative_weight=g).begin(task), S)
     for name in S:
-        expected = (S[name] + 0.2 * (scan.dS[name] + g * task.S[name])) / (1 + 0.2 * g)
-        np.testing.assert_allclose(step.propose(S, theta, scan)[name], expected, rtol=1e-12)
+        expected = (S[name] + 0.2 * (dS[name] + g * task.S[name])) / (1 + 0.2 * g)
+        np.testing.assert_allclose(found[name], expected, rtol=1e-12)
 
 
 ANCHORED = [kind for kind in MODELS if all(kind().writes(name) for name in ANCHOR_NEEDS)]
@@ -422,9 +433,9 @@ def test_the_anchors_value_is_least_at_the_closed_form_under_map_too(kind):
     options = {field.name: prior[field.name] for field in fields(kind) if field.name in prior}
     X, y = data_for(kind), IRIS[1]
     task = task_for(kind(**options), X, y)
-    anchor = RC(generative_weight=1.0).begin(task.model, task.engine, task.S).anchor
+    anchor = RC(generative_weight=1.0).begin(task).anchor
     here = anchor.value(task.model.parameters(task.S))
-    dS = task.engine.scan(task.model.parameters(task.S), LogLoss()).dS
+    dS = scan_of(task, task.S).dS
     for t in (0.5, -0.05):
         assert anchor.value(task.model.parameters(task.S + t * dS)) > here
 
@@ -564,16 +575,16 @@ def test_rccv_chooses_the_least_held_out_error():
 def test_a_stochastic_epoch_by_hand():
     X, y = IRIS
     task = task_for(GaussianNBModel(), X, y)
-    step = RC(lr=0.4, batch_size=50, random_state=3).begin(task.model, task.engine, task.S)
+    step = RC(lr=0.4, batch_size=50, random_state=3).begin(task)
     rng = np.random.default_rng(check_random_state(3).randint(2**31))
     S, late = task.S, []
     for number, rows in enumerate(np.array_split(rng.permutation(150), 3)):
-        theta = task.model.parameters(S)
-        S = S + (0.4 / 3 * 150 / len(rows)) * task.engine.scan(theta, LogLoss(), rows).dS
+        batch = task.engine.scan(Fitted.of(task.model, S), LogLoss(), rows)
+        S = S + (0.4 / 3 * 150 / len(rows)) * batch.dS
         if number >= 1:
             late.append(S)
     mean = (1 / len(late)) * Statistics.merge(*late)
-    assert step.propose(task.S, None, None).allclose(mean, rtol=1e-12)
+    assert stepped(task, step, task.S).allclose(mean, rtol=1e-12)
 
 
 def test_a_restart_begins_at_a_bootstrap_sample():
@@ -613,16 +624,18 @@ def test_no_learner_returns_a_model_worse_than_its_start(learner, kind, seed):
         return
     learner = clone(learner)
     found = learner.fit_statistics(task)
-    assert found.model.is_legal(found.S)
+    model, S, _ = found.fitted
+    assert model.is_legal(S)
     history = found.history
     assert len(history["lr"]) - 1 <= learner.max_iter
-    step = learner.begin(found.model, task.engine, task.S)
+    step = learner.begin(task)
     # On the rows that it was trained on: all of them, or those that were not held out.
     if "val_error" not in history:
-        engine = task.engine
-        engine.model = found.model
-        start, end = (found.model.parameters(S) for S in (task.S, found.S))
-        before, after = (step.value(engine.scan(t, step.residual).risks.mean(), t) for t in (start, end))
+        assert model is task.model
+        before, after = (
+            step.value(scan_of(task, each, step.objective).risks.mean(), model.parameters(each))
+            for each in (task.S, S)
+        )
         assert after <= before + 1e-9 * (1 + abs(before))
 
 
@@ -765,9 +778,9 @@ def test_an_interrupted_cross_validation_leaves_the_closed_form(monkeypatch, n_j
         calls.append(learner)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return run(part, learner).history
+        return run(part, learner)
 
-    monkeypatch.setattr("riskbayes.learners.rc_cv.walk", walk)
+    monkeypatch.setattr("riskbayes.search.run", walk)
     clf = GaussianNB(learner=RCCV(max_iter=3, n_jobs=n_jobs))
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, y)

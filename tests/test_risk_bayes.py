@@ -13,9 +13,10 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from riskbayes import RiskBayesClassifier
 from riskbayes.estimators import risk_bayes
-from riskbayes.estimators.family import Paths, cross_validate, family
+from riskbayes.estimators.family import family, folds_of
 from riskbayes.estimators.member import NormalScores
-from riskbayes.loop import Status
+from riskbayes.search import HeldOut
+from riskbayes.task import Status
 
 DENSITIES = [
     "QDA, 20 n",
@@ -51,7 +52,7 @@ def only(monkeypatch):
             risk_bayes, "family", lambda n: [member for member in family(n) if member.name in names]
         )
         alike = {(i, 2): 1 / max(1, len(names)) for i in range(len(names))}
-        monkeypatch.setattr(Paths, "greedy", lambda paths: alike)
+        monkeypatch.setattr(HeldOut, "ensemble", lambda found: alike)
         folds = StratifiedKFold(2, shuffle=True, random_state=0)  # not repeated
         return RiskBayesClassifier(strategy, cv=folds, random_state=0, **params)
 
@@ -422,10 +423,8 @@ def test_a_partition_that_comes_again_is_not_judged_again():
     """Two classes of two rows have two partitions into halves; four repeats walked every path four times."""
     rng = np.random.default_rng(0)
     for seed in range(5):
-        paths = cross_validate(
-            family(2)[3:4], rng.standard_normal((4, 2)), np.array([0, 0, 1, 1]), None, 4, seed
-        )
-        assert len(paths.y) in (4, 8)
+        folds = folds_of(4, rng.standard_normal((4, 2)), np.array([0, 0, 1, 1]), None, seed)
+        assert sum(len(held) for _, held in folds) in (4, 8)
 
 
 def test_four_rows_are_enough(iris):

@@ -19,6 +19,8 @@ from riskbayes import (
 )
 from riskbayes.learners import GD, RC, RCCV, TM
 from riskbayes.models import GaussianNBModel, LDAModel, ProductModel, QDAModel
+from riskbayes.models.base import Fitted
+from riskbayes.objectives import LogLoss
 
 IRIS = load_iris(return_X_y=True)
 GAUSSIAN = [GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]
@@ -75,8 +77,8 @@ def test_calibrated_statistics_have_the_mass_of_the_rows_that_were_counted(kind,
         assert clf.statistics_.total == pytest.approx(mass, rel=1e-9)
         assert clf.model_.is_legal(clf.statistics_)
         theta = clf.model_.parameters(clf.statistics_)
-        Z = clf.model_.rows(X, theta)
-        joint = clf.model_.log_joint(Z, clf.model_.for_scan(theta, Z))
+        Z = clf.model_.encode(X, clf.statistics_.frame)
+        joint = clf.model_.log_joint(Z, clf.model_.plan(Z, theta))
         np.testing.assert_allclose(clf.predict_joint_log_proba(X), joint, rtol=1e-7)
 
     first, second = slice(0, 90), slice(90, 150)
@@ -318,9 +320,8 @@ def test_the_anchor_goes_down_what_is_monitored(kind):
     assert clf.history_["accepted"].tolist() == [True, True]
     moved = (1 / 1e-4) * (clf.statistics_ - start)
     engine, _ = clf._more_rows(X[:30], y[:30], None)
-    theta = clf.model_.parameters(start)
-    step = learner.begin(clf.model_, engine, clf.data_statistics_)
-    expected = engine.scan(theta, step.residual).dS + 0.1 * (clf.data_statistics_ - start)
+    scan = engine.scan(Fitted.of(clf.model_, start), LogLoss())
+    expected = scan.dS + 0.1 * (clf.data_statistics_ - start)
     assert moved.allclose(expected, rtol=1e-3, atol=1e-6)
 
 

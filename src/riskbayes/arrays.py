@@ -60,6 +60,11 @@ def max_of(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     return namespace(x).max(x, axis=axis, keepdims=keepdims)
 
 
+def min_of(x: Array) -> Array:
+    """The minimum."""
+    return np.minimum.reduce(x, axis=None) if isinstance(x, np.ndarray) else namespace(x).min(x)
+
+
 def as_kind(x: Array, dtype: Any) -> Array:
     """x in another precision; x itself where it has it."""
     return x if x.dtype == dtype else namespace(x).astype(x, dtype)
@@ -84,6 +89,21 @@ def own_precision(x: Array) -> Any:
     return x.dtype if namespace(x).isdtype(x.dtype, "real floating") else widest_float(x)
 
 
+def eps_of(x: Array) -> float:
+    """Return the relative spacing of the floating-point numbers that rows like x are computed in."""
+    if isinstance(x, np.ndarray):
+        return EPS32 if x.dtype == np.float32 else EPS64
+    return float(namespace(x).finfo(own_precision(x)).eps)
+
+
+EPS32, EPS64 = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
+
+
+def is_false(mask: Array) -> bool:
+    """True if the host knows that no entry is True; on a device it does not ask, which would be a wait."""
+    return isinstance(mask, np.ndarray) and not np.count_nonzero(mask)
+
+
 def sent_to(values: Any, x: Array) -> Array:
     """Values as an array of x's library, on its device, in the widest precision if they are no integers."""
     xp = namespace(x)
@@ -102,11 +122,6 @@ def to_numpy(x: Array) -> Array:
     from sklearn.utils._array_api import _convert_to_numpy
 
     return _convert_to_numpy(x, namespace(x))
-
-
-def class_by_class(A: Array) -> Array:
-    """A with the rows of each class together: over few classes NumPy is then twenty times faster at sums."""
-    return np.asfortranarray(A) if isinstance(A, np.ndarray) else A
 
 
 def at_labels(A: Array, y: Array) -> Array:

@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from pathlib import Path
 from typing import Any
+
+import sklearn
+
+INNER = tuple(str(Path(str(file)).parent) for file in (__file__, sklearn.__file__))
+"""Folders of the code that a user's call passes through."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line: the first on the stack outside of this package and scikit-learn."""
+    frame: Any = sys._getframe(1)
+    level = 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(INNER):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class FlooredWarning(UserWarning):

@@ -32,7 +32,7 @@ def frozen(value: Array) -> Array:
     """The array itself, made read-only; a copy of one that shares another's memory."""
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value if value.base is None else value.copy()
-        value.flags.writeable = False
+        value.setflags(write=False)
     return value
 
 

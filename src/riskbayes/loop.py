@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -66,10 +66,12 @@ def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcom
     start = task.S if task.start is None else task.start
     if learner.max_iter == 0:
         fitted = Fitted.of(task.model, start)
-        return Outcome(fitted, History().arrays(), Status.CLOSED_FORM, fitted.floored)
+        return Outcome(fitted, history_of([]), Status.CLOSED_FORM, fitted.floored)
     walk = Walk(task, learner, learner.begin(task))
     try:
-        status = walk.go(start, learner.max_iter if max_iter is None else max_iter)
+        # A step may lead where scores overflow: a risk that is not a number is not accepted.
+        with np.errstate(over="ignore", invalid="ignore"):
+            status = walk.go(start, learner.max_iter if max_iter is None else max_iter)
     except KeyboardInterrupt:
         if walk.chosen is None:
             raise
@@ -78,7 +80,7 @@ def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcom
     assert chosen is not None
     return Outcome(
         fitted=chosen.fitted,
-        history=walk.history.arrays(),
+        history=history_of(walk.rows),
         status=status,
         floored=walk.floored,
         value=chosen.value,
@@ -99,14 +101,15 @@ class Walk:
     floored: Array | None = None
     chosen: Iteration | None = None
     """What would be returned now: the last accepted iteration, or the best one for the validation rows."""
-    history: History = field(default_factory=lambda: History())
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    """The history: risks, the length of the step, whether it was accepted, floored parameters by class."""
 
     def go(self, start: Statistics, limit: int) -> Status:
         """Scan, step and record until a stopping rule holds; return which one."""
         task, learner, step = self.task, self.learner, self.step
         self.chosen = good = self.visit(0, start)
         self.start_value, self.floored = good.value, good.fitted.floored
-        self.history.record(good, lr=0.0, accepted=True)
+        self.rows.append({**good.risks, "lr": 0.0, "accepted": True, "floored": self.floored})
         best, least, scans, idle = good.value, good.validation or 0.0, 0, 0
         if task.on_iteration(good):
             return Status.CALLBACK
@@ -119,7 +122,8 @@ class Walk:
             scans += 1
             new = self.visit(scans, proposal)
             accepted = new.value <= best + 1e-12 * (1 + abs(best))  # False for NaN too
-            self.history.record(new, lr=step.lr, accepted=accepted)
+            floored = new.fitted.floored
+            self.rows.append({**new.risks, "lr": step.lr, "accepted": accepted, "floored": floored})
             if not accepted:
                 if step.retry():
                     continue
@@ -141,36 +145,27 @@ class Walk:
     def visit(self, number: int, S: Statistics) -> Iteration:
         """Scan the model of the statistics S on the training rows, and judge it on the validation rows."""
         task, step = self.task, self.step
-        # A step may lead where scores overflow: a risk that is not a number is not accepted.
-        with np.errstate(over="ignore", invalid="ignore"):
-            fitted = Fitted.of(task.model, S)
-            scan = task.engine.scan(fitted, step.objective)
-            risks, judged = scan.risks.mean(), None
-            if task.validation is not None:
-                held = task.validation.scan(fitted, step.objective, risks_only=True).risks.mean()
-                judged = step.risk(held)
-                risks |= {f"val_{name}": value for name, value in held.items()}
+        fitted = Fitted.of(task.model, S)
+        scan = task.engine.scan(fitted, step.objective)
+        risks, judged = scan.risks.mean(), None
+        if task.validation is not None:
+            held = task.validation.scan(fitted, step.objective, risks_only=True).risks.mean()
+            judged = step.risk(held)
+            risks |= {f"val_{name}": value for name, value in held.items()}
         return Iteration(number, fitted, scan, risks, step.value(risks, fitted.theta), judged)
 
 
-class History:
-    """Columns of equal length; entry 0 is the model that the fit started from."""
+ALWAYS = ("soft_error", "error", "log_loss", "lr", "accepted", "floored")
+"""Columns of every history."""
 
-    always = ("soft_error", "error", "log_loss", "lr", "accepted", "floored")
-    types: ClassVar[dict[str, type]] = {"accepted": bool, "floored": int}
 
-    def __init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
+def history_of(rows: list[dict[str, Any]]) -> dict[str, Array]:
+    """Return a history as arrays of equal length; entry 0 is the model that the fit started from.
 
-    def record(self, iteration: Iteration, lr: float, accepted: bool) -> None:
-        """Add a row. `floored` counts the parameters that are on a floor."""
-        floored = iteration.fitted.floored
-        self.rows.append({**iteration.risks, "lr": lr, "accepted": accepted, "floored": floored})
-
-    def arrays(self) -> dict[str, Array]:
-        """Return the history as arrays."""
-        for row in self.rows:  # summed only now: reading a number from a device makes the host wait
-            row["floored"] = 0 if row["floored"] is None else int(to_numpy(row["floored"]).sum())
-        names = self.rows[0] if self.rows else self.always
-        kinds = {name: self.types.get(name, float) for name in names}
-        return {name: np.array([row[name] for row in self.rows], dtype=kinds[name]) for name in names}
+    `floored` is summed only now: reading a number from a device makes the host wait.
+    """
+    for row in rows:
+        row["floored"] = 0 if row["floored"] is None else int(to_numpy(row["floored"]).sum())
+    kinds: dict[str, type] = {"accepted": bool, "floored": int}
+    names = rows[0] if rows else ALWAYS
+    return {name: np.array([row[name] for row in rows], dtype=kinds.get(name, float)) for name in names}

@@ -43,20 +43,31 @@ class LogLoss(Objective):
     saturates = True
 
     def residual(self, P: Array, y: Array) -> Array:
-        """E[i, k] = 1[y = k] - P[k]."""
-        return label_minus(P, y)
+        """E[i, k] = 1[y = k] - P[k], with the sum of the other classes' P at the label.
+
+        That is 1 - P[y] with all its digits: each row then sums to zero up to the rounding of its own
+        entries.
+        """
+        xp = namespace(P)
+        if xp is np:
+            E, rows = -P, np.arange(len(y))
+            E[rows, y] = 0.0
+            E[rows, y] = -sum_of(E, axis=1)
+            return E
+        label = label_rows(y, P.shape[1], None, xp.bool)
+        others = xp.where(label, 0.0, P)
+        return xp.where(label, sum_of(others, axis=1, keepdims=True), -others)
 
 
-class SoftError(Objective):
+class SoftError(LogLoss):
     """1 - P[y], what the paper monitors."""
 
     risk = "soft_error"
     power = 1
-    saturates = True
 
     def residual(self, P: Array, y: Array) -> Array:
         """E[i, k] = P[y] (1[y = k] - P[k])."""
-        return label_minus(P, y) * at_labels(P, y)[:, None]
+        return super().residual(P, y) * at_labels(P, y)[:, None]
 
 
 class ExpectedCost(Objective):
@@ -80,22 +91,6 @@ class ExpectedCost(Objective):
         costs = self._costs(P, y)
         mean = namespace(P).sum(P * costs, axis=1, keepdims=True)
         return P * (mean - costs)
-
-
-def label_minus(P: Array, y: Array) -> Array:
-    """Return 1[y = k] - P[k], with the sum of the other classes' P at the label.
-
-    That is 1 - P[y] with all its digits: each row then sums to zero up to the rounding of its own entries.
-    """
-    xp = namespace(P)
-    if xp is np:
-        E, rows = -P, np.arange(len(y))
-        E[rows, y] = 0.0
-        E[rows, y] = -sum_of(E, axis=1)
-        return E
-    label = label_rows(y, P.shape[1], None, xp.bool)
-    others = xp.where(label, 0.0, P)
-    return xp.where(label, sum_of(others, axis=1, keepdims=True), -others)
 
 
 NAMED: dict[str, type[Objective]] = {"log_loss": LogLoss, "soft_error": SoftError}

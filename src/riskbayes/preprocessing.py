@@ -19,7 +19,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, as_kind, namespace, sent_to, to_numpy, widened, widest_float
-from riskbayes.estimators.tables import is_missing, shown, validated_numbers
+from riskbayes.exceptions import warn
+from riskbayes.tables import is_missing, shown, validated_numbers
 
 UNSEEN = 2**31 - 1
 """The code of a value that was not there in training: beyond every category."""
@@ -186,11 +187,9 @@ def missing_values(name: str, what: str = "NaN") -> ValueError:
 
 def warn_of_fraction(name: str, value: float) -> None:
     """Say that a number is no code."""
-    warnings.warn(
+    warn(
         f"{name} holds {value:g}, which is no integer code; it is cut down to one, as in scikit-learn. Put "
-        "riskbayes.preprocessing.KMeansBins before CategoricalNB, or take GaussianNB.",
-        UserWarning,
-        stacklevel=3,
+        "riskbayes.preprocessing.KMeansBins before CategoricalNB, or take GaussianNB."
     )
 
 

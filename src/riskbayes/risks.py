@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,6 @@ from riskbayes.arrays import (
     Array,
     as_kind,
     at_labels,
-    class_by_class,
     max_of,
     namespace,
     sum_of,
@@ -20,13 +19,12 @@ from riskbayes.arrays import (
 from riskbayes.objectives import Objective
 
 
-class Risks:
+class Risks(NamedTuple):
     """Weighted sums of losses over rows, by name; they add over chunks, and `mean` divides by the weight."""
 
-    __slots__ = ("names", "sums", "weight")
-
-    def __init__(self, names: tuple[str, ...], sums: Array, weight: Any):
-        self.names, self.sums, self.weight = names, sums, weight
+    names: tuple[str, ...]
+    sums: Array
+    weight: Any
 
     def plus(self, other: Risks) -> Risks:
         """The risks of both sets of rows."""
@@ -47,7 +45,6 @@ NO_RISK = Risks((), 0.0, 0.0)
 def log_evidence(log_joint: Array) -> Array:
     """log p(x) = log sum_k p(x, k), row by row; a class of no mass may have -inf."""
     xp = namespace(log_joint)
-    log_joint = class_by_class(log_joint)
     top = max_of(log_joint, axis=1, keepdims=True)
     return top[:, 0] + xp.log(sum_of(xp.exp(log_joint - top), axis=1))
 
@@ -70,12 +67,15 @@ def posterior(log_joint: Array) -> Array:
 
 
 def below_largest(scores: Array) -> Array:
-    """scores - the largest of each row, class by class, as a new array: a model may keep its own."""
-    ordered = class_by_class(scores)
-    top = max_of(ordered, axis=1, keepdims=True)
-    if isinstance(ordered, np.ndarray) and not np.may_share_memory(ordered, scores):
-        return np.subtract(ordered, top, out=ordered)  # a copy already
-    return ordered - top
+    """Return scores less the largest of each row, as a new array.
+
+    NumPy's has the rows of each class together: over few classes it is then twenty times faster at sums.
+    """
+    if not isinstance(scores, np.ndarray):
+        return scores - max_of(scores, axis=1, keepdims=True)
+    ordered = np.asfortranarray(scores)
+    top = np.maximum.reduce(ordered, axis=1, keepdims=True)
+    return np.subtract(ordered, top, out=None if np.may_share_memory(ordered, scores) else ordered)
 
 
 def posterior_and_risks(
@@ -85,25 +85,25 @@ def posterior_and_risks(
 
     `y` are class codes, `w` the weights (None: one each). Losses of the objective's own are counted too.
     """
-    xp = namespace(scores)
-    scores = below_largest(scores)
+    xp, scores = namespace(scores), below_largest(scores)
     own = at_labels(scores, y)
-    # Without ties the label is wrong where its score is not the largest.
-    distinct = xp is np and np.count_nonzero(scores == 0) == len(y)
-    wrong = own < 0 if distinct else xp.argmax(scores, axis=1) != y
-    P = np.exp(scores, out=scores) if xp is np else xp.exp(scores)
-    evidence = sum_of(P, axis=1, keepdims=True)
-    P /= evidence
-    evidence = evidence[:, 0]
+    if xp is np:
+        # Without ties the label is wrong where its score is not the largest.
+        distinct = np.count_nonzero(scores) == scores.size - len(y)
+        wrong = own < 0 if distinct else scores.argmax(axis=1) != y
+        P = np.exp(scores, out=scores)
+    else:
+        wrong, P = xp.argmax(scores, axis=1) != y, xp.exp(scores)
+    evidence = sum_of(P, axis=1)
+    P /= evidence[:, None]
     soft = 1.0 - xp.exp(own) / evidence
     losses = {"soft_error": soft, "error": wrong, "log_loss": xp.log(evidence) - own}
     losses |= objective.losses(P, y)
     if xp is np:
         if w is None:
-            sums, weight = np.array([loss.sum(dtype=np.float64) for loss in losses.values()]), len(y)
-        else:
-            sums, weight = np.array([w @ loss for loss in losses.values()]), w.sum()
-    else:
-        table = xp.stack([as_kind(loss, widest_float(P)) for loss in losses.values()])
-        sums, weight = (sum_of(table, axis=1), y.shape[0]) if w is None else (table @ w, sum_of(w))
+            sums = np.array([np.add.reduce(loss, dtype=np.float64) for loss in losses.values()])
+            return P, Risks(tuple(losses), sums, len(y))
+        return P, Risks(tuple(losses), np.array([w @ loss for loss in losses.values()]), w.sum())
+    table = xp.stack([as_kind(loss, widest_float(P)) for loss in losses.values()])
+    sums, weight = (sum_of(table, axis=1), y.shape[0]) if w is None else (table @ w, sum_of(w))
     return P, Risks(tuple(losses), sums, weight)

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from math import isnan
-from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
-from riskbayes.arrays import Array, converted, max_of, namespace, sum_of
+from riskbayes.arrays import Array, converted, max_of, min_of, namespace, sum_of
 from riskbayes.frames import Arrays, Frame, frozen
 
 
@@ -51,7 +50,7 @@ class Statistics(Mapping[str, Array]):
         if "s0" not in arrays:
             raise ValueError(f"Statistics need the class masses 's0'; got {sorted(arrays)}.")
         held = {name: frozen(value) for name, value in arrays.items()}
-        object.__setattr__(self, "_arrays", MappingProxyType(held))
+        object.__setattr__(self, "_arrays", held)
         object.__setattr__(self, "frame", Frame() if frame is None else frame)
         object.__setattr__(self, "_total", None)
 
@@ -123,14 +122,17 @@ class Statistics(Mapping[str, Array]):
                 )
         return a, b
 
-    def plus(self, factor: float, other: Statistics) -> Statistics:
-        """S + factor * other."""
+    def plus(self, factor: float, other: Statistics, scale: float = 1.0) -> Statistics:
+        """Return scale * S + factor * other, in one pass."""
         if not isinstance(other, Statistics):
             return NotImplemented
-        a, b = self._aligned(other)
-        if factor == 1.0:
-            return Statistics({name: a[name] + b[name] for name in a}, a.frame)
-        return Statistics({name: a[name] + factor * b[name] for name in a}, a.frame)
+        mine, theirs = self._aligned(other)
+        a, b = mine._arrays, theirs._arrays
+        if scale != 1.0:
+            a = {name: scale * value for name, value in a.items()}
+        if factor != 1.0:
+            b = {name: factor * value for name, value in b.items()}
+        return Statistics({name: a[name] + b[name] for name in a}, mine.frame)
 
     def __add__(self, other: Statistics) -> Statistics:
         return self.plus(1.0, other)
@@ -168,9 +170,8 @@ class Statistics(Mapping[str, Array]):
 
     def least_mass(self) -> float:
         """The mass of the smallest class; NaN where any entry is no number. One wait on a device."""
-        xp = namespace(self["s0"])
-        with np.errstate(over="ignore", invalid="ignore"):
-            return float(xp.min(self["s0"]) + 0.0 * sum(sum_of(value) for value in self.values()))
+        sums = sum([sum_of(value) for value in self._arrays.values()])
+        return float(min_of(self._arrays["s0"]) + 0.0 * sums)
 
     def is_finite(self) -> bool:
         """Whether every entry is a number."""

@@ -42,10 +42,11 @@ def shares_of(m: int, width: float, cells: int = CHUNK_CELLS) -> list[list[slice
     there is more than one chunk their number is a multiple of four, from five on one of `SHARES`.
     """
     number = -(-m // max(64, int(cells // max(1, width))))
-    if number > 1:
-        several = 4 if number <= 4 else SHARES
-        number = -(-number // several) * several
-    size = max(1, -(-m // max(1, number)))
+    if number <= 1:
+        return [[slice(0, m)]]
+    several = 4 if number <= 4 else SHARES
+    number = -(-number // several) * several
+    size = -(-m // number)
     chunks = [slice(start, min(m, start + size)) for start in range(0, m, size)]
     each = -(-len(chunks) // SHARES)
     return [chunks[i : i + each] for i in range(0, len(chunks), each)]
@@ -107,17 +108,20 @@ class MemoryEngine(Engine):
         known = self._encoded
         if known is None or known.model is not model or known.frame != frame:
             known = self._encoded = EncodedRows(model, frame, model.encode(self._X, frame))
+        known.frame = frame  # a settled frame measures like the one that was learned
         return known
 
     def statistics(self, model: GenerativeModel, frame: Frame) -> Statistics:
         """Return s(X, Y)."""
         rows, r = self._rows(model, frame), self.n_classes
-
-        def work(Z: Any, y: Array, w: Array | None) -> tuple[Statistics, Risks]:
-            return model.label_statistics(Z, y, w, r), NO_RISK
-
         with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses sums that overflow
-            total, _ = self._sum(model, work, rows.Z, self._y, self._w)
+            total, _ = self._sum(
+                model,
+                lambda Z, y, w: (model.label_statistics(Z, y, w, r), NO_RISK),
+                rows.Z,
+                self._y,
+                self._w,
+            )
         assert total is not None
         return total
 
@@ -132,16 +136,18 @@ class MemoryEngine(Engine):
         if part is None:
             rows.plan = plan
 
-        def work(Z: Any, y: Array, w: Array | None) -> tuple[Statistics | None, Risks]:
-            return model.scan_chunk(Z, y, w, plan, objective, risks_only)
-
-        dS, risks = self._sum(model, work, Z, y, w)
+        dS, risks = self._sum(
+            model, lambda Z, y, w: model.scan_chunk(Z, y, w, plan, objective, risks_only), Z, y, w
+        )
         return Scan(None if dS is None else dS.to_frame(S.frame), risks)
 
     def _sum(
         self, model: GenerativeModel, work: Callable, Z: Any, y: Array, w: Array | None
     ) -> tuple[Statistics | None, Risks]:
         """Return the sums of the statistics and risks that `work` returns for each chunk of rows."""
+        shares = shares_of(Z.shape[0], model.row_cells(Z) + self.n_classes, self.chunk_cells)
+        if len(shares) == 1 == len(shares[0]):
+            return work(Z, y, w)
 
         def on_share(share: list[slice]) -> tuple[Sum, Risks]:
             total, risks = Sum(), NO_RISK
@@ -151,7 +157,6 @@ class MemoryEngine(Engine):
                 risks = risks.plus(found)
             return total, risks
 
-        shares = shares_of(Z.shape[0], model.row_cells(Z) + self.n_classes, self.chunk_cells)
         found = self._threads(on_share, shares, model.releases_lock(Z))
         total, risks = next(found)
         for more, others in found:
@@ -166,24 +171,20 @@ class MemoryEngine(Engine):
 
     def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
         """Apply a formula to the rows, which are encoded a chunk at a time."""
-        model, frame = path[0].model, path[0].S.frame
-        one = model.encode(self._X[:1, ...], frame)
+        model, frame, X = path[0].model, path[0].S.frame, self._X
+        one = model.encode(X[:1, ...], frame)
         plans = [model.plan(one, fitted.theta) for fitted in path]
-
-        def work(share: list[slice]) -> list[list[Array]]:
-            return [
-                [formula(Z, plan, chunk.start) for plan in plans]
-                for chunk in share
-                for Z in [model.encode(self._X[chunk, ...], frame)]
-            ]
-
         width = max(model.row_cells(one), one.shape[1]) + self.n_classes
-        shares = shares_of(self.n_rows, width, self.chunk_cells)
-        chunks = [found for share in self._threads(work, shares, model.releases_lock(one)) for found in share]
+        chunks = [chunk for share in shares_of(self.n_rows, width, self.chunk_cells) for chunk in share]
+
+        def work(chunk: slice) -> list[Array]:
+            Z = model.encode(X[chunk, ...], frame)
+            return [formula(Z, plan, chunk.start) for plan in plans]
+
         if len(chunks) == 1:
-            return chunks[0]
-        xp = namespace(self._X)
-        return [xp.concat(results, axis=0) for results in zip(*chunks, strict=True)]
+            return work(chunks[0])
+        found = self._threads(work, chunks, model.releases_lock(one))
+        return [namespace(X).concat(results, axis=0) for results in zip(*found, strict=True)]
 
     def class_counts(self) -> Array:
         """Return how many rows of positive weight each class has."""

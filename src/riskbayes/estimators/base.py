@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
@@ -27,28 +26,25 @@ from riskbayes.arrays import (
 )
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
-from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress, callback_data
+from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress
 from riskbayes.estimators.checks import (
-    check_lengths,
-    check_library,
     check_masses,
     check_one_kind,
     check_statistics,
     check_total,
     check_weights,
     class_weights,
-    classes_and_codes,
     listed,
     unchanged_on_error,
 )
 from riskbayes.estimators.prediction import PredictionMixin
-from riskbayes.estimators.tables import validated_numbers
-from riskbayes.exceptions import FlooredWarning
+from riskbayes.exceptions import FlooredWarning, warn
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
-from riskbayes.loop import History, run
+from riskbayes.loop import history_of, run
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.statistics import Statistics
+from riskbayes.tables import validated_numbers
 from riskbayes.task import Iteration, Outcome, Status, Task
 
 
@@ -75,6 +71,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     }
 
     model_: GenerativeModel
+    learner_: Learner
     class_weight_: Array | None
     _row_dtype: str
     """Name of the floating dtype of the training rows."""
@@ -91,7 +88,6 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         """Validated input; `reset` starts anew, `learn` may take in what is new (categories)."""
-        check_library(self, X)
         X = validated_numbers(self, X, reset=reset)
         if reset:
             self._row_dtype = "float32" if X.dtype == namespace(X).float32 else "float64"
@@ -165,7 +161,17 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             The fitted estimator.
         """
         with unchanged_on_error(self):
-            self._fit_rows(X, y, sample_weight, X_val, y_val, sample_weight_val)
+            old = copy(self) if self.warm_start and hasattr(self, "statistics_") else None
+            task = begin_fit(self, X, y, sample_weight)
+            if old is not None:
+                start = self._start_from(old, task.S)
+                frame = task.S.frame.join(start.frame)  # one of the two may know more categories
+                task = replace(task, S=task.S.to_frame(frame), start=start.to_frame(frame))
+            self._forgotten = None
+            if not (X_val is None and y_val is None and sample_weight_val is None):
+                held = self._validation_rows(task.S, X_val, y_val, sample_weight_val)
+                task = replace(task, validation=held)
+            self._calibrate(task, (X, y, sample_weight))
         return self._unless_interrupted()
 
     def _unless_interrupted(self) -> Self:
@@ -174,32 +180,46 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             raise KeyboardInterrupt
         return self
 
-    def _fit_rows(
-        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
-    ) -> None:
-        old = copy(self) if self.warm_start and hasattr(self, "statistics_") else None
-        task = begin_fit(self, X, y, sample_weight)
-        if old is not None:
-            start = self._start_from(old, task.S)
-            frame = task.S.frame.join(start.frame)  # one of the two may know more categories
-            task = replace(task, S=task.S.to_frame(frame), start=start.to_frame(frame))
-        self._forgotten = None
-        validation = self._validation_engine(task.S, X_val, y_val, sample_weight_val)
-        self._calibrate(replace(task, validation=validation), callback_data(X, y, sample_weight))
+    def _rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        reset: bool = False,
+        learn: bool = False,
+        new_classes: bool = False,
+        suffix: str = "",
+    ) -> tuple[Engine, Array]:
+        """Return an engine over validated rows with labels, and the rows.
 
-    def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Array, Array]:
-        self._resolved_learner()
-        encoded = self._encode(X, reset=reset, learn=True)
+        `reset` starts anew, `learn` may take in what is new (categories), `new_classes` sets `classes_`.
+        Messages call the arguments `X` and `y` with the suffix.
+        """
+        encoded = self._encode(X, reset=reset, learn=learn)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         labels = self._check_labels(y, encoded)
-        check_lengths(encoded, labels)
-        return encoded, labels
+        if encoded.shape[0] != labels.shape[0]:
+            raise ValueError(
+                f"X{suffix} has {encoded.shape[0]} rows and y{suffix} has {labels.shape[0]} labels."
+            )
+        if new_classes:
+            self.classes_, codes = namespace(labels).unique_inverse(labels)
+        else:
+            self.classes_ = self._check_labels(self.classes_, encoded) if reset else self.classes_
+            codes = self._codes(labels, f"y{suffix}")
+        codes = codes if namespace(codes) is namespace(encoded) else sent_to(codes, encoded)
+        w = None
+        if sample_weight is not None or self.class_weight is not None:
+            w = self._weights(sample_weight, encoded, codes, f"sample_weight{suffix}", learn)
+        return engine_for(encoded, codes, w, self.classes_.shape[0]), encoded
 
     def _check_labels(self, y: Any, X: Array) -> Array:
-        """Labels as an array of X's library, on its device; strings stay on the host."""
+        """Return labels as an array of X's library, on its device; strings stay on the host."""
         labels = _check_y(y, estimator=self)
-        check_one_kind(labels)
+        if labels.dtype == object:
+            check_one_kind(labels)
         check_classification_targets(labels)
         if isinstance(X, np.ndarray) or (isinstance(labels, np.ndarray) and labels.dtype.kind in "OUST"):
             return labels
@@ -212,13 +232,6 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         """True if a fit needs two classes or more, each with a weight."""
         return True
 
-    def _check_two_classes(self) -> None:
-        if self.classes_.shape[0] < 2 and self._needs_all_classes():
-            raise ValueError(
-                f"{type(self).__name__} with learner={self.learner!r} needs at least two classes in y; got "
-                f"one class, {listed(self.classes_)}."
-            )
-
     def _start_from(self, old: Self, S: Statistics) -> Statistics:
         """The statistics that an earlier fit ended at, brought to the mass of these rows."""
         same = same_values(self.classes_, old.classes_) and self.n_features_in_ == old.n_features_in_
@@ -227,11 +240,11 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
                 f"warm_start goes on from {old.n_features_in_} columns and classes {listed(old.classes_)}; "
                 f"these rows have {self.n_features_in_} and {listed(self.classes_)}. Set warm_start=False."
             )
-        self._check_same_columns(old, "warm_start", stacklevel=6)
+        self._check_same_columns(old, "warm_start")
         last = self._statistics_of(old, S)[1]
         return (S.total / last.total) * last
 
-    def _check_same_columns(self, other: Self, what: str, stacklevel: int) -> None:
+    def _check_same_columns(self, other: Self, what: str) -> None:
         """Refuse statistics of other columns, or of the same ones in another order."""
         if self.n_features_in_ != other.n_features_in_:
             raise ValueError(
@@ -241,11 +254,9 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         ours: Any = getattr(self, "feature_names_in_", None)
         theirs: Any = getattr(other, "feature_names_in_", None)
         if (ours is None) != (theirs is None):
-            warnings.warn(
+            warn(
                 f"{what}: only one of the two models was fitted with feature names; their columns are "
-                "matched by position.",
-                UserWarning,
-                stacklevel=stacklevel,
+                "matched by position."
             )
         elif ours is not None and (ours != theirs).any():
             j = int(np.argmax(ours != theirs))
@@ -258,50 +269,41 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         """Return another estimator's data and calibrated statistics, to be added to S, this one's."""
         return other.data_statistics_, other.statistics_
 
-    def _class_weights(self, codes: Array, sample_weight: Any, X: Array) -> Array | None:
-        """What each class's rows are multiplied by, from the training rows."""
-        if self.class_weight is None:
-            return None
-        w = check_weights(sample_weight, X)
-        return sent_to(class_weights(self.class_weight, self.classes_, codes, w), X)
-
-    def _weights(
-        self, sample_weight: Any, X: Array, codes: Array, name: str = "sample_weight"
-    ) -> Array | None:
-        if sample_weight is None and self.class_weight_ is None:
-            return None
+    def _weights(self, sample_weight: Any, X: Array, codes: Array, name: str, learn: bool) -> Array:
+        """Return the weights of the rows, times those of their classes; `learn` sets `class_weight_`."""
         w = check_weights(sample_weight, X, name)
-        if self.class_weight_ is None:
+        if self.class_weight is None:
             return w
+        if learn:
+            self.class_weight_ = sent_to(class_weights(self.class_weight, self.classes_, codes, w), X)
         w = w * take_rows(self.class_weight_, codes)
         check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
         return w
 
-    def _begin(self, engine: Engine, X: Array) -> Statistics:
+    def _closed_form(self, engine: Engine, X: Array) -> Statistics:
         """Set the model; return the statistics of an engine's rows with all that it learns from them."""
+        if self.classes_.shape[0] < 2 and self._needs_all_classes():
+            raise ValueError(
+                f"{type(self).__name__} with learner={self.learner!r} needs at least two classes in y; got "
+                f"one class, {listed(self.classes_)}."
+            )
         self.model_ = model = self._make_model()
-        self._resolved_learner().check(model, self.classes_.shape[0])
+        self.learner_.check(model, self.classes_.shape[0])
         S = engine.statistics(model, engine.learn(model))
         check_statistics(S, X)
         return model.settle(S)
 
-    def _validation_engine(self, S: Statistics, X: Any, y: Any, sample_weight: Any) -> Engine | None:
-        if (X is None) != (y is None):
+    def _validation_rows(self, S: Statistics, X: Any, y: Any, sample_weight: Any) -> Engine:
+        if X is None and y is None:
+            raise ValueError("sample_weight_val weights the rows of X_val: pass X_val and y_val too.")
+        if X is None or y is None:
             raise ValueError("X_val and y_val go together: pass both or none.")
-        if X is None:
-            if sample_weight is not None:
-                raise ValueError("sample_weight_val weights the rows of X_val: pass X_val and y_val too.")
-            return None
-        encoded = self._encode(X, reset=False, learn=False)
-        labels, codes = self._known_labels(y, encoded, "y_val")
-        check_lengths(encoded, labels, "X_val", "y_val")
-        w = self._weights(sample_weight, encoded, codes, "sample_weight_val")
+        engine, encoded = self._rows(X, y, sample_weight, suffix="_val")
         self._check_rows(encoded, Fitted.of(self.model_, S), "X_val")
-        return engine_for(encoded, codes, w, self.classes_.shape[0])
+        return engine
 
-    def _known_labels(self, y: Any, X: Array, name: str) -> tuple[Array, Array]:
-        """Labels and their codes, all of them among `classes_`."""
-        labels = self._check_labels(y, X)
+    def _codes(self, labels: Array, name: str) -> Array:
+        """Return the codes of labels, all of them among `classes_`."""
         xp, classes = namespace(labels), self.classes_
         if xp is np:
             found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
@@ -314,11 +316,11 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
                 f"The target label(s) {listed(unknown)} in {name} do not exist in the initial classes "
                 f"{listed(classes)}. Drop these rows, or fit with all classes."
             )
-        return labels, found if xp is namespace(X) else sent_to(found, X)
+        return found
 
-    def _calibrate(self, task: Task, data: dict[str, Any], max_iter: int | None = None) -> None:
+    def _calibrate(self, task: Task, rows: tuple[Any, Any, Any], max_iter: int | None = None) -> None:
         """Run the learner and store what it found; `max_iter` asks for so many steps only."""
-        learner = self._resolved_learner()
+        learner = self.learner_
         self.cost_matrix_ = learner.cost_matrix
 
         def fitted(iteration: Iteration) -> dict[str, Any]:
@@ -326,14 +328,19 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             return {"model_": model, "data_statistics_": task.S, "statistics_": S, "parameters_": theta}
 
         most = learner.most_iterations if max_iter is None else max_iter + 1
-        progress = FitProgress(self, most, data, fitted)
+        progress = FitProgress(self, most, rows, fitted)
         task = replace(task, on_iteration=progress)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
-        self.data_statistics_, outcome = in_one_frame(task, outcome)
-        self.learner_ = learner
+        self.data_statistics_ = task.S
+        if outcome.fitted.S.frame is not task.S.frame:
+            self.data_statistics_, outcome = in_one_frame(task, outcome)
         self.cost_matrix_ = learner.cost_matrix  # RCCV may have chosen
         self._store(outcome)
-        self._warn_of_floors(outcome.floored)
+        floored = None if outcome.floored is None else to_numpy(outcome.floored)
+        if floored is not None and floored.any() and self.model_.floor_warning is not None:
+            named = listed(to_numpy(self.classes_)[floored > 0])
+            message = self.model_.floor_warning.format(classes=named, most=floored.max())
+            warn(message, FlooredWarning)
         progress.end()
 
     def _store(self, outcome: Outcome) -> None:
@@ -344,28 +351,16 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
 
     def _update(self, S: Statistics) -> None:
         """Store the model of S, without a scan."""
-        self._store(Outcome(Fitted.of(self.model_, S), History().arrays(), Status.UPDATED, None))
-
-    def _warn_of_floors(self, found: Array | None) -> None:
-        if self.model_.floor_warning is None or found is None:
-            return
-        floored = to_numpy(found)
-        if floored.any():
-            named = listed(to_numpy(self.classes_)[floored > 0])
-            message = self.model_.floor_warning.format(classes=named, most=floored.max())
-            warnings.warn(message, FlooredWarning, stacklevel=6)
+        self._store(Outcome(Fitted.of(self.model_, S), history_of([]), Status.UPDATED, None))
 
 
 def begin_fit(clf: BaseGenerativeClassifier, X: Any, y: Any, sample_weight: Any = None) -> Task:
-    """Validate rows for a new estimator; return what its learner starts from: the closed form."""
-    encoded, labels = clf._check_X_y(X, y, reset=True)
-    clf.classes_, codes = classes_and_codes(labels, encoded)
-    clf._check_two_classes()
-    clf.class_weight_ = clf._class_weights(codes, sample_weight, encoded)
-    w = clf._weights(sample_weight, encoded, codes)
-    check_masses(clf.classes_, codes, w, every=clf._needs_all_classes())
-    engine = engine_for(encoded, codes, w, clf.classes_.shape[0])
-    S = clf._begin(engine, encoded)
+    """Validate the rows of a fit; return what its learner starts from: the closed form."""
+    clf.learner_, clf.class_weight_ = clf._resolved_learner(), None
+    engine, encoded = clf._rows(X, y, sample_weight, reset=True, learn=True, new_classes=True)
+    if sample_weight is not None or clf.class_weight is not None:
+        check_masses(clf.classes_, engine.masses, every=clf._needs_all_classes())
+    S = clf._closed_form(engine, encoded)
     return Task(clf.model_, engine, S)
 
 
@@ -381,8 +376,6 @@ def in_one_frame(task: Task, outcome: Outcome) -> tuple[Statistics, Outcome]:
     rows are counted again by it.
     """
     (model, found, _), S = outcome.fitted, task.S
-    if found.frame is S.frame:
-        return S, outcome
     if not model.additive and found.frame != S.frame:
         S = task.engine.statistics(model, found.frame)
     frame = found.frame.join(S.frame)

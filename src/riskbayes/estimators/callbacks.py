@@ -8,7 +8,6 @@ from typing import Any
 
 from sklearn.callback import CallbackSupportMixin
 
-from riskbayes.statistics import Array
 from riskbayes.task import Iteration
 
 __all__ = ["CallbackSupportMixin", "FitProgress", "FitTask"]
@@ -23,8 +22,8 @@ class FitProgress:
         The one being fitted.
     most : int
         The most iterations, that of the closed form included.
-    data : dict
-        `X`, `y` and `metadata` as callbacks expect them.
+    rows : tuple
+        X, y and the weights, as the user passed them.
     fitted : callable
         Fitted attributes for an iteration, so that a callback can score it.
     """
@@ -33,12 +32,14 @@ class FitProgress:
         self,
         estimator: Any,
         most: int,
-        data: dict[str, Any],
+        rows: tuple[Any, Any, Any],
         fitted: Callable[[Iteration], dict[str, Any]],
     ):
-        self.estimator, self.most, self.data, self.fitted = estimator, most, data, fitted
+        self.estimator, self.most, self.fitted = estimator, most, fitted
+        X, y, w = rows
+        self.data = {"X": X, "y": y, "metadata": None if w is None else {"sample_weight": w}}
         self.context = estimator._init_callback_context(max_subtasks=most)
-        self.context.call_on_fit_task_begin(estimator=estimator, **data)
+        self.context.call_on_fit_task_begin(estimator=estimator, **self.data)
 
     def __call__(self, iteration: Iteration) -> bool:
         """Report one accepted iteration; True stops the fit."""
@@ -49,6 +50,8 @@ class FitProgress:
                 f"soft error {risks['soft_error']:.6f}  error {risks['error']:.4f}  "
                 f"log loss {risks['log_loss']:.6f}"
             )
+        if not self.context._callbacks:
+            return False
         task = self.context.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return task.call_on_fit_task_end(
@@ -85,8 +88,10 @@ class FitTask:
             context.call_on_fit_task_begin(estimator=estimator, **self.data)
 
     @classmethod
-    def root(cls, estimator: Any, n_tasks: int, data: dict[str, Any]) -> FitTask:
-        """Begin the fit of an estimator, as a task of so many others."""
+    def root(cls, estimator: Any, n_tasks: int, rows: tuple[Any, Any, Any]) -> FitTask:
+        """Begin the fit of an estimator to X, y and weights, as a task of so many others."""
+        X, y, w = rows
+        data = {"X": X, "y": y, "metadata": None if w is None else {"sample_weight": w}}
         return cls(estimator, estimator._init_callback_context(max_subtasks=n_tasks), data)
 
     def begin(self, name: str, n_tasks: int = 0) -> FitTask:
@@ -115,9 +120,3 @@ class FitTask:
                 task = FitTask(self.estimator, context, self.data)
                 yield
         task.end()
-
-
-def callback_data(X: Array, y: Array, sample_weight: Array | None) -> dict[str, Any]:
-    """X, y and weights as callbacks take them."""
-    metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-    return {"X": X, "y": y, "metadata": metadata}

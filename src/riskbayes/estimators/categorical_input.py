@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_array, validate_data
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
-from riskbayes.estimators.checks import check_library, column_name, naming_columns
-from riskbayes.estimators.tables import check_plain
 from riskbayes.models.codes import categories_of, check_sizes
 from riskbayes.preprocessing import CategoryEncoder, ColumnCodes, codes_on_device
+from riskbayes.tables import check_plain, column_name, naming_columns
 
 ALWAYS_COUNTED = 2**18
 """Integer codes below it are counted, however few the rows: 2 MiB a class."""
@@ -35,7 +34,6 @@ class CategoricalInput(BaseGenerativeClassifier):
         return tags
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        check_library(self, X)
         with naming_columns(self):
             check_plain(self, X)
         if hasattr(X, "columns"):  # a data frame: its columns keep their own types

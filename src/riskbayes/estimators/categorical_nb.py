@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,13 +10,15 @@ from sklearn.utils._param_validation import Interval
 
 from riskbayes.arrays import Array, namespace, sent_to
 from riskbayes.estimators.categorical_input import CategoricalInput
-from riskbayes.estimators.checks import check_class_prior, column_name
+from riskbayes.estimators.checks import check_class_prior
 from riskbayes.estimators.streaming import StreamingClassifier
+from riskbayes.exceptions import warn
 from riskbayes.frames import Categories
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import categories_of
 from riskbayes.preprocessing import CategoryEncoder, as_array
 from riskbayes.statistics import Statistics
+from riskbayes.tables import column_name
 
 ALPHA_MIN = 1e-10
 """Least `alpha` where `force_alpha` is False, as in scikit-learn."""
@@ -124,16 +125,14 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
 
     def _make_model(self) -> CategoricalModel:
         r, least = self.classes_.shape[0], self._least_categories(self.n_features_in_)
-        prior = check_class_prior(self.class_prior, r, "class_prior", renormalise=True)
-        if prior is None and not self.fit_prior:
-            prior = np.full(r, 1.0 / r)
+        prior = None if self.fit_prior else np.full(r, 1.0 / r)
+        if self.class_prior is not None:
+            prior = check_class_prior(self.class_prior, r, "class_prior", renormalise=True)
         alpha = self.alpha if self.force_alpha else max(self.alpha, ALPHA_MIN)
         if alpha != self.alpha:
-            warnings.warn(
+            warn(
                 f"alpha too small will result in numeric errors, setting alpha = {alpha:.1e}. Use "
-                "`force_alpha=True` to keep alpha unchanged.",
-                UserWarning,
-                stacklevel=6,
+                "`force_alpha=True` to keep alpha unchanged."
             )
         return CategoricalModel(float(alpha), float(self.class_alpha), prior, least)
 

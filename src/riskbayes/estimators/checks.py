@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import reprlib
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -12,12 +11,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import compute_class_weight
-from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import _check_sample_weight
 
-from riskbayes.arrays import Array, namespace, sent_to, to_numpy, widest_float
-from riskbayes.exceptions import ColumnError
+from riskbayes.arrays import Array, namespace, to_numpy, widest_float
+from riskbayes.exceptions import ColumnError, warn
 from riskbayes.statistics import Statistics
+from riskbayes.tables import plain
 
 MOST_LISTED = 5
 """Values that a message lists."""
@@ -30,74 +29,20 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
 def unchanged_on_error(estimator: Any) -> Iterator[None]:
     """All or nothing: an estimator that refuses its input, or is interrupted too early, stays as it was.
 
-    What belongs to callbacks is left to them.
+    Errors of models get the names of the columns. What belongs to callbacks is left to them.
     """
     before = dict(vars(estimator))
     try:
-        with naming_columns(estimator):
-            yield
-    except BaseException:
+        yield
+    except BaseException as error:
+        names = getattr(estimator, "feature_names_in_", None)
         for name in set(vars(estimator)) - set(before):
             if not name.startswith(("_callback", "_skl")):
                 delattr(estimator, name)
         vars(estimator).update(before)
+        if isinstance(error, ColumnError):
+            raise error.named(names) from None
         raise
-
-
-@contextmanager
-def naming_columns(estimator: Any) -> Iterator[None]:
-    """Put the names of the estimator's columns, where it has them, into the errors of models."""
-    try:
-        yield
-    except ColumnError as error:
-        raise error.named(getattr(estimator, "feature_names_in_", None)) from None
-
-
-def column_name(estimator: Any, j: int) -> str:
-    """How a message calls column j."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return f"column {j}" if names is None else f"column {str(names[j])!r}"
-
-
-def check_finite(estimator: Any, X: Array) -> Array:
-    """Refuse NaN and infinity; a sum tells, without a table of booleans, that all is well."""
-    xp = namespace(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if math.isfinite(float(xp.sum(X, dtype=widest_float(X)))):
-            return X
-    for j in range(X.shape[1]):
-        column = X[:, j]
-        bad = to_numpy(column[~xp.isfinite(column)])
-        if bad.size:
-            value = "NaN" if np.isnan(bad[0]) else "infinity"
-            raise not_finite(estimator, f"{column_name(estimator, j)} ({bad.size} such values)", value)
-    return X
-
-
-def not_finite(estimator: Any, where: str, value: str) -> ValueError:
-    """The error for NaN or infinity."""
-    return ValueError(
-        f"Input X contains {value} in {where}. {type(estimator).__name__} does not accept missing values "
-        "encoded as NaN, nor infinity: drop the rows, or fill them in, for instance by "
-        "sklearn.impute.SimpleImputer."
-    )
-
-
-def check_library(estimator: Any, X: Any) -> None:
-    """Refuse arrays of another library, where scikit-learn would pass them on to NumPy's formulas."""
-    if isinstance(X, np.ndarray) or not hasattr(X, "__dlpack__") or not get_namespace(X)[1]:
-        return
-    if not estimator.__sklearn_tags__().array_api_support:
-        raise TypeError(
-            f"{type(estimator).__name__} takes NumPy arrays, not those of {type(X).__module__}: move X to "
-            "the host, or choose an estimator whose tags have array_api_support."
-        )
-
-
-def check_lengths(X: Array, y: Array, X_name: str = "X", y_name: str = "y") -> None:
-    """Refuse rows without labels, and labels without rows."""
-    if X.shape[0] != y.shape[0]:
-        raise ValueError(f"{X_name} has {X.shape[0]} rows and {y_name} has {y.shape[0]} labels.")
 
 
 def listed(values: Array) -> str:
@@ -107,19 +52,8 @@ def listed(values: Array) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def classes_and_codes(labels: Array, X: Array) -> tuple[Array, Array]:
-    """The sorted classes, and the code of each label where X is."""
-    xp = namespace(labels)
-    if xp is np:
-        classes, codes = np.unique(labels, return_inverse=True)
-        return classes, sent_to(codes, X)
-    return tuple(xp.unique_inverse(labels))
-
-
 def check_one_kind(y: Array, name: str = "y") -> None:
     """Refuse labels that cannot be sorted: strings and others."""
-    if not isinstance(y, np.ndarray) or y.dtype != object:
-        return
     words = np.array([isinstance(label, str) for label in y.tolist()])
     if words.any() and not words.all():
         raise TypeError(
@@ -165,18 +99,11 @@ def check_class_weight(class_weight: Any) -> None:
             )
 
 
-def plain(value: Any) -> Any:
-    """A NumPy scalar as the number or string that it holds; anything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def check_masses(classes: Array, y: Array, w: Array | None, every: bool = True) -> None:
+def check_masses(classes: Array, masses: Array, every: bool = True) -> None:
     """Refuse a class with no weight; where not every class needs one, refuse only if none has."""
-    if w is None:
-        return
-    masses = [float(namespace(w).sum(w[y == k])) for k in range(classes.shape[0])]
-    if (min(masses) if every else max(masses)) <= 0:
-        k = masses.index(min(masses))
+    masses = to_numpy(masses)
+    if (masses.min() if every else masses.max()) <= 0:
+        k = int(np.argmin(masses))
         raise ValueError(
             f"The class {listed(classes[k : k + 1])} has no weight: its rows have sample_weight or "
             "class_weight zero. Drop these rows, or give the class a positive weight."
@@ -185,8 +112,9 @@ def check_masses(classes: Array, y: Array, w: Array | None, every: bool = True) 
 
 def check_statistics(S: Statistics, X: Array) -> None:
     """Refuse rows whose statistics overflow; the value that is farthest from their centre is to blame."""
-    if S.is_finite():
-        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if S.is_finite():
+            return
     centre = S.frame.centre()
     with np.errstate(over="ignore"):
         far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
@@ -226,10 +154,8 @@ def as_floats(value: Any, name: str) -> Array:
         raise ValueError(f"{name} must be numbers; got {reprlib.repr(value)}.") from None
 
 
-def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool = False) -> Array | None:
+def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool = False) -> Array:
     """Return a fixed p(y); refuse what is none, or divide it by its sum with a warning."""
-    if prior is None:
-        return None
     p = as_floats(prior, name)
     if p.shape != (n_classes,):
         raise ValueError(
@@ -245,24 +171,20 @@ def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool =
         raise ValueError(f"The sum of the priors should be 1, got {p.sum():g}: divide {name} by its sum.")
     if abs(p.sum() - 1.0) > 1e-5:
         message = f"The priors do not sum to 1. Renormalizing: {name} was divided by its sum, {p.sum():g}."
-        warnings.warn(message, UserWarning, stacklevel=7)
+        warn(message)
     return p / p.sum()
 
 
-def check_prior_mean(mean: Any, n: int) -> Array | None:
+def check_prior_mean(mean: Any, n: int) -> Array:
     """A centre of the prior on means."""
-    if mean is None:
-        return None
     mu = as_floats(mean, f"prior_mean, one for each of the {n} features,")
     if mu.shape != (n,) or not np.isfinite(mu).all():
         raise ValueError(f"prior_mean must be {n} finite numbers, one a feature; got shape {mu.shape}.")
     return mu
 
 
-def check_prior_covariance(covariance: Any, n: int) -> Array | None:
+def check_prior_covariance(covariance: Any, n: int) -> Array:
     """A centre of the prior on covariances: symmetric and positive definite."""
-    if covariance is None:
-        return None
     C = as_floats(covariance, "prior_covariance")
     if C.shape != (n, n) or not np.isfinite(C).all() or not np.allclose(C, C.T):
         raise ValueError(
@@ -273,10 +195,8 @@ def check_prior_covariance(covariance: Any, n: int) -> Array | None:
     return C
 
 
-def check_prior_variance(variance: Any, n: int) -> Array | None:
+def check_prior_variance(variance: Any, n: int) -> Array:
     """A centre of the prior on variances: positive."""
-    if variance is None:
-        return None
     v = as_floats(variance, "prior_variance")
     if v.shape != (n,) or not (np.isfinite(v) & (v > 0)).all():
         raise ValueError(f"prior_variance must be {n} positive numbers, one a feature; got shape {v.shape}.")

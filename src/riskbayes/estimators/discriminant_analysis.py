@@ -38,25 +38,29 @@ class DiscriminantAnalysis(StreamingClassifier):
         """Return the hyper-parameters that every Gaussian model has, checked."""
         n, auto = self.n_features_in_, self.shrinkage == "auto"
         own = {f.name for f in fields(GaussianModel)} & set(self.get_params(deep=False))
-        return {name: getattr(self, name) for name in own} | {
-            "prior_mean": check_prior_mean(self.prior_mean, n),
-            "prior_covariance": check_prior_covariance(self.prior_covariance, n),
-            "class_prior": check_class_prior(self.priors, self.classes_.shape[0], "priors", renormalise=True),
+        found = {name: getattr(self, name) for name in own} | {
             "shrinkage": 0.0 if self.shrinkage is None or auto else float(self.shrinkage),
-            "covariance_estimator": self._covariance_estimator(),
             "standardise": auto,
         }
+        if self.prior_mean is not None:
+            found["prior_mean"] = check_prior_mean(self.prior_mean, n)
+        if self.prior_covariance is not None:
+            found["prior_covariance"] = check_prior_covariance(self.prior_covariance, n)
+        if self.priors is not None:
+            r = self.classes_.shape[0]
+            found["class_prior"] = check_class_prior(self.priors, r, "priors", renormalise=True)
+        if auto or self.covariance_estimator is not None:
+            found["covariance_estimator"] = self._covariance_estimator()
+        return found
 
     def _covariance_estimator(self) -> Any:
-        """Return the estimator of the classes' covariances, where the user asks for one."""
+        """Return the estimator of the classes' covariances that the user asks for."""
         if self.shrinkage == "auto":
             from sklearn.covariance import LedoitWolf  # slow to import, and seldom needed
 
             estimator = LedoitWolf()
         else:
             estimator = self.covariance_estimator
-        if estimator is None:
-            return None
         if self.shrinkage not in (None, 0) and self.covariance_estimator is not None:
             raise ValueError(
                 "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."

@@ -110,16 +110,20 @@ class GaussianNB(StreamingClassifier):
         self.verbose = verbose
 
     def _make_model(self) -> GaussianNBModel:
-        n = self.n_features_in_
+        n, given = self.n_features_in_, {}
+        if self.prior_mean is not None:
+            given["prior_mean"] = check_prior_mean(self.prior_mean, n)
+        if self.prior_variance is not None:
+            given["prior_covariance"] = check_prior_variance(self.prior_variance, n)
+        if self.priors is not None:
+            given["class_prior"] = check_class_prior(self.priors, self.classes_.shape[0], "priors")
         return GaussianNBModel(
             mean_strength=self.mean_strength,
             covariance_strength=self.variance_strength,
-            prior_mean=check_prior_mean(self.prior_mean, n),
-            prior_covariance=check_prior_variance(self.prior_variance, n),
             prior_form=self.prior_form,
             class_alpha=self.class_alpha,
-            class_prior=check_class_prior(self.priors, self.classes_.shape[0], "priors"),
             var_smoothing=self.var_smoothing,
+            **given,
         )
 
     @property

@@ -12,11 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, as_kind, namespace, widened
-from riskbayes.estimators.checks import naming_columns
 from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
 from riskbayes.estimators.prediction import first_overflow
 from riskbayes.models.base import Fitted
 from riskbayes.models.lda import LDAModel
+from riskbayes.tables import naming_columns
 
 
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantAnalysis):

@@ -25,12 +25,13 @@ from riskbayes.arrays import (
     to_numpy,
 )
 from riskbayes.engines import engine_for
-from riskbayes.estimators.checks import naming_columns, or_wider
+from riskbayes.estimators.checks import or_wider
 from riskbayes.exceptions import ColumnError
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.risks import log_evidence, log_posterior, posterior
 from riskbayes.statistics import Statistics
+from riskbayes.tables import naming_columns
 
 MOST_SUSPECTS = 64
 """Columns of a row that overflows, the farthest from the fitted rows first, that are tried alone."""

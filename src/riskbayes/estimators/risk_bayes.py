@@ -17,27 +17,24 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask, callback_data
+from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import (
-    check_library,
     check_masses,
     check_one_kind,
     check_total,
     check_weights,
     class_weights,
-    column_name,
     listed,
-    naming_columns,
     unchanged_on_error,
 )
 from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier
 from riskbayes.estimators.scaling import ColumnScales
-from riskbayes.estimators.tables import validated_numbers
-from riskbayes.exceptions import FlooredWarning
+from riskbayes.exceptions import FlooredWarning, warn
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.objectives import check_cost_matrix
+from riskbayes.tables import column_name, naming_columns, validated_numbers
 
 
 def has_joint(clf: RiskBayesClassifier) -> bool:
@@ -178,10 +175,10 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
-        start, data = perf_counter(), callback_data(X, y, sample_weight)
-        check_library(self, X)
+        start, rows = perf_counter(), (X, y, sample_weight)
         X, y = validated_numbers(self, X, y=y)
-        check_one_kind(y)
+        if y.dtype == object:
+            check_one_kind(y)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -194,9 +191,9 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self._scales = ColumnScales.learn(X if w is None else X[w > 0])
         X = self._scales.apply(X)
         if self.strategy == "single":
-            self._fit_recipe(X, codes, w, start, data)
+            self._fit_recipe(X, codes, w, start, rows)
         else:
-            self._fit_family(X, codes, w, start, data)
+            self._fit_family(X, codes, w, start, rows)
 
     def _weights(self, sample_weight: Any, X: Array, codes: Array) -> Array | None:
         """Weights of the rows, times those of their classes; None is one each."""
@@ -208,18 +205,16 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.class_weight_ = factors = class_weights(self.class_weight, self.classes_, codes, w)
             w = w * factors[codes]
             check_total(w, "class_weight" if sample_weight is None else "sample_weight times class_weight")
-        check_masses(self.classes_, codes, w)
+        check_masses(self.classes_, np.bincount(codes, w, len(self.classes_)))
         if w.sum() < SMALL_WEIGHT * len(w):
-            warnings.warn(
+            warn(
                 f"The weights of {len(w)} rows sum to {w.sum():g}, and priors count as rows: they will "
-                "outweigh the data. Scale the weights to sum to the number of rows.",
-                UserWarning,
-                stacklevel=5,
+                "outweigh the data. Scale the weights to sum to the number of rows."
             )
         return w
 
-    def _fit_recipe(self, X: Array, codes: Array, w: Array | None, start: float, data: dict) -> None:
-        fit, clf = FitTask.root(self, 1, data), recipe()
+    def _fit_recipe(self, X: Array, codes: Array, w: Array | None, start: float, rows: tuple) -> None:
+        fit, clf = FitTask.root(self, 1, rows), recipe()
         with fit.fitting("member", clf):
             clf.fit(*weighted_rows(X, codes, w))
         self.members_ = [(clf, 1.0)]
@@ -227,9 +222,9 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self._keep_paths()
         fit.end(dict)
 
-    def _fit_family(self, X: Array, codes: Array, w: Array | None, start: float, data: dict) -> None:
+    def _fit_family(self, X: Array, codes: Array, w: Array | None, start: float, rows: tuple) -> None:
         members = family(X.shape[1])
-        fit = FitTask.root(self, len(members) + 1, data)
+        fit = FitTask.root(self, len(members) + 1, rows)
         seed = check_random_state(self.random_state).randint(2**31 - 1000)
         deadline = np.inf if self.time_limit is None else start + self.time_limit
         combine, folds = self.strategy == "ensemble", folds_of(self.cv, X, codes, w, seed)
@@ -283,7 +278,6 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _columns(self, X: Any) -> Array:
         """Rows to predict, as the members read them."""
         check_is_fitted(self)
-        check_library(self, X)
         X = validated_numbers(self, X, reset=False)
         with naming_columns(self):
             return self._scales.apply_to_new(X)

@@ -105,7 +105,8 @@ class SmoothNB(BaseGenerativeClassifier):
         return tags
 
     def _make_model(self) -> SmoothModel:
-        prior = check_class_prior(self.priors, self.classes_.shape[0], "priors")
+        given, r = self.priors, self.classes_.shape[0]
+        prior = None if given is None else check_class_prior(given, r, "priors")
         return SmoothModel(self.n_knots, self.max_categories, self.alpha, self.class_alpha, prior)
 
     def _by_column(self, table: Array) -> list[Array]:

@@ -10,20 +10,17 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, namespace, to_numpy
-from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.base import BaseGenerativeClassifier
-from riskbayes.estimators.callbacks import callback_data
 from riskbayes.estimators.checks import (
-    check_lengths,
     check_statistics,
     listed,
-    naming_columns,
     unchanged_on_error,
 )
 from riskbayes.frames import same_values
 from riskbayes.models.base import Fitted
 from riskbayes.statistics import Statistics
+from riskbayes.tables import naming_columns
 from riskbayes.task import Task
 
 
@@ -61,7 +58,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
 
     def _needs_all_classes(self) -> bool:
         """False for the closed form: a class without weight is never predicted, a single one always."""
-        return self._resolved_learner().max_iter > 0
+        return self.learner_.max_iter > 0
 
     def _check_stream(self) -> None:
         """Refuse what only all rows together tell."""
@@ -92,16 +89,10 @@ class StreamingClassifier(BaseGenerativeClassifier):
                 f"classes={listed(unique_labels(classes))} is not the same as on last call to partial_fit, "
                 f"was: {listed(self.classes_)}."
             )
-        encoded, labels = self._check_X_y(X, y, reset=first)
-        if first:
-            self.classes_ = self._check_labels(self.classes_, encoded)
-        self._check_two_classes()
-        labels, codes = self._known_labels(labels, encoded, "y")
-        self.class_weight_ = self._class_weights(codes, sample_weight, encoded)
-        w = self._weights(sample_weight, encoded, codes)
         past = None if first else (self.data_statistics_, self.statistics_)
-        engine = engine_for(encoded, codes, w, self.classes_.shape[0])
-        S = start = self._begin(engine, encoded)
+        self.learner_, self.class_weight_ = self._resolved_learner(), None
+        engine, encoded = self._rows(X, y, sample_weight, reset=first, learn=True)
+        S = start = self._closed_form(engine, encoded)
         self._check_additive()
         if past is not None:
             S = self.model_.settle(past[0] + S)
@@ -109,7 +100,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         self.data_statistics_ = S
         if float(namespace(S["s0"]).min(S["s0"])) > 0:
             task = Task(self.model_, engine, S, start)
-            self._calibrate(task, callback_data(X, y, sample_weight), max_iter=1)
+            self._calibrate(task, (X, y, sample_weight), max_iter=1)
         else:  # a class is still without rows: `predict_joint_log_proba` gives it probability zero
             with np.errstate(divide="ignore", invalid="ignore"):
                 self._update(start)
@@ -151,7 +142,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
             raise ValueError(
                 f"merge needs the same classes: {listed(self.classes_)} and {listed(other.classes_)}."
             )
-        self._check_same_columns(other, "merge", stacklevel=4)
+        self._check_same_columns(other, "merge")
         data, calibrated = self._statistics_of(other, self.data_statistics_)
         self.data_statistics_ = self.data_statistics_ + data
         self.statistics_ = self.statistics_ + calibrated
@@ -224,12 +215,11 @@ class StreamingClassifier(BaseGenerativeClassifier):
         """
         engine, S = self._more_rows(X, y, sample_weight)
         past = self.data_statistics_ - S
-        data = callback_data(X, y, sample_weight)
         with unchanged_on_error(self):
             # What is left of no other rows is rounding.
             rest = past if past.total > 1e-9 * self.data_statistics_.total else None
             task = Task(self.model_, engine, self.data_statistics_, self.statistics_, past=rest)
-            self._calibrate(task, data)
+            self._calibrate(task, (X, y, sample_weight))
         return self._unless_interrupted()
 
     def _check_counted(self, X: Array) -> None:
@@ -238,13 +228,9 @@ class StreamingClassifier(BaseGenerativeClassifier):
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Engine, Statistics]:
         """Return an engine over further rows of a fitted estimator, and their statistics."""
         check_is_fitted(self)
-        encoded = self._encode(X, reset=False, learn=False)
+        engine, encoded = self._rows(X, y, sample_weight)
         self._check_counted(encoded)
-        labels, codes = self._known_labels(y, encoded, "y")
-        check_lengths(encoded, labels)
-        w = self._weights(sample_weight, encoded, codes)
         with naming_columns(self):
-            engine = engine_for(encoded, codes, w, self.classes_.shape[0])
             S = engine.statistics(self.model_, self.statistics_.frame)
             check_statistics(S, encoded)
             self._check_rows(encoded, Fitted(self.model_, self.statistics_, self.parameters_))

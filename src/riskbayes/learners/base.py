@@ -23,12 +23,19 @@ class Learner(BaseEstimator):
         Methods that a model must have beside the three formulas.
     """
 
+    known: ClassVar[dict[str, type[Learner]]] = {}
+    """All learners by name, those that other packages define too."""
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
     tol: float = 0.0
     max_iter: int = 0
     n_iter_no_change: int = 0
     """Iterations without improvement on the validation rows after which a fit stops; 0 is no limit."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" in vars(cls):
+            Learner.known[cls.name] = cls
 
     cost_matrix: Array | None = None
     """The costs that the model was trained for, if any: `predict` then decides for the least."""
@@ -65,29 +72,18 @@ class Learner(BaseEstimator):
 
 def known_learners(model: GenerativeModel | None = None) -> str:
     """Return the names of all learners, or of those that can train a model, for messages."""
-    fit = {name for name, kind in by_name().items() if model is None or all(map(model.writes, kind.needs))}
-    return ", ".join(repr(name) for name in sorted(fit))
-
-
-def by_name() -> dict[str, type[Learner]]:
-    """Return all learners by name, those that other packages define too."""
-    found, todo = {}, list(Learner.__subclasses__())
-    while todo:
-        kind = todo.pop()
-        todo += kind.__subclasses__()
-        if "name" in vars(kind):
-            found[kind.name] = kind
-    return found
+    known = Learner.known.items()
+    fit = (name for name, kind in known if model is None or all(map(model.writes, kind.needs)))
+    return ", ".join(map(repr, sorted(fit)))
 
 
 def resolve_learner(learner: Any) -> Learner:
     """Return the learner to use: a new one for a name, a clone of an instance."""
     if isinstance(learner, Learner):
         return clone(learner)
-    known = by_name()
-    if not isinstance(learner, str) or learner not in known:
+    if not isinstance(learner, str) or learner not in Learner.known:
         raise ValueError(
             f"The 'learner' parameter must be one of {known_learners()}, or a learner such as RC(lr=0.1); "
             f"got {learner!r}."
         )
-    return known[learner].from_name()
+    return Learner.known[learner].from_name()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array
+from riskbayes.exceptions import warn
 from riskbayes.learners.base import Learner
 from riskbayes.learners.steps import AdaptiveStep, Anchor, FixedStep, StochasticStep
 from riskbayes.loop import Step, run
@@ -189,12 +189,10 @@ class RC(Learner):
         if isinstance(weight, str):  # "auto"
             m, total = task.engine.n_rows, task.engine.mass
             if total < SMALL_WEIGHT * m:
-                warnings.warn(
+                warn(
                     f"The weights of {m} rows sum to {total:g}; generative_weight='auto' "
                     "takes that as the number of rows: the model will hardly leave its closed form. Scale "
-                    "the weights to sum to the number of rows, or give generative_weight a number.",
-                    UserWarning,
-                    stacklevel=2,
+                    "the weights to sum to the number of rows, or give generative_weight a number."
                 )
             if not all(task.model.writes(name) for name in ANCHOR_NEEDS):
                 return None

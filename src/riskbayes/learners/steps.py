@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from riskbayes.statistics import Statistics
 from riskbayes.task import Iteration, Task
 
 
+@dataclass
 class Anchor:
     """g times the joint log-likelihood, which draws S back to the statistics of the data.
 
@@ -23,24 +26,22 @@ class Anchor:
     dS / b + g (s(X, Y) - S) / N. Times b that is dS + (b / N) g (s(X, Y) - S): the pull goes with the share
     b / N of the batch, so that the batches of an epoch pull once, as one step on all rows does.
 
-    Parameters
-    ----------
-    task : Task
-        The model, and s(X, Y) of all that was counted.
-    weight : float
-        g, above zero.
     """
 
-    def __init__(self, task: Task, weight: float):
-        self.model, self.S, self.weight = task.model, task.S, weight
-        self.share = task.engine.mass / task.S.total
-        self._expected: Statistics | None = None
+    task: Task
+    """The model, and s(X, Y) of all that was counted."""
+    weight: float
+    """g, above zero."""
 
-    def step(self, S: Statistics, dS: Statistics, lr: float) -> Statistics:
-        """Return the statistics after a step of length lr along dS and back to the data."""
-        pull = lr * self.weight * self.share
-        shrunk = 1.0 / (1.0 + pull)
-        return (shrunk * S).plus(shrunk * lr, dS).plus(shrunk * pull, self.S)
+    @cached_property
+    def share(self) -> float:
+        """b / N."""
+        return self.task.engine.mass / self.task.S.total
+
+    @cached_property
+    def expected(self) -> Statistics:
+        """What the likelihood is taken of."""
+        return self.task.model.anchor_statistics(self.task.S)
 
     def value(self, theta: Any) -> float:
         """Return g times the cross-entropy of the model from the closed form.
@@ -48,38 +49,21 @@ class Anchor:
         Under ML that is minus the mean joint log-likelihood of the data; under MAP the prior counts
         as rows, so that the closed form is its minimum there too.
         """
-        if self._expected is None:
-            self._expected = self.model.anchor_statistics(self.S)
-        return -self.weight * self.model.log_likelihood(self._expected, theta)
+        return -self.weight * self.task.model.log_likelihood(self.expected, theta)
 
 
+@dataclass
 class FixedStep(Step):
-    """S <- S + lr dS; the first step that does not help is the last.
+    """S <- S + lr dS; the first step that does not help is the last."""
 
-    Parameters
-    ----------
-    objective : Objective
-        What a scan takes the residual of.
-    monitor : str
-        The risk that must not rise.
-    lr : float
-        The length of a step.
-    anchor : Anchor or None, default=None
-        What draws S back to the data.
-    anchored : bool, default=False
-        True if the monitored quantity includes the anchor.
-    """
-
-    def __init__(
-        self,
-        objective: Objective,
-        monitor: str,
-        lr: float,
-        anchor: Anchor | None = None,
-        anchored: bool = False,
-    ):
-        self.objective, self.monitor, self.lr = objective, monitor, lr
-        self.anchor, self.anchored = anchor, anchored and anchor is not None
+    objective: Objective
+    monitor: str
+    """The risk that must not rise."""
+    lr: float
+    anchor: Anchor | None = None
+    """What draws S back to the data."""
+    anchored: bool = False
+    """True if the monitored quantity includes the anchor."""
 
     def risk(self, risks: dict[str, float]) -> float:
         """Return the monitored risk."""
@@ -96,8 +80,12 @@ class FixedStep(Step):
         return self.stepped(good.fitted.S, good.scan.dS, self.lr)
 
     def stepped(self, S: Statistics, dS: Statistics, lr: float) -> Statistics:
-        """Return the statistics after a step of length lr."""
-        return S.plus(lr, dS) if self.anchor is None else self.anchor.step(S, dS, lr)
+        """Return the statistics after a step of length lr along dS, and back to the data."""
+        if self.anchor is None:
+            return S.plus(lr, dS)
+        pull = lr * self.anchor.weight * self.anchor.share
+        shrunk = 1.0 / (1.0 + pull)
+        return S.plus(shrunk * lr, dS, shrunk).plus(shrunk * pull, self.anchor.task.S)
 
 
 class AdaptiveStep(FixedStep):
@@ -109,17 +97,15 @@ class AdaptiveStep(FixedStep):
     shortest = 1e-10
     """The search ends at steps shorter than this share of the longest so far."""
 
-    def __init__(self, *arguments: Any):
-        super().__init__(*arguments)
-        self.longest = self.lr
+    longest = 0.0
 
     def on_success(self) -> None:
         """Double the step."""
         self.lr *= 2.0
-        self.longest = max(self.longest, self.lr)
 
     def retry(self) -> bool:
         """Halve the step, unless it is as good as none."""
+        self.longest = max(self.longest, self.lr)
         self.lr *= 0.5
         return self.lr > self.shortest * self.longest
 

@@ -12,6 +12,7 @@ import numpy as np
 from riskbayes.arrays import (
     Array,
     as_kind,
+    is_false,
     label_rows,
     namespace,
     sent_to,
@@ -267,11 +268,15 @@ def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -
 
     A class without mass, as `partial_fit` may leave it, gets log 0.
     """
-    xp = namespace(s0)
-    mass = s0 + alpha
-    p = xp.where(mass > 0, mass, 0.0) if fixed is None else sent_to(fixed, s0)
+    xp, mass = namespace(s0), s0 + alpha if alpha else s0
+    if fixed is not None:
+        mass = sent_to(fixed, s0)
+    empty = mass <= 0
+    if is_false(empty):
+        return xp.log(mass / sum_of(mass))
+    mass = xp.where(empty, 0.0, mass)
     with np.errstate(divide="ignore"):
-        return xp.log(p / sum_of(p))
+        return xp.log(mass / sum_of(mass))
 
 
 def invert_class_prior(log_prior: Array, total: float, alpha: float = 0.0) -> Array:

@@ -12,6 +12,7 @@ from riskbayes.arrays import (
     Array,
     as_kind,
     converted,
+    eps_of,
     is_all,
     like,
     namespace,
@@ -102,12 +103,12 @@ class Centred:
     @cached_property
     def exact(self) -> Array:
         """X - origin in the widest precision, for statistics: second moments lose half of the digits."""
-        return widened(self.X) - self.frame.origin[None, :]
+        return self.X - self.frame.origin[None, :]
 
     @cached_property
     def values(self) -> Array:
         """X - origin in the precision of the rows, for scores."""
-        return as_kind(self.exact, self.dtype)
+        return self.exact if self.exact.dtype == self.dtype else as_kind(self.exact, self.dtype)
 
     @cached_property
     def squares(self) -> Array:
@@ -142,12 +143,7 @@ def mean_of(X: Array, w: Array | None) -> Array:
         weights = xp.ones((m,), **{**like(X), "dtype": dtype}) if w is None else as_kind(w, dtype)
         mean = widened(weights @ as_kind(X, dtype)) / total
     first = widened(X[0, :])
-    return xp.where(xp.abs(mean - first) <= m * float(eps_of(X)) * xp.abs(first), first, mean)
-
-
-def eps_of(X: Array) -> Array:
-    """Return the relative spacing of the numbers that rows are computed in."""
-    return np.array(float(namespace(X).finfo(own_precision(X)).eps))
+    return xp.where(xp.abs(mean - first) <= m * eps_of(X) * xp.abs(first), first, mean)
 
 
 def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:

@@ -200,11 +200,12 @@ def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:
     check_codes(X)
     xp, known = namespace(X), frame.n_categories
     unseen = bool((categories_of(X).n_categories > known).any())
-    X, most = clipped_codes(X, known) if unseen else X, int(known.max(initial=1))
+    X, largest = clipped_codes(X, known) if unseen else X, int(known.max(initial=1)) - (not unseen)
     if xp is np:
-        codes = X.astype(np.min_scalar_type(most), copy=False)
+        codes = X.astype(np.min_scalar_type(largest), copy=False)
         return Codes(codes, frame, unseen, None if unseen else grouped(codes, frame))
-    found = DeviceCodes(xp.astype(X, xp.uint8 if most < 255 else xp.int64), frame, unseen, own_precision(X))
+    small = xp.uint8 if largest < 255 else xp.int64
+    found = DeviceCodes(xp.astype(X, small), frame, unseen, own_precision(X))
     if X.shape[0] * found.cells <= HELD_CELLS:
         found.held = found.one_hot
     return found

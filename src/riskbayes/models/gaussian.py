@@ -13,6 +13,8 @@ from riskbayes.arrays import (
     Array,
     as_kind,
     converted,
+    eps_of,
+    is_false,
     like,
     max_of,
     namespace,
@@ -24,7 +26,7 @@ from riskbayes.arrays import (
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame
 from riskbayes.models.base import GenerativeModel, Sample, invert_class_prior, log_class_prior
-from riskbayes.models.centred import EPS, Centred, Origin, eps_of, mean_of, rounding
+from riskbayes.models.centred import EPS, Centred, Origin, mean_of, rounding
 from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
@@ -121,7 +123,7 @@ class GaussianModel(GenerativeModel):
 
     def learn(self, sample: Sample) -> Frame:
         """Return the frame of moments about the mean of the rows: any point amid them will do."""
-        frame = self.frame_kind(mean_of(sample.X, sample.w), eps_of(sample.X))
+        frame = self.frame_kind(mean_of(sample.X, sample.w), np.array(eps_of(sample.X)))
         return frame if self.covariance_estimator is None else replace(frame, given=self.estimated(sample))
 
     def estimated(self, sample: Sample) -> Array:
@@ -246,10 +248,9 @@ class GaussianModel(GenerativeModel):
 
     def means(self, S: Statistics, settled: Settled) -> tuple[Array, Array]:
         """Return the MAP means relative to the origin, and the masses that they carry."""
-        kappa = S["s0"] + self.mean_strength
-        mass = namespace(kappa).where(kappa > 0, kappa, 1.0)  # a class still without rows, in partial_fit
+        kappa = S["s0"] + self.mean_strength if self.mean_strength else S["s0"]
         s1 = S["s1"] + self.mean_strength * settled.mean[None, :] if self.mean_strength else S["s1"]
-        return s1 / mass[:, None], kappa
+        return s1 / positive(kappa)[:, None], kappa
 
     def is_legal(self, S: Statistics) -> bool:
         """Every class keeps a mass, after the prior; covariances are floored."""
@@ -325,6 +326,12 @@ def noise_of(second: Array, frame: Origin, settled: Settled) -> Array:
     n, xp = second.shape[-1], namespace(second)
     found, usual = rounding(second, frame, n), 16 * n * EPS * settled.scale * settled.scale
     return xp.where((settled.variance > 0) | (found > usual), found, usual)
+
+
+def positive(mass: Array) -> Array:
+    """Return masses to divide by: one in place of those of classes that have no rows, in `partial_fit`."""
+    empty = mass <= 0
+    return mass if is_false(empty) else namespace(mass).where(empty, 1.0, mass)
 
 
 def diagonal(C: Array) -> Array:

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, max_of, namespace, sum_of, take, widened
+from riskbayes.arrays import Array, eps_of, is_false, max_of, namespace, sum_of, take, widened
 from riskbayes.frames import Arrays
-from riskbayes.models.base import draw_classes
+from riskbayes.models.base import draw_classes, log_class_prior
 from riskbayes.models.centred import EPS, Centred, Origin, rounding
-from riskbayes.models.gaussian import LOG_2PI, GaussianModel, Settled
+from riskbayes.models.gaussian import LOG_2PI, GaussianModel, Settled, positive
 from riskbayes.models.whitening import SEPARATING
 from riskbayes.statistics import Statistics
 
@@ -38,19 +38,21 @@ class GaussianNBParameters:
     floored: Array
 
     @cached_property
-    def form(self) -> tuple[Array, Array, Array, Array]:
-        """(a, b, c, narrow) with log p(x, y) = x^2 a + x b + c, and what the narrow columns add.
+    def form(self) -> tuple[Array, Array, Array, Array | None]:
+        """(a, b, c, narrow) with log p(x, y) = a x^2 + b x + c, and the narrow columns, which add to it.
 
         Where a variance is tiny beside the mean, the three terms would cancel: (x - mu)^2 is then taken
         as it stands.
         """
         xp, precision = namespace(self.means), 1.0 / self.variances
-        size = self.means * self.means * precision
-        narrow = max_of(size, axis=0) > 0.01 / float(xp.finfo(self.means.dtype).eps) ** 0.5
-        logs = sum_of(xp.log(self.variances) + xp.where(narrow[None, :], 0.0, size), axis=1)
+        b = self.means * precision
+        size = self.means * b
+        narrow = max_of(size, axis=0) > 0.01 / eps_of(self.means) ** 0.5
+        if not is_false(narrow):
+            size, b, precision = (xp.where(narrow[None, :], 0.0, A) for A in (size, b, precision))
+        logs = sum_of(xp.log(self.variances) + size, axis=1)
         constant = self.log_prior - 0.5 * (logs + self.means.shape[1] * LOG_2PI)
-        precision = xp.where(narrow[None, :], 0.0, precision)
-        return -0.5 * precision.T, (self.means * precision).T, constant, xp.nonzero(narrow)[0]
+        return -0.5 * precision, b, constant, None if is_false(narrow) else xp.nonzero(narrow)[0]
 
 
 @dataclass(frozen=True)
@@ -96,58 +98,58 @@ class GaussianNBModel(GaussianModel):
 
     def covariances(self, S: Statistics, settled: Settled) -> Array:
         """var = (m2 var0 + squares) / (m2 + s0) + epsilon."""
-        mu, kappa = self.means(S, settled)
-        xp, mu0 = namespace(mu), settled.mean
-        s0, m1, m2 = S["s0"][:, None], self.mean_strength, self.covariance_strength
+        return self._variances(S, settled, *self.means(S, settled))
+
+    def _variances(self, S: Statistics, settled: Settled, mu: Array, kappa: Array) -> Array:
+        xp, second, m1, m2 = namespace(mu), S["s2_diagonal"], self.mean_strength, self.covariance_strength
+        mass = S["s0"] if m2 == 0 else S["s0"] + m2
         if self.prior_form == "exact":
-            squares = S["s2_diagonal"] - kappa[:, None] * mu * mu
-            squares = squares + m1 * (mu0 * mu0)[None, :] if m1 else squares
+            squares = second - kappa[:, None] * (mu * mu)
+            squares = squares + m1 * (settled.mean * settled.mean)[None, :] if m1 else squares
         else:
-            squares = S["s2_diagonal"] - S["s1"] ** 2 / xp.where(s0 > 0, s0, 1.0)
+            squares = second - S["s1"] ** 2 / positive(S["s0"])[:, None]
         # A variance of exactly zero must not come out as the rounding of its two large terms.
-        noise = 64 * EPS * xp.abs(S["s2_diagonal"])
-        squares = xp.where(xp.abs(squares) <= noise, 0.0, squares)
+        rounded = xp.abs(squares) <= (64 * EPS) * xp.abs(second)
+        squares = squares if is_false(rounded) else xp.where(rounded, 0.0, squares)
         squares = squares + m2 * settled.covariance[None, :] if m2 else squares
-        return squares / xp.where(s0 + m2 > 0, s0 + m2, 1.0) + self.var_smoothing * settled.widest
+        return squares / positive(mass)[:, None] + self.var_smoothing * settled.widest
 
     def completion(
         self, S: Statistics, settled: Settled, C: Array, pooled: Array
     ) -> tuple[Array | None, Array]:
         """The pooled variance where a column does not vary within a class; where in none, a small one."""
-        xp, s0 = namespace(C), S["s0"][:, None]
-        mass = xp.where(s0 > 0, s0, 1.0)
+        xp, mass = namespace(C), positive(S["s0"])[:, None]
         low = rounding(S["s2_diagonal"] / mass, S.frame, 4) >= C
         second = sum_of(S["s2_diagonal"], axis=0) / sum_of(mass)
         varies = pooled > rounding(second, S.frame, 4)
         whole = xp.where(varies, pooled, SEPARATING * settled.scale * settled.scale)[None, :]
         noise = xp.abs(C)  # what is there may be negative
-        return xp.where(low, xp.where(whole > noise, whole, noise) - C, 0.0), xp.count_nonzero(low, axis=1)
+        added = xp.where(low, xp.where(whole > noise, whole, noise) - C, 0.0)
+        return None if is_false(low) else added, xp.count_nonzero(low, axis=1)
 
     def parameters(self, S: Statistics) -> GaussianNBParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0), and the variances, floored."""
-        settled, xp = self.settled_of(S), namespace(S["s0"])
-        variances, floor = settled.completed(self.covariances(S, settled)), self._floor(settled)
-        low = variances < floor
-        return GaussianNBParameters(
-            self.log_class_prior(S),
-            self.means(S, settled)[0],
-            xp.where(low, floor, variances),
+        settled, xp = S.frame.settled or self.settled_by(S), namespace(S["s0"])
+        mu, kappa = self.means(S, settled)
+        variances = settled.completed(self._variances(S, settled, mu, kappa))
+        floor = self.covariance_floor * settled.reference  # type: ignore[operator]
+        low, floored = variances < floor, settled.missing
+        if not is_false(low):
+            variances, floored = xp.where(low, floor, variances), floored + xp.count_nonzero(low, axis=1)
+        epsilon, log_prior = (
             self.var_smoothing * settled.widest,
-            S.frame,
-            xp.count_nonzero(low, axis=1) + settled.missing,
+            log_class_prior(S["s0"], self.class_alpha, self.class_prior),
         )
-
-    def _floor(self, settled: Settled) -> Array:
-        """Return the least variances that calibration leaves."""
-        return self.covariance_floor * settled.reference  # type: ignore[operator]
+        return GaussianNBParameters(log_prior, mu, variances, epsilon, S.frame, floored)
 
     def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:
         """log p(y) - sum_i (log 2pi var_i + (x_i - mu_i)^2 / var_i) / 2, as two products."""
         a, b, c, narrow = theta.form
-        out = (a.T @ Z.squares.T).T  # the rows of each class together
-        out += (b.T @ Z.values.T).T
-        out += c[None, :]
-        return out + self._of_columns(Z.values, theta, narrow) if narrow.shape[0] else out
+        out = a @ Z.squares.T  # the rows of each class together
+        out += b @ Z.values.T
+        out += c[:, None]
+        out = out.T
+        return out if narrow is None else out + self._of_columns(Z.values, theta, narrow)
 
     def _of_columns(self, D: Array, theta: GaussianNBParameters, columns: Array) -> Array:
         """-sum (x_i - mu_i)^2 / var_i / 2 over some columns, class by class."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import math
 import reprlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import narwhals as nw
@@ -12,7 +14,7 @@ import numpy as np
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import validate_data
 
-from riskbayes.estimators.checks import check_finite, column_name, naming_columns, not_finite, plain
+from riskbayes.arrays import Array, namespace, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError
 
 AS_NUMBERS = "Turn dates into numbers, such as days since one of them."
@@ -23,14 +25,15 @@ def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
 
     The errors of cells that are none name the column and the value, and say what takes such values.
     """
-    xp, _ = get_namespace(X)
     with naming_columns(estimator):
-        check_plain(estimator, X)
-        check_no_dates(X)
+        kinds: Any = [np.float64, np.float32]
+        if type(X) is not np.ndarray or X.dtype.kind not in "fiub":
+            check_plain(estimator, X)
+            check_no_dates(X)
+            xp, _ = get_namespace(X)
+            kinds = [xp.float64, xp.float32]
         try:
-            found = validate_data(
-                estimator, X, dtype=[xp.float64, xp.float32], ensure_all_finite=False, **options
-            )
+            found = validate_data(estimator, X, dtype=kinds, ensure_all_finite=False, **options)
         except (TypeError, ValueError, OverflowError) as error:
             cell = first_non_number(X)
             if cell is None or "feature" in str(error):  # of names and numbers of columns
@@ -40,8 +43,52 @@ def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
     return found
 
 
+@contextmanager
+def naming_columns(estimator: Any) -> Iterator[None]:
+    """Put the names of the estimator's columns, where it has them, into the errors of models."""
+    try:
+        yield
+    except ColumnError as error:
+        raise error.named(getattr(estimator, "feature_names_in_", None)) from None
+
+
+def check_finite(estimator: Any, X: Array) -> None:
+    """Refuse NaN and infinity; a sum tells, without a table of booleans, that all is well."""
+    xp = namespace(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(float(xp.sum(X, dtype=widest_float(X)))):
+            return
+    for j in range(X.shape[1]):
+        column = X[:, j]
+        bad = to_numpy(column[~xp.isfinite(column)])
+        if bad.size:
+            value = "NaN" if np.isnan(bad[0]) else "infinity"
+            raise not_finite(estimator, f"{column_name(estimator, j)} ({bad.size} such values)", value)
+
+
+def not_finite(estimator: Any, where: str, value: str) -> ValueError:
+    """The error for NaN or infinity."""
+    return ValueError(
+        f"Input X contains {value} in {where}. {type(estimator).__name__} does not accept missing values "
+        "encoded as NaN, nor infinity: drop the rows, or fill them in, for instance by "
+        "sklearn.impute.SimpleImputer."
+    )
+
+
+def column_name(estimator: Any, j: int) -> str:
+    """How a message calls column j."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return f"column {j}" if names is None else f"column {str(names[j])!r}"
+
+
 def check_plain(estimator: Any, X: Any) -> None:
-    """Refuse queries, complex numbers, and masked values, whose masks NumPy drops in silence."""
+    """Refuse what formulas would misread: queries, arrays of other libraries, complex and masked numbers."""
+    foreign = not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__") and get_namespace(X)[1]
+    if foreign and not estimator.__sklearn_tags__().array_api_support:
+        raise TypeError(
+            f"{type(estimator).__name__} takes NumPy arrays, not those of {type(X).__module__}: move X to "
+            "the host, or choose an estimator whose tags have array_api_support."
+        )
     if type(X).__name__ == "LazyFrame":
         raise TypeError(f"{type(estimator).__name__} takes tables, and X is a LazyFrame: collect it first.")
     if any("complex" in str(kind) for kind in column_dtypes(X)):
@@ -143,3 +190,8 @@ def is_missing(value: Any) -> bool:
         return True
     except ValueError:  # an array: refused later, by its kind
         return False
+
+
+def plain(value: Any) -> Any:
+    """A NumPy scalar as the number or string that it holds; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -203,13 +203,20 @@ def test_rows_one_by_one_have_the_statistics_of_all(kind, seed, shuffled):
     assert total.allclose(engine.statistics(model, frame), rtol=1e-8, atol=1e-8)
 
 
+class Halved(LDAModel):
+    """Reads halves, in the frame of the rows themselves."""
+
+    def encode(self, X, frame):
+        return super().encode(0.5 * X, frame)
+
+
 @given(seed=seeds)
 def test_an_engine_serves_several_models_in_turn(seed):
     """What it keeps of one has no part in another's scan."""
     rng = np.random.default_rng(seed)
     X, y, w = random_rows(QDAModel(), rng)
     shared = engine_for(X, y, w, 3)
-    models = [QDAModel(), GaussianNBModel(), LDAModel(), QDAModel(covariance_strength=3.0)]
+    models = [QDAModel(), GaussianNBModel(), LDAModel(), Halved(), QDAModel(covariance_strength=3.0)]
     for model in rng.permutation(np.array([*models, *models], dtype=object)):
         own = engine_for(X, y, w, 3)
         fitted, expected = (Fitted.of(model, settled(each, model)) for each in (shared, own))

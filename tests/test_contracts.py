@@ -389,8 +389,8 @@ def numbered_rows(seed=0, m=203, r=3, empty=20):
 
 def numbers_of(engine):
     """Which of the numbered rows an engine holds, whatever their order."""
-    fitted = task_of(UnitGaussians(), engine)
-    found = engine.map_rows([Fitted.of(fitted.model, fitted.S)], lambda Z, theta, first: Z[:, 0])[0]
+    task = task_of(UnitGaussians(), engine)
+    found = engine.map_rows([Fitted.of(task.model, task.S)], lambda Z, theta, first: Z[:, 0])[0]
     return np.sort(found.astype(int))
 
 
@@ -493,6 +493,21 @@ def test_statistics_and_scans_are_those_of_all_rows_at_once(kind, model, weighte
 
 
 @every_engine
+@pytest.mark.parametrize("model", [CategoricalModel(), TreeModel(), TreeModel(structure=1)])
+def test_no_category_is_lost_however_rare(kind, model, engine_of):
+    """Not where rows are sampled either: each column has a category that occurs in one row."""
+    X, y, w = random_rows(model, np.random.default_rng(14), m=500, n=6)
+    X[np.arange(6) * 80, np.arange(6)] = 9
+    engine = engine_of(kind, X, y, w, 3, chunk=90)
+    S = engine.statistics(model, engine.learn(model))
+    assert S["counts"].sum() == pytest.approx(6 * w.sum())
+    if isinstance(model, CategoricalModel):
+        np.testing.assert_array_equal(S.frame.n_categories, 10)
+    else:
+        np.testing.assert_array_equal(S.frame.sizes, 10)
+
+
+@every_engine
 @every_objective
 def test_a_scan_takes_any_objective(kind, objective, engine_of):
     for model in (UnitGaussians(), CategoricalModel(alpha=1.0)):
@@ -511,14 +526,11 @@ def test_a_scan_takes_any_objective(kind, objective, engine_of):
 def test_a_formula_of_chunks_is_that_of_all_rows(kind, model, engine_of):
     X, y, w = random_rows(model, np.random.default_rng(4), m=300)
     engine = engine_of(kind, X, y, w, 3)
-    outcome, frames = run(task_of(model, engine), RC(max_iter=3)), []
-    path = [Fitted.of(model, task_of(model, engine).S), outcome.fitted]
-    for found, (_, S, theta) in zip(
-        engine.map_rows(path, lambda Z, t, _: model.scores(Z, t)), path, strict=True
-    ):
-        Z = model.encode(X, S.frame)
-        frames.append(S.frame)
-        np.testing.assert_allclose(found, model.scores(Z, theta), rtol=1e-9, atol=1e-9)
+    task = task_of(model, engine)
+    path = [Fitted.of(model, task.S), run(task, RC(max_iter=3)).fitted]
+    Z, found = model.encode(X, task.S.frame), engine.map_rows(path, lambda Z, plan, _: model.scores(Z, plan))
+    for scores, fitted in zip(found, path, strict=True):
+        np.testing.assert_allclose(scores, model.scores(Z, fitted.theta), rtol=1e-9, atol=1e-9)
     rows = engine.map_rows(path[:1], lambda Z, theta, first: first + np.arange(Z.shape[0]))[0]
     np.testing.assert_array_equal(rows, np.arange(len(y)))
 
@@ -656,7 +668,7 @@ PATHS = {
 def test_the_path_does_not_depend_on_where_the_rows_are(model, learner, engine_of):
     """In one frame, learned from a sample of the files: the same statistics, risks and decisions."""
     X, y, w = random_rows(model, np.random.default_rng(8), m=600)
-    files, memory = engine_of(FileEngine, X, y, w, 3, chunk=50), MemoryEngine(X, y, w, 3)
+    files, memory = engine_of(FileEngine, X, y, w, 3, chunk=100), MemoryEngine(X, y, w, 3)
     frame = files.learn(model)
     there, here = (learner.fit_statistics(task_of(model, engine, frame)) for engine in (files, memory))
     assert there.status is here.status
@@ -825,8 +837,8 @@ SETTINGS = {
 @pytest.mark.parametrize("learner", SETTINGS.values(), ids=SETTINGS)
 @every_variant
 def test_rows_in_files_are_held_out_drawn_and_shuffled(learner, model, engine_of):
-    X, y, w = random_rows(model, np.random.default_rng(12), m=400)
-    engine = engine_of(FileEngine, X, y, w, 3, chunk=40)
+    X, y, w = random_rows(model, np.random.default_rng(12), m=500)
+    engine = engine_of(FileEngine, X, y, w, 3, chunk=100)
     outcome = learner.fit_statistics(task_of(model, engine))
     assert model.is_legal(outcome.fitted.S)
     assert outcome.value <= outcome.start_value + 1e-12 * (1 + abs(outcome.start_value))

@@ -357,6 +357,7 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
+        tags.array_api_support = True
         return tags
 
 

@@ -216,6 +216,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         engine, S = self._more_rows(X, y, sample_weight)
         past = self.data_statistics_ - S
         with unchanged_on_error(self):
+            self.learner_ = self._resolved_learner()  # it may have been set since the fit
             # What is left of no other rows is rounding.
             rest = past if past.total > 1e-9 * self.data_statistics_.total else None
             task = Task(self.model_, engine, self.data_statistics_, self.statistics_, past=rest)

@@ -179,7 +179,7 @@ class MemoryEngine(Engine):
         found: list[list[Array]] = []
         size = max(1, BLOCK_CHUNKS * self.chunk_cells // X.shape[1])
         for start in range(0, self.n_rows, size):
-            Z = model.encode(X[start : start + size, ...], frame)
+            Z = model.encode(X[start : min(self.n_rows, start + size), ...], frame)
             plans = plans or [model.plan(Z, fitted.theta) for fitted in path]
             found += self._mapped(model, Z, plans, formula, start)
         if len(found) == 1:

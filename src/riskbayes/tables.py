@@ -11,6 +11,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import validate_data
 
@@ -84,7 +85,7 @@ def column_name(estimator: Any, j: int) -> str:
 def check_plain(estimator: Any, X: Any) -> None:
     """Refuse what formulas would misread: queries, arrays of other libraries, complex and masked numbers."""
     foreign = not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__") and get_namespace(X)[1]
-    if foreign and not estimator.__sklearn_tags__().array_api_support:
+    if foreign and is_classifier(estimator) and not estimator.__sklearn_tags__().array_api_support:
         raise TypeError(
             f"{type(estimator).__name__} takes NumPy arrays, not those of {type(X).__module__}: move X to "
             "the host, or choose an estimator whose tags have array_api_support."

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
 
 from conftest import engine_for
 from riskbayes import CategoricalNB
 from riskbayes.engines import memory
 from riskbayes.learners import RC, TM
+from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
 from riskbayes.models import CategoricalModel
 from riskbayes.models.kernels import categorical as kernel
 

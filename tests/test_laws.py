@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from riskbayes.learners.objectives import LogLoss
 from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
@@ -14,6 +13,7 @@ from scipy.stats import multivariate_normal, norm
 from conftest import MODELS, engine_for, random_rows
 from riskbayes.frames import Categories
 from riskbayes.learners import RC
+from riskbayes.learners.objectives import LogLoss
 from riskbayes.loop import Status, Task, run
 from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel, SmoothModel
 from riskbayes.statistics import Statistics

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
 
 import riskbayes.models.lda as lda
 from conftest import engine_for, random_rows
@@ -15,6 +14,7 @@ from riskbayes import (
     SmoothNB,
 )
 from riskbayes.learners import RC
+from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
 from riskbayes.models import LDAModel
 
 OBJECTIVES = [LogLoss(), SoftError()]

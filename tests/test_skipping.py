@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
 
 from conftest import engine_for
 from riskbayes import QuadraticDiscriminantAnalysis
 from riskbayes.engines import memory
 from riskbayes.learners import RC, RCCV, TM
+from riskbayes.learners.objectives import ExpectedCost, LogLoss, SoftError
 from riskbayes.models import LDAModel, QDAModel
 from riskbayes.models.skipping import RowMemory, SkippingScan, bounds_between
 

@@ -60,11 +60,6 @@ def max_of(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     return namespace(x).max(x, axis=axis, keepdims=keepdims)
 
 
-def min_of(x: Array) -> Array:
-    """The minimum."""
-    return np.minimum.reduce(x, axis=None) if isinstance(x, np.ndarray) else namespace(x).min(x)
-
-
 def as_kind(x: Array, dtype: Any) -> Array:
     """x in another precision; x itself where it has it."""
     return x if x.dtype == dtype else namespace(x).astype(x, dtype)

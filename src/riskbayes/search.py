@@ -141,8 +141,8 @@ def posteriors_along(task: Task, learner: LoopLearner, held: Engine, checkpoints
 class HeldOut:
     """What held rows say of candidates along their paths; it sums their risks as folds come in.
 
-    An ensemble combines posteriors, so these are kept, as float32; of many rows those of a sample, evenly
-    spaced, for in memory they are candidates x checkpoints x rows x classes.
+    An ensemble combines posteriors, so these are kept, as float32; of many rows those of a random sample,
+    for in memory they are candidates x checkpoints x rows x classes.
 
     Parameters
     ----------
@@ -166,8 +166,8 @@ class HeldOut:
     posteriors: list[Array] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        step = max(1, -(-len(self.y) * self.n_classes // MOST_KEPT))
-        self.kept = np.arange(0, len(self.y), step)
+        m, most = len(self.y), max(1, MOST_KEPT // self.n_classes)
+        self.kept = np.arange(m) if m <= most else np.sort(np.random.default_rng(0).permutation(m)[:most])
 
     def add(self, folds: Iterable[Array]) -> None:
         """Add a candidate, by its posteriors of shape (checkpoints, rows, classes), fold after fold."""

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from riskbayes.arrays import Array, converted, max_of, min_of, namespace, sum_of
+from riskbayes.arrays import Array, converted, max_of, namespace, sum_of, to_numpy
 from riskbayes.frames import Arrays, Frame, frozen
 
 
@@ -169,10 +169,20 @@ class Statistics(Mapping[str, Array]):
         return all(bool(size(a[name] - b[name]) <= atol + rtol * size(b[name])) for name in a)
 
     def least_mass(self) -> float:
-        """The mass of the smallest class; NaN where any entry is no number. One wait on a device."""
+        """Return the mass of the smallest class; NaN where any entry is not a number.
+
+        On a device all that the host needs is read at once: each reading makes it wait.
+        """
         with np.errstate(over="ignore", invalid="ignore"):  # a step may lead where sums overflow
-            sums = sum([sum_of(value) for value in self._arrays.values()])
-            return float(min_of(self._arrays["s0"]) + 0.0 * sums)
+            masses = self._arrays["s0"]
+            sums = [sum_of(value) for name, value in self._arrays.items() if name != "s0"]
+            if not isinstance(masses, np.ndarray):
+                xp, r = namespace(masses), masses.shape[0]
+                read = to_numpy(xp.concat([masses, xp.stack(sums)]) if sums else masses)
+                masses, sums = read[:r], list(read[r:])
+            total = np.add.reduce(masses)
+            object.__setattr__(self, "_total", float(total))
+            return float(np.minimum.reduce(masses) + 0.0 * sum(sums, total))
 
     def is_finite(self) -> bool:
         """Whether every entry is a number."""

@@ -36,8 +36,8 @@ SINGLE_ROUNDING = 1e-5
 class Sample:
     """What a model learns its frame from.
 
-    An engine that holds all rows gives them all. One that cannot (a disk, a cluster) gives a bounded sample
-    of them, drawn uniformly, and what must be exact over all rows.
+    An engine that holds all rows gives them all. One that cannot (a disk, a cluster) gives a bounded sample,
+    drawn uniformly but with rows of every class, and what must be exact over all rows.
     """
 
     X: Array

@@ -141,7 +141,10 @@ class MemoryEngine(Engine):
     def _sum(
         self, model: GenerativeModel, work: Callable, Z: Any, y: Array, w: Array | None
     ) -> tuple[Statistics | None, Risks]:
-        """Return the sums of the statistics and risks that `work` returns for each chunk of rows."""
+        """Return the sums of the statistics and risks that `work` returns for each chunk of rows.
+
+        Where `work` returns residuals, arrays, the model sums the statistics of all rows at once.
+        """
 
         def on_share(share: list[slice]) -> tuple[Sum, Risks]:
             total, risks = Sum(), NO_RISK
@@ -152,12 +155,13 @@ class MemoryEngine(Engine):
             return total, risks
 
         shares = shares_of(Z.shape[0], model.row_cells(Z) + self.n_classes, self.chunk_cells)
-        found = self._threads(on_share, shares, model.releases_lock(Z))
-        total, risks = next(found)
-        for more, others in found:
+        found_by_share = self._threads(on_share, shares, model.releases_lock(Z))
+        total, risks = next(found_by_share)
+        for more, others in found_by_share:
             total.add(more.value())
             risks = risks.plus(others)
-        return total.value(), risks
+        found = total.value()
+        return model.statistics(Z, found) if isinstance(found, np.ndarray) else found, risks
 
     def _threads(self, work: Callable[[Any], T], parts: Sequence[Any], threaded: bool) -> Iterator[T]:
         """Apply `work` to every part, in threads where that gains; yield the results in order."""
@@ -259,12 +263,15 @@ class Sum:
     def __init__(self) -> None:
         self.first: Statistics | None = None
         self.arrays: dict[str, Array] = {}
+        self.residuals: list[Array] = []
 
-    def add(self, S: Statistics | None) -> None:
-        """Add the statistics of one chunk."""
+    def add(self, S: Statistics | Array | None) -> None:
+        """Add the statistics of one chunk, or append its residuals."""
         if S is None:
             return
-        if self.arrays:
+        if isinstance(S, np.ndarray):
+            self.residuals.append(S)
+        elif self.arrays:
             for name, value in S.items():
                 self.arrays[name] += value
         elif self.first is None:
@@ -273,6 +280,8 @@ class Sum:
             self.arrays = {name: value + S[name] for name, value in self.first.items()}
             self.first = None
 
-    def value(self) -> Statistics | None:
-        """Return the sum; None if nothing was added."""
+    def value(self) -> Statistics | Array | None:
+        """Return the sum, or the residuals of all rows; None if nothing was added."""
+        if self.residuals:
+            return np.concatenate(self.residuals)
         return Statistics(self.arrays, self.frame) if self.arrays else self.first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from riskbayes.arrays import (
     Array,
+    as_kind,
     like,
     max_of,
     namespace,
@@ -33,10 +35,11 @@ from riskbayes.models.gaussian import (
     spread,
 )
 from riskbayes.models.skipping import SkippingScan, next_scan
-from riskbayes.models.whitening import completed, floor_eigenvalues, whiten
+from riskbayes.models.whitening import SMALL, completed, floor_eigenvalues, whiten
 from riskbayes.objectives import Objective
-from riskbayes.risks import Risks
+from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
+from riskbayes.threads import available_threads, in_threads
 
 BLOCK = 128
 """Columns of a triangular product that are made at once: what lies below the diagonal is left out."""
@@ -134,7 +137,27 @@ class QDAModel(GaussianModel):
             rows = np.zeros(1, dtype=np.int64)  # one row gives the sums their shape
         own = None if w is None else w[rows]
         dS, risks = super().scan_chunk(Z[rows], y[rows], own, theta, objective, risks_only)
+        if isinstance(dS, np.ndarray):  # residuals: those of the other rows are zero
+            residuals, dS = dS, np.zeros((len(y), dS.shape[1]))
+            dS[rows] = residuals
         return dS, Risks(risks.names, risks.sums, len(y) if w is None else w.sum())
+
+    def scan_scores(
+        self,
+        Z: Centred,
+        scores: Array,
+        y: Array,
+        w: Array | None,
+        theta: QDAParameters,
+        objective: Objective,
+        risks_only: bool,
+    ) -> tuple[Statistics | Array | None, Risks]:
+        """Return the residuals of wide rows, whose statistics are summed once: a chunk has n^2 a class."""
+        if risks_only or not (isinstance(Z.X, np.ndarray) and Z.shape[1] > SMALL):
+            return super().scan_scores(Z, scores, y, w, theta, objective, risks_only)
+        P, risks = posterior_and_risks(scores, y, w, objective)
+        E = objective.residual(P, y)
+        return E if w is None else E * as_kind(w, E.dtype)[:, None], risks
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, first and second moments about the origin; rows of no weight are left out."""
@@ -142,25 +165,16 @@ class QDAModel(GaussianModel):
         if xp is not np:  # once for all classes: a device waits for each choice of rows
             rows = rows_that_count(max_of(xp.abs(V), axis=1))
             Z, V = (Z, V) if rows is None else (Z[rows], take_rows(V, rows))
-        if in_one_product(V, Z.shape[1]):
-            D, weights = Z.exact, V.T
-            first, second = weights @ D, D.T[None, ...] @ (weights[:, :, None] * D[None, :, :])
+            cells = max(1, math.prod(V.shape) * Z.shape[1])
+            step = max(1, V.shape[0] * SMALL_ON_DEVICE // cells)
+            parts = [slice(start, min(V.shape[0], start + step)) for start in range(0, V.shape[0], step)]
+            found = [together(Z[part].exact, V[part, ...].T) for part in parts or [slice(0, 0)]]
+            first, second = (sum(moments[1:], moments[0]) for moments in zip(*found, strict=True))
+        elif V.size * Z.shape[1] <= SMALL_CELLS:
+            first, second = together(Z.exact, V.T)
         else:
-            moments = [self._moments(Z, V[:, k]) for k in range(W.shape[1])]
-            first, second = (xp.stack([found[order] for found in moments]) for order in (0, 1))
+            first, second = class_by_class_moments(Z, V)
         return Statistics({"s0": sum_of(widened(W), axis=0), "s1": first, "s2": second}, Z.frame)
-
-    def _moments(self, Z: Centred, w: Array) -> tuple[Array, Array]:
-        """sum_i w_i x_i and sum_i w_i x_i x_i^T, over the rows that count."""
-        rows, n = rows_that_count(w), Z.shape[1]
-        if rows is not None:
-            Z, w = Z[rows], take_rows(w, rows)
-        step = max(4 * n, CACHED_CELLS // n)
-        if Z.shape[0] <= step or not isinstance(w, np.ndarray):
-            return w @ Z.exact, (Z.exact * w[:, None]).T @ Z.exact
-        parts = [slice(start, start + step) for start in range(0, Z.shape[0], step)]
-        found = [(w[part] @ D, (D * w[part, None]).T @ D) for part in parts for D in [Z[part].exact]]
-        return sum(first for first, _ in found), sum(second for _, second in found)
 
     def second_moments(self, n: int) -> float:
         """Of a class's own."""
@@ -248,7 +262,7 @@ class QDAModel(GaussianModel):
     def squared_distances(self, D: Array, theta: QDAParameters) -> Array:
         """The same of rows of a design, by the blocks of the triangle W."""
         (r, n), columns = theta.means.shape, []
-        if isinstance(D, np.ndarray) and in_one_product(D, 1, r):
+        if isinstance(D, np.ndarray) and D.size * r <= SMALL_CELLS:
             z = D @ theta.forms
             return np.einsum("kij,kij->ki", z, z).T
         for k in range(r):
@@ -333,7 +347,46 @@ class QDAModel(GaussianModel):
         return replace(theta, log_prior=log_prior, means=mu, covariances=C)
 
 
-def in_one_product(A: Array, *sizes: int) -> bool:
-    """Whether an array times these sizes is small enough to be made for all classes at once."""
-    cells = math.prod(A.shape) * math.prod(sizes)
-    return cells <= (SMALL_CELLS if isinstance(A, np.ndarray) else SMALL_ON_DEVICE)
+def together(D: Array, weights: Array) -> tuple[Array, Array]:
+    """sum_i w_i x_i and sum_i w_i x_i x_i^T of all classes in one product; `weights` has a row a class."""
+    return weights @ D, D.T[None, ...] @ (weights[:, :, None] * D[None, :, :])
+
+
+def class_by_class_moments(Z: Centred, V: Array) -> tuple[Array, Array]:
+    """The same, each class over the rows that count for it; of wide rows in threads.
+
+    Blocks of columns on or above the diagonal are computed, and mirrored. Which thread has which of them
+    changes no digit.
+    """
+    (m, n), r = Z.shape, V.shape[1]
+    first, second = np.empty((r, n)), np.zeros((r, n, n))
+    kept = [rows_that_count(V[:, k]) for k in range(r)]
+    starts, step = range(0, n, BLOCK), max(2 * n, CACHED_CELLS // n)
+
+    def one(task: tuple[int, Sequence[int]]) -> None:
+        k, own = task
+        rows, last = kept[k], min(n, max(own) + BLOCK)
+        number = m if rows is None else len(rows)
+        total = np.zeros(last)
+        for begin in range(0, number, step):
+            part: Any = slice(begin, min(number, begin + step))
+            part = part if rows is None else rows[part]
+            w = V[part, k]
+            whole = rows is None and m <= step
+            D = Z.exact if whole else widened(Z.X[part, :last]) - Z.frame.origin[:last]
+            total += w @ D[:, :last]
+            for start in own:
+                stop = min(n, start + BLOCK)
+                second[k, :stop, start:stop] += D[:, :stop].T @ (D[:, start:stop] * w[:, None])
+        for start in own:
+            stop = min(n, start + BLOCK)
+            first[k, start:stop] = total[start:stop]
+            second[k, start:stop, :start] = second[k, :start, start:stop].T
+
+    threads = available_threads() if n > SMALL else 1
+    tasks: list[tuple[int, Sequence[int]]] = [(k, starts) for k in range(r)]
+    if 2 * threads > r and threads > 1:  # smaller tasks, the largest first
+        tasks = [(k, [start]) for start in reversed(starts) for k in range(r)]
+    for _ in in_threads(one, tasks, threads):
+        pass
+    return first, second

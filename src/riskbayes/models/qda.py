@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -62,17 +63,41 @@ class FullMoments(Origin):
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """The model and the statistics that parameters were estimated from."""
+
+    model: QDAModel
+    S: Statistics
+
+
+@dataclass(frozen=True)
 class QDAParameters:
     """p(y); means relative to the frame's origin; W_y W_y^T = Sigma_y^-1; log|Sigma_y|/2."""
 
     log_prior: Array
     means: Array
-    covariances: Array
     forms: Array
     """A stack A with W^T (x - mu) = A^T (1, 0, 0, 0, x)."""
     half_log_det: Array
     frame: Any
     floored: Array
+    estimate: Estimate | None = None
+    projected: Array | None = None
+    """Covariances that are not those of statistics, of a gradient step."""
+
+    @cached_property
+    def covariances(self) -> Array:
+        """Those of the statistics, or of W where calibration floored them; made when they are asked for."""
+        if self.projected is not None:
+            return self.projected
+        assert self.estimate is not None
+        model, S = self.estimate.model, self.estimate.S
+        settled, xp = model.settled_of(S), namespace(self.means)
+        C, low = settled.completed(model.covariances(S, settled)), self.floored > settled.missing
+        if not bool(xp.any(low)):
+            return C
+        factors = xp.linalg.inv(self.whiteners)
+        return xp.where(low[:, None, None], xp.matrix_transpose(factors) @ factors, C)
 
     @property
     def whiteners(self) -> Array:
@@ -110,6 +135,10 @@ class QDAModel(GaussianModel):
 
     reg_param: float = 0.0
     shrinkage: float = 0.0
+
+    def plan(self, Z: Centred, theta: QDAParameters) -> QDAParameters:
+        """Return theta in the dtype of the rows, without what scans do not read."""
+        return theta if Z.dtype == theta.means.dtype else super().plan(Z, replace(theta, estimate=None))
 
     def plan_scan(
         self, Z: Centred, theta: QDAParameters, objective: Objective, last: QDAPlan | None
@@ -227,18 +256,54 @@ class QDAModel(GaussianModel):
         """mu = (m1 mu0 + s1) / (m1 + s0), and the covariances, floored."""
         settled = self.settled_of(S)
         mu, xp = self.means(S, settled)[0], namespace(S["s0"])
-        C = settled.completed(self.covariances(S, settled))
-        whiteners, half_log_det, C, floored = whiten(C, settled.reference, self.covariance_floor)
-        shifts = -(mu[:, None, :] @ whiteners)
-        zeros = xp.zeros((mu.shape[0], PAD - 1, mu.shape[1]), **like(mu))
+        r, n = mu.shape
+
+        def form(classes: slice) -> tuple[Array, Array, Array]:
+            C = self._completed(S, settled, classes)
+            if settled.reference is None:
+                assert settled.data is not None
+                reference = self._completed(settled.data, settled, classes)
+            else:
+                reference = settled.reference[classes, ...]
+            W, half_log_det, _, floored = whiten(C, reference, self.covariance_floor)
+            zeros = xp.zeros((W.shape[0], PAD - 1, n), **like(mu))
+            return xp.concat([-(mu[classes, None, :] @ W), zeros, W], axis=1), half_log_det, floored
+
+        if xp is np and n > SMALL:  # a class after another, in threads: what they leave is small
+            forms, half_log_det = np.empty((r, PAD + n, n)), np.empty(r)
+            floored = np.empty(r, dtype=np.int64)
+
+            def one(k: int) -> None:
+                own = slice(k, k + 1)
+                forms[own], half_log_det[own], floored[own] = form(own)
+
+            for _ in in_threads(one, range(r), min(r, available_threads())):
+                pass
+        else:
+            forms, half_log_det, floored = form(slice(0, r))
         return QDAParameters(
             self.log_class_prior(S),
             mu,
-            C,
-            xp.concat([shifts, zeros, whiteners], axis=1),
+            forms,
             half_log_det,
             S.frame,
             floored + settled.missing,
+            Estimate(self, S),
+        )
+
+    def _completed(self, S: Statistics, settled: Settled, classes: slice) -> Array:
+        """Return the closed form's covariances of some classes, before any floor."""
+        if classes != slice(0, S["s0"].shape[0]):
+            given = None if S.frame.given is None else S.frame.given[classes, ...]
+            own = {name: value[classes, ...] for name, value in S.items()}
+            S = Statistics(own, replace(S.frame, given=given))
+        return settled.completed(self.covariances(S, settled), classes)
+
+    def settled_by(self, S: Statistics) -> Settled:
+        """Return what statistics of the data settle; of wide rows, with them in place of the reference."""
+        settled, wide = super().settled_by(S), S["s1"].shape[1] > SMALL
+        return (
+            replace(settled, reference=None, data=S) if wide and isinstance(S["s0"], np.ndarray) else settled
         )
 
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:
@@ -252,10 +317,11 @@ class QDAModel(GaussianModel):
     def distances(self, Z: Centred, theta: QDAParameters) -> Array:
         """|W^T (x - mu)|^2 of each row and class, so many rows at once as stay in the cache."""
         (m, n), xp = Z.shape, namespace(theta.means)
-        step = max(64, CACHED_CELLS // n) if xp is np else max(1, m)
+        wide = SMALL_ON_DEVICE // (theta.means.shape[0] * min(n, BLOCK))
+        step = max(64, CACHED_CELLS // n if xp is np else wide)
         found = [
             self.squared_distances(Z[start : min(m, start + step)].design, theta)
-            for start in range(0, m, step)
+            for start in range(0, max(1, m), step)
         ]
         return found[0] if len(found) == 1 else xp.concat(found)
 
@@ -265,6 +331,16 @@ class QDAModel(GaussianModel):
         if isinstance(D, np.ndarray) and D.size * r <= SMALL_CELLS:
             z = D @ theta.forms
             return np.einsum("kij,kij->ki", z, z).T
+        if not isinstance(D, np.ndarray):  # a product for all classes: a device is slow at many small ones
+            xp = namespace(D)
+            distances: Any = 0.0
+            for start in range(0, n, BLOCK):
+                stop = min(n, start + BLOCK)
+                block = xp.permute_dims(theta.forms[:, : PAD + stop, start:stop], (1, 0, 2))
+                z = D[:, : PAD + stop] @ xp.reshape(block, (PAD + stop, r * (stop - start)))
+                norms = xp.linalg.vector_norm(xp.reshape(z, (D.shape[0], r, stop - start)), axis=2)
+                distances = distances + norms * norms
+            return distances
         for k in range(r):
             total: Any = 0.0
             for start in range(0, n, BLOCK):
@@ -298,9 +374,7 @@ class QDAModel(GaussianModel):
         W = theta.whiteners
         moved = (mu[:, None, :] @ W)[:, 0, :]
         first = (S["s1"][:, None, :] @ W)[:, 0, :]
-        traces = sum_of((S["s2"] @ W) * W, axis=(1, 2)) + sum_of(
-            (s0[:, None] * moved - 2 * first) * moved, axis=1
-        )
+        traces = quadratic_traces(S["s2"], W) + sum_of((s0[:, None] * moved - 2 * first) * moved, axis=1)
         constants = theta.log_prior - theta.half_log_det - 0.5 * mu.shape[1] * LOG_2PI
         return float(s0 @ constants - 0.5 * sum_of(traces))
 
@@ -344,7 +418,24 @@ class QDAModel(GaussianModel):
         C = floor_eigenvalues(-0.5 * namespace(eta["eta2"]).linalg.inv(eta["eta2"]), floor)
         mu = (C @ eta["eta1"][:, :, None])[:, :, 0] - theta.frame.origin[None, :]
         log_prior = simplex(eta["eta0"])
-        return replace(theta, log_prior=log_prior, means=mu, covariances=C)
+        return replace(theta, log_prior=log_prior, means=mu, projected=C)
+
+
+def quadratic_traces(A: Array, W: Array) -> Array:
+    """tr(W^T A W) of stacks, W upper triangular; large ones class by class in threads, by blocks of W."""
+    r, n, _ = W.shape
+    if not isinstance(W, np.ndarray) or n <= SMALL:
+        return sum_of((A @ W) * W, axis=(1, 2))
+
+    def one(k: int) -> float:
+        found = 0.0
+        for start in range(0, n, BLOCK):
+            stop = min(n, start + BLOCK)
+            block = W[k, :stop, start:stop]
+            found += float(np.einsum("ij,ij->", A[k, :stop, :stop] @ block, block))
+        return found
+
+    return np.fromiter(in_threads(one, range(r), min(r, available_threads())), dtype=np.float64, count=r)
 
 
 def together(D: Array, weights: Array) -> tuple[Array, Array]:

@@ -44,10 +44,13 @@ def whiten(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Arra
     scale = unit_scale(reference)
     units = outer(scale)
     scaled, standard = C / units, reference / units
-    L = cholesky_or_none(scaled)
-    inverse = None if L is None else triangular_inverse(L)
     floored = xp.zeros(C.shape[0], **{**like(C), "dtype": xp.int64})
-    if L is None or not is_above(scaled, standard, inverse, floor):
+    # Both at once: the host waits for one answer.
+    both = cholesky_or_none(xp.concat([scaled, scaled - floor * standard]))
+    if both is not None:
+        L = both[: C.shape[0], ...]
+        inverse = triangular_inverse(L)
+    else:
         L0 = stack_factors(standard)
         inverse0 = triangular_inverse(L0)
         shares, floored = lifted(inverse0 @ scaled @ xp.matrix_transpose(inverse0), floor)
@@ -72,6 +75,9 @@ def cholesky_or_none(C: Array) -> Array | None:
     Some libraries raise an error of their own then, others return what is no number.
     """
     xp = namespace(C)
+    if hasattr(xp.linalg, "cholesky_ex"):  # PyTorch: its `cholesky` would make the host wait once more
+        L, failed = xp.linalg.cholesky_ex(C)
+        return L if math.isfinite(float(xp.sum(L) + xp.where(xp.any(failed != 0), math.nan, 0.0))) else None
     try:
         L = xp.linalg.cholesky(C)
     except Exception as error:
@@ -79,19 +85,6 @@ def cholesky_or_none(C: Array) -> Array | None:
             raise
         return None
     return L if math.isfinite(float(xp.sum(L))) else None
-
-
-def is_above(C: Array, reference: Array, inverse: Array, floor: float) -> bool:
-    """Whether no covariance of a stack has, in any direction, less than a share of its reference.
-
-    The reference has a unit diagonal; `inverse` are those of the Cholesky factors of C.
-    """
-    xp = namespace(C)
-    # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue, n at least the largest one of the reference:
-    # where their product is small, that proves it.
-    if float(xp.max(xp.sum(inverse * inverse, axis=(-2, -1)))) * C.shape[-1] * floor <= 1:
-        return True
-    return cholesky_or_none(C - floor * reference) is not None
 
 
 def lifted(C: Array, floor: float) -> tuple[Array, Array]:
@@ -185,7 +178,8 @@ def factors_above(C: Array, reference: Array, floor: float) -> tuple[Array, Arra
     if failed:
         return None
     inverse = dtrtri(factor, lower=0)[0]
-    # As in `is_above`.
+    # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue, n at least the largest one of the reference,
+    # whose diagonal is one: where their product is small, that proves it.
     proved = np.vdot(inverse, inverse) * len(C) * floor <= 1
     if not proved and dpotrf((C - floor * reference).T, lower=0)[1]:
         return None

@@ -229,13 +229,15 @@ class QDAModel(GaussianModel):
             C = S.frame.given
         else:
             if self.prior_form == "exact":
-                scatter = S["s2"] - (kappa[:, None] * mu)[:, :, None] * mu[:, None, :]
+                scatter = (-kappa[:, None] * mu)[:, :, None] * mu[:, None, :]
+                scatter += S["s2"]  # in place: these are large
                 scatter = scatter + m1 * outer(mu0)[None, ...] if m1 else scatter
             else:
                 own = S["s1"] / xp.where(s0 > 0, s0, 1.0)[:, None]
                 scatter = S["s2"] - S["s1"][:, :, None] * own[:, None, :]
             scatter = scatter + m2 * settled.covariance[None, ...] if m2 else scatter
-            C = scatter / xp.where(s0 + m2 > 0, s0 + m2, 1.0)[:, None, None]
+            scatter /= xp.where(s0 + m2 > 0, s0 + m2, 1.0)[:, None, None]
+            C = scatter
         if self.shrinkage > 0:
             C = (1 - self.shrinkage) * C + self.shrinkage * spread(C)[:, None, None] * eye_like(C)[None, ...]
         if self.reg_param > 0:
@@ -363,7 +365,9 @@ class QDAModel(GaussianModel):
     def expected_statistics(self, theta: QDAParameters, total: float) -> Statistics:
         """Moments of `total` rows: s0 (1, mu, Sigma + mu mu^T)."""
         s0 = total * namespace(theta.log_prior).exp(theta.log_prior)
-        s2 = s0[:, None, None] * (theta.covariances + outer(theta.means))
+        s2 = outer(theta.means)
+        s2 += theta.covariances
+        s2 *= s0[:, None, None]
         return Statistics({"s0": s0, "s1": s0[:, None] * theta.means, "s2": s2}, theta.frame)
 
     def log_likelihood(self, S: Statistics, theta: QDAParameters) -> float:
@@ -458,13 +462,14 @@ def class_by_class_moments(Z: Centred, V: Array) -> tuple[Array, Array]:
         k, own = task
         rows, last = kept[k], min(n, max(own) + BLOCK)
         number = m if rows is None else len(rows)
-        total = np.zeros(last)
+        total, buffer = np.zeros(last), np.empty((min(step, number), last))
         for begin in range(0, number, step):
             part: Any = slice(begin, min(number, begin + step))
             part = part if rows is None else rows[part]
             w = V[part, k]
             whole = rows is None and m <= step
-            D = Z.exact if whole else widened(Z.X[part, :last]) - Z.frame.origin[:last]
+            origin, own_rows = Z.frame.origin[:last], buffer[: len(w)]
+            D = Z.exact if whole else np.subtract(Z.X[part, :last], origin, out=own_rows)
             total += w @ D[:, :last]
             for start in own:
                 stop = min(n, start + BLOCK)

@@ -140,34 +140,28 @@ def factors_by_eigenvectors(C: Array) -> Array:
 
 
 def whiten_on_cpu(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Array, Array]:
-    """The same by LAPACK, class by class: large ones in threads, each with one thread of BLAS."""
-    W, half_log_det, mended = np.empty_like(C), np.empty(len(C)), np.empty_like(C)
-    scales = unit_scale(reference)
-
-    def one(k: int) -> int:
-        scale = scales[k]
-        units, number = outer(scale), 0
+    """The same by LAPACK, class by class."""
+    W, half_log_det, mended = np.empty_like(C), np.empty(len(C)), C
+    floored = np.zeros(len(C), dtype=np.int64)
+    for k, scale in enumerate(unit_scale(reference)):
+        units = outer(scale)
         scaled, standard = C[k] / units, reference[k] / units
-        mended[k] = C[k]
         factors = factors_above(scaled, standard, floor)
         if factors is None:
             L0, inverse0 = factors_of(standard)
             shares = inverse0 @ scaled @ inverse0.T
             if not np.isfinite(shares).all():  # a step led out of the range of numbers: its risks are none
                 W[k], half_log_det[k] = np.nan, np.nan
-                return 0
-            share, number = lifted_one(shares, floor)
+                continue
+            share, floored[k] = lifted_one(shares, floor)
             L, inverse = factors_of(share)
             factors = L0 @ L, inverse @ inverse0
-            if number:
+            if floored[k]:
+                mended = C.copy() if mended is C else mended
                 np.multiply(factors[0] @ factors[0].T, units, out=mended[k])
         L, inverse = factors
         half_log_det[k] = np.log(L.diagonal()).sum() + np.log(scale).sum()
         np.divide(inverse.T, scale[:, None], out=W[k])
-        return number
-
-    threads = min(len(C), available_threads()) if C.shape[-1] > SMALL else 1
-    floored = np.fromiter(in_threads(one, range(len(C)), threads), dtype=np.int64, count=len(C))
     return W, half_log_det, mended, floored
 
 
@@ -233,11 +227,12 @@ def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
     whatever the units and axes of the columns.
     """
     found, missing = np.zeros_like(C), np.zeros(len(C), dtype=np.int64)
-    for k in range(len(C)):
+
+    def one(k: int) -> None:
         root = np.sqrt(noise[k])
         B = C[k] / outer(root)
         if not dpotrf((B - np.eye(len(B))).T, lower=0)[1]:
-            continue
+            return
         eigenvalues, U = np.linalg.eigh(B)
         low, U = eigenvalues[eigenvalues <= 1.0], U[:, eigenvalues <= 1.0]
         missing[k] = U.shape[1]
@@ -250,6 +245,10 @@ def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
             # In place of what C has there, which may be negative; more than rounding, where P is less.
             own, noise_there = root[:, None] * U, np.maximum(4.0, np.abs(low))
             found[k] = whitened.T @ whitened + (own * (noise_there - low)) @ own.T
+
+    threads = min(len(C), available_threads()) if C.shape[-1] > SMALL else 1
+    for _ in in_threads(one, range(len(C)), threads):
+        pass
     return found, missing
 
 

@@ -462,12 +462,12 @@ def class_by_class_moments(Z: Centred, V: Array) -> tuple[Array, Array]:
         k, own = task
         rows, last = kept[k], min(n, max(own) + BLOCK)
         number = m if rows is None else len(rows)
-        total, buffer = np.zeros(last), np.empty((min(step, number), last))
+        whole = rows is None and m <= step  # a chunk keeps its differences, for all classes
+        total, buffer = np.zeros(last), np.empty((0 if whole else min(step, number), last))
         for begin in range(0, number, step):
             part: Any = slice(begin, min(number, begin + step))
             part = part if rows is None else rows[part]
             w = V[part, k]
-            whole = rows is None and m <= step
             origin, own_rows = Z.frame.origin[:last], buffer[: len(w)]
             D = Z.exact if whole else np.subtract(Z.X[part, :last], origin, out=own_rows)
             total += w @ D[:, :last]

@@ -114,6 +114,13 @@ class GenerativeModel(ABC):
         """True if scans of Z spend their time outside of Python's lock, so that threads gain."""
         return False
 
+    def returns_residuals(self, Z: Any) -> bool:
+        """True if `scan_chunk` returns the residuals of its rows in place of their statistics.
+
+        They are then summed for all rows at once: statistics may be larger than a chunk of rows.
+        """
+        return False
+
     def plan(self, Z: Any, theta: Any) -> Any:
         """Return what the formulas read in place of theta for rows like Z: in their dtype, say."""
         return theta

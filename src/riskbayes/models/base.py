@@ -180,7 +180,7 @@ class GenerativeModel(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no `expected_statistics`.")
 
     def anchor_statistics(self, S: Statistics) -> Statistics:
-        """Statistics of total one whose likelihood is largest at `parameters(S)`: what an anchor holds to.
+        """Return statistics whose likelihood is largest at `parameters(S)`: what an anchor holds to.
 
         By default the expected ones of the closed form: under ML those of the data, under MAP the prior
         counts as rows.
@@ -229,7 +229,7 @@ class GenerativeModel(ABC):
 
     def scan_chunk(
         self, Z: Any, y: Array, w: Array | None, plan: Any, objective: Objective, risks_only: bool
-    ) -> tuple[Statistics | None, Risks]:
+    ) -> tuple[Statistics | Array | None, Risks]:
         """Log joint, posterior, residual, statistics: one pass over a chunk of rows."""
         return self.scan_scores(Z, self.scores(Z, plan), y, w, plan, objective, risks_only)
 
@@ -242,7 +242,7 @@ class GenerativeModel(ABC):
         theta: Any,
         objective: Objective,
         risks_only: bool,
-    ) -> tuple[Statistics | None, Risks]:
+    ) -> tuple[Statistics | Array | None, Risks]:
         """The same, once the scores of the chunk are known."""
         P, risks = posterior_and_risks(scores, y, w, objective)
         if risks_only:

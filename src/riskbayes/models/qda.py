@@ -150,7 +150,7 @@ class QDAModel(GaussianModel):
 
     def scan_chunk(
         self, Z: Centred, y: Array, w: Array | None, plan: QDAPlan, objective: Objective, risks_only: bool
-    ) -> tuple[Statistics | None, Risks]:
+    ) -> tuple[Statistics | Array | None, Risks]:
         """Scan the rows of a chunk that are not known to be saturated."""
         theta, skipping = plan
         if skipping is None:
@@ -165,6 +165,7 @@ class QDAModel(GaussianModel):
         if len(rows) == 0:
             rows = np.zeros(1, dtype=np.int64)  # one row gives the sums their shape
         own = None if w is None else w[rows]
+        dS: Any
         dS, risks = super().scan_chunk(Z[rows], y[rows], own, theta, objective, risks_only)
         if not risks_only and self.returns_residuals(Z):  # those of the other rows are zero
             residuals, dS = dS, np.zeros((len(y), dS.shape[1]))
@@ -373,6 +374,14 @@ class QDAModel(GaussianModel):
         s2 += theta.covariances
         s2 *= s0[:, None, None]
         return Statistics({"s0": s0, "s1": s0[:, None] * theta.means, "s2": s2}, theta.frame)
+
+    def anchor_statistics(self, S: Statistics) -> Statistics:
+        """Return S itself under ML, without a copy; otherwise the expected statistics of the closed form."""
+        settled, prior = self.settled_of(S), (self.mean_strength, self.covariance_strength, self.class_alpha)
+        changed = any(prior) or self.shrinkage or self.reg_param or self.class_prior is not None
+        if changed or S.frame.given is not None or settled.completion is not None:
+            return super().anchor_statistics(S)
+        return S
 
     def log_likelihood(self, S: Statistics, theta: QDAParameters) -> float:
         """sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about mu) / 2."""

@@ -49,7 +49,7 @@ class Anchor:
         Under ML that is minus the mean joint log-likelihood of the data; under MAP the prior counts
         as rows, so that the closed form is its minimum there too.
         """
-        return -self.weight * self.task.model.log_likelihood(self.expected, theta) / self.expected.total
+        return -self.weight * self.task.model.log_likelihood(self.expected, theta)
 
 
 @dataclass

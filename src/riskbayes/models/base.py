@@ -180,7 +180,7 @@ class GenerativeModel(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no `expected_statistics`.")
 
     def anchor_statistics(self, S: Statistics) -> Statistics:
-        """Return statistics whose likelihood is largest at `parameters(S)`: what an anchor holds to.
+        """Return statistics of total one whose likelihood is largest at `parameters(S)`, for an anchor.
 
         By default the expected ones of the closed form: under ML those of the data, under MAP the prior
         counts as rows.

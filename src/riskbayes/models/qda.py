@@ -375,14 +375,6 @@ class QDAModel(GaussianModel):
         s2 *= s0[:, None, None]
         return Statistics({"s0": s0, "s1": s0[:, None] * theta.means, "s2": s2}, theta.frame)
 
-    def anchor_statistics(self, S: Statistics) -> Statistics:
-        """Return S itself under ML, without a copy; otherwise the expected statistics of the closed form."""
-        settled, prior = self.settled_of(S), (self.mean_strength, self.covariance_strength, self.class_alpha)
-        changed = any(prior) or self.shrinkage or self.reg_param or self.class_prior is not None
-        if changed or S.frame.given is not None or settled.completion is not None:
-            return super().anchor_statistics(S)
-        return S
-
     def log_likelihood(self, S: Statistics, theta: QDAParameters) -> float:
         """sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about mu) / 2."""
         S = S.to_frame(theta.frame)

@@ -21,6 +21,7 @@ from riskbayes.arrays import (
     widest_float,
 )
 from riskbayes.frames import Frame
+from riskbayes.models.kernels.scan import Part
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
@@ -124,6 +125,14 @@ class GenerativeModel(ABC):
         `last` is the plan of the last such scan of the same rows, or None: what it found may save work.
         """
         return self.plan(Z, theta)
+
+    def is_compiled(self, Z: Any) -> bool:
+        """True if the model has a part of compiled scans of the rows Z, the whole table."""
+        return False
+
+    def compiled_part(self, Z: Any, theta: Any) -> Part:
+        """Return the model's part of a compiled scan of Z, with the scores of theta."""
+        raise NotImplementedError(f"{type(self).__name__} has no `compiled_part`.")
 
     @abstractmethod
     def statistics(self, Z: Any, W: Array) -> Statistics:

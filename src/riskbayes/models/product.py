@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from riskbayes.arrays import Array, namespace, sum_of
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.models.base import GenerativeModel, Sample
 from riskbayes.models.gaussian_nb import GaussianNBModel
+from riskbayes.models.kernels.scan import CompiledScan
 from riskbayes.models.qda import QDAModel
+from riskbayes.objectives import Objective
+from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 
 
@@ -36,6 +39,13 @@ class ProductParameters:
     log_prior: Array
     experts: tuple[Any, ...]
     floored: Array
+
+
+class ProductPlan(NamedTuple):
+    """Parameters as each expert plans them, and the compiled scan of them all where there is one."""
+
+    theta: ProductParameters
+    compiled: CompiledScan | None
 
 
 @dataclass(frozen=True)
@@ -93,9 +103,14 @@ class ProductModel(GenerativeModel):
         """Settle the statistics of each expert."""
         return side_by_side([e.settle(own) for e, own in zip(self.experts, parts(S), strict=True)])
 
+    def _scans_compiled(self, Z: ExpertRows) -> bool:
+        """True if every expert has a part of compiled scans."""
+        return all(e.is_compiled(part) for e, part in zip(self.experts, Z.parts, strict=True))
+
     def row_cells(self, Z: ExpertRows) -> float:
-        """Return those of all experts."""
-        return sum(e.row_cells(part) for e, part in zip(self.experts, Z.parts, strict=True))
+        """Return those of all experts; compiled scans hold nothing, and read the rows in turn."""
+        cells = [e.row_cells(part) for e, part in zip(self.experts, Z.parts, strict=True)]
+        return max(cells) if self._scans_compiled(Z) else sum(cells)
 
     def releases_lock(self, Z: ExpertRows) -> bool:
         """True if the scans of every expert do."""
@@ -105,6 +120,39 @@ class ProductModel(GenerativeModel):
         """Return the parameters as each expert plans them."""
         triples = zip(self.experts, Z.parts, theta.experts, strict=True)
         return replace(theta, experts=tuple(e.plan(part, own) for e, part, own in triples))
+
+    def plan_scan(
+        self, Z: ExpertRows, theta: ProductParameters, objective: Objective, last: Any
+    ) -> ProductPlan:
+        """Return theta, and a compiled scan of a large table where every expert has a part in it."""
+        theta = self.plan(Z, theta)
+        if objective.power is None or not self._scans_compiled(Z):
+            return ProductPlan(theta, None)
+        triples = zip(self.experts, Z.parts, theta.experts, strict=True)
+        parts = [e.compiled_part(part, own) for e, part, own in triples]
+        if len({type(part) for part in parts}) < len(parts):
+            return ProductPlan(theta, None)
+        constants = theta.log_prior - sum(
+            weight * possible(own.log_prior) for weight, own in zip(self.weights, theta.experts, strict=True)
+        )
+        return ProductPlan(theta, CompiledScan(parts, self.weights, constants))
+
+    def scan_chunk(
+        self,
+        Z: ExpertRows,
+        y: Array,
+        w: Array | None,
+        plan: ProductPlan,
+        objective: Objective,
+        risks_only: bool,
+    ) -> tuple[Statistics | None, Risks]:
+        """Scan by compiled code, where there is some for this table and this objective."""
+        theta, compiled = plan
+        if compiled is None:
+            return super().scan_chunk(Z, y, w, theta, objective, risks_only)
+        assert objective.power is not None
+        found, risks = compiled.chunk(Z.parts, y, w, objective.power, risks_only)
+        return None if found is None else side_by_side(found), risks
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
         """For every expert."""
@@ -134,8 +182,7 @@ class ProductModel(GenerativeModel):
         """log p(y) + sum_e weight_e log p_e(x | y)."""
         total: Any = theta.log_prior
         for expert, weight, part, own in zip(self.experts, self.weights, Z.parts, theta.experts, strict=True):
-            joint, prior = getattr(expert, formula)(part, own), own.log_prior
-            prior = namespace(prior).where(prior > -math.inf, prior, 0.0)  # what is impossible stays so
+            joint, prior = getattr(expert, formula)(part, own), possible(own.log_prior)
             total = total + weight * (joint - prior[None, :])
         return total
 
@@ -169,6 +216,11 @@ class ProductModel(GenerativeModel):
         """Those of the experts, by their weights."""
         own = (e.degrees_of_freedom(part) for e, part in zip(self.experts, parts(S), strict=True))
         return float(sum(w * d for w, d in zip(self.weights, own, strict=True)))
+
+
+def possible(log_prior: Array) -> Array:
+    """Return log p(y), zero for impossible classes: less it, what is impossible stays so."""
+    return namespace(log_prior).where(log_prior > -math.inf, log_prior, 0.0)
 
 
 def parts(S: Statistics) -> list[Statistics]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from riskbayes.arrays import Array, namespace, sum_of
 from riskbayes.frames import Frame, SideBySide
@@ -39,13 +39,6 @@ class ProductParameters:
     log_prior: Array
     experts: tuple[Any, ...]
     floored: Array
-
-
-class ProductPlan(NamedTuple):
-    """Parameters as each expert plans them, and the compiled scan of them all where there is one."""
-
-    theta: ProductParameters
-    compiled: CompiledScan | None
 
 
 @dataclass(frozen=True)
@@ -123,35 +116,33 @@ class ProductModel(GenerativeModel):
 
     def plan_scan(
         self, Z: ExpertRows, theta: ProductParameters, objective: Objective, last: Any
-    ) -> ProductPlan:
-        """Return theta, and a compiled scan of a large table where every expert has a part in it."""
+    ) -> ProductParameters | CompiledScan:
+        """Return theta, or a compiled scan of a large table where every expert has a part in it."""
         theta = self.plan(Z, theta)
         if objective.power is None or not self._scans_compiled(Z):
-            return ProductPlan(theta, None)
+            return theta
         triples = zip(self.experts, Z.parts, theta.experts, strict=True)
         parts = [e.compiled_part(part, own) for e, part, own in triples]
         if len({type(part) for part in parts}) < len(parts):
-            return ProductPlan(theta, None)
+            return theta
         constants = theta.log_prior - sum(
             weight * possible(own.log_prior) for weight, own in zip(self.weights, theta.experts, strict=True)
         )
-        return ProductPlan(theta, CompiledScan(parts, self.weights, constants))
+        return CompiledScan(parts, self.weights, constants)
 
     def scan_chunk(
         self,
         Z: ExpertRows,
         y: Array,
         w: Array | None,
-        plan: ProductPlan,
+        plan: ProductParameters | CompiledScan,
         objective: Objective,
         risks_only: bool,
     ) -> tuple[Statistics | None, Risks]:
         """Scan by compiled code, where there is some for this table and this objective."""
-        theta, compiled = plan
-        if compiled is None:
-            return super().scan_chunk(Z, y, w, theta, objective, risks_only)
-        assert objective.power is not None
-        found, risks = compiled.chunk(Z.parts, y, w, objective.power, risks_only)
+        if not isinstance(plan, CompiledScan):
+            return super().scan_chunk(Z, y, w, plan, objective, risks_only)
+        found, risks = plan.chunk(Z.parts, y, w, objective, risks_only)
         return None if found is None else side_by_side(found), risks
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:

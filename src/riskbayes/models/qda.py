@@ -113,7 +113,7 @@ class QDAModel(GaussianModel):
         self, Z: Centred, theta: QDAParameters, objective: Objective, last: QDAPlan | None
     ) -> QDAPlan:
         """Return theta, with what the last scan of a large table tells of its rows."""
-        theta = self.plan(Z, theta)
+        theta = super().plan_scan(Z, theta, objective, None)
         before = None if last is None else last.skipping
         return QDAPlan(theta, next_scan(Z, theta, before) if objective.saturates else None)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.models.kernels.categorical import is_worth_it
+from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 
@@ -106,7 +107,7 @@ class CompiledScan:
         self._constants, self._classes = readonly(total), (0,) * r if r <= FEW_CLASSES else ()
 
     def chunk(
-        self, rows: Sequence[Any], y: Array, w: Array | None, power: int, risks_only: bool
+        self, rows: Sequence[Any], y: Array, w: Array | None, objective: Objective, risks_only: bool
     ) -> tuple[list[Statistics] | None, Risks]:
         """Return the statistics of the residual and the risks; `rows` are those of each part."""
         from riskbayes.models.kernels.blocks import scan  # slow to import: it is compiled
@@ -121,7 +122,7 @@ class CompiledScan:
             self._constants,
             readonly(y, np.int64),
             NO_NUMBERS if w is None else readonly(w),
-            power,
+            objective.power,
             self._classes,
             risks_only,
             s0,

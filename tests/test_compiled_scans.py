@@ -66,12 +66,14 @@ def test_a_compiled_scan_is_the_plain_one(name, objective, seed, m, r, weighted,
     dS, risks = model.scan_chunk(Z, y, w, plan, objective, risks_only)
     scores = model.scores(Z, model.plan(Z, theta))
     expected, counted = model.scan_scores(Z, scores, y, w, theta, objective, False)
-    assert risks.names == counted.names and risks.weight == counted.weight
+    assert risks.names == counted.names
+    assert risks.weight == counted.weight
     np.testing.assert_allclose(risks.sums, counted.sums, rtol=1e-12, atol=1e-12 * len(y))
     if risks_only:
         assert dS is None
         return
-    assert list(dS) == list(expected) and dS.frame == expected.frame
+    assert list(dS) == list(expected)
+    assert dS.frame == expected.frame
     far = max(1.0, np.abs(X - X.mean(axis=0)).max())
     for key, value in expected.items():
         most = far ** {"s1": 1, "s2": 2, "beyond": 1}.get(key.split(":")[-1], 0)  # of a row's statistics
@@ -93,7 +95,7 @@ def test_scores_that_are_no_numbers_have_a_risk_that_is_none():
     engine, fitted = closed_form(QDA, X, y, None, 3)
     broken = fitted._replace(theta=replace(fitted.theta, forms=1e300 * fitted.theta.forms))
     found = engine.scan(broken, SoftError()).risks.mean()
-    assert np.isnan(found["soft_error"]) and np.isnan(found["log_loss"])
+    assert np.isnan([found["soft_error"], found["log_loss"]]).all()
 
 
 def test_an_impossible_class_stays_so():

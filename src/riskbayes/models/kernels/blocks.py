@@ -4,7 +4,9 @@ The first axis of a block is classes or columns, the second rows, so that loops 
 a block stays in the first cache. Import it where it is used: its functions are compiled, or read from disk.
 
 Parts of a model are a Gaussian for each class, -|W^T x + shift|^2 / 2 with an upper triangle W, and look-ups
-between knots, as in :mod:`riskbayes.models.kernels.smooth`. A model without one of them passes no columns.
+between knots: a value at place c + f between knots c and c + 1 has the hat weights 1 - f and f. Tables have
+one row more than there are knots, because the upper knot of the last feature is read too where its weight is
+zero. A model without one of the parts passes no columns.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -34,7 +36,7 @@ def scan(
     y,
     w,
     power,
-    classes,
+    others,
     risks_only,
     s0,
     s1,
@@ -45,25 +47,26 @@ def scan(
 ):
     """Add the statistics of the residual and the risks of all rows to the last six arguments.
 
-    `weight` is that of the Gaussians; the table has its own in it. `w` may be empty: one each. `classes` is a
-    tuple of as many entries as there are classes, a number that the compiler then knows, or of none for any
-    number of them. Residuals of a row sum to zero: the last class's statistics are those of the others with
-    the sign turned.
+    `weight` is that of the Gaussians; the table has its own in it, and scores less those of the last class.
+    `w` may be empty: one each. Residuals of a row sum to zero, so that the last class's statistics are those
+    of the others with the sign turned. `others` is a tuple of as many entries as these have classes, a number
+    that the compiler then knows, or of none for any number of them.
     """
-    m, last = len(y), (len(classes) or len(constants)) - 1
+    m, last = len(y), len(constants) - 1
     D, scores = np.empty((X.shape[1], BLOCK)), np.empty((last + 1, BLOCK))
+    E = scores[:last]
     for start in range(0, m, BLOCK):
         size = min(BLOCK, m - start)
         for k in range(last + 1):
             scores[k, :] = constants[k]
         centre(X, origin, start, size, D)
         add_gaussians(D, whiteners, shifts, weight, size, scores)
-        add_looked_up(places, offsets, table, start, size, classes, scores)
+        add_looked_up(places, offsets, table, start, size, others, scores)
         to_residual(scores, y, w, power, start, size, risks)
         if not risks_only:
-            add_masses(beyond, scores, start, size, s0, tails)
-            add_moments(D, scores, size, s1, s2)
-            add_counts(places, offsets, scores, start, size, classes, counts)
+            add_masses(beyond, E, start, size, s0, tails)
+            add_moments(D, E, size, s1, s2)
+            add_counts(places, offsets, E, start, size, others, counts)
     for k in range(last):
         s0[last] -= s0[k]
         tails[last] -= tails[k]
@@ -103,8 +106,8 @@ def add_gaussians(D, whiteners, shifts, weight, size, scores):
 
 @compiled
 def add_looked_up(places, offsets, table, start, size, classes, scores):
-    """Add the table (knots + 1, classes but the last) between the knots beside each value to the scores."""
-    n, r = places.shape[1], (len(classes) or scores.shape[0]) - 1
+    """Add a table (knots + 1, classes) between the knots beside each value, summed over the features."""
+    n, r = places.shape[1], len(classes) or table.shape[1]
     if n == 0:
         return
     total = np.empty(r)
@@ -154,8 +157,8 @@ def to_residual(scores, y, w, power, start, size, risks):
 
 @compiled
 def add_masses(beyond, E, start, size, s0, tails):
-    """Add sum_i E[k, i], and the same of the lengths in the tails, for all classes but the last."""
-    for k in range(len(s0) - 1):
+    """Add sum_i E[k, i] and sum_i E[k, i] beyond_i, the lengths in the tails."""
+    for k in range(E.shape[0]):
         mass, length = 0.0, 0.0
         for i in range(size):
             mass += E[k, i]
@@ -167,9 +170,9 @@ def add_masses(beyond, E, start, size, s0, tails):
 
 @compiled
 def add_moments(D, E, size, s1, s2):
-    """Add sum_i E[k, i] x_i and the upper triangle of sum_i E[k, i] x_i x_i^T, but for the last class."""
+    """Add sum_i E[k, i] x_i and the upper triangle of sum_i E[k, i] x_i x_i^T."""
     v = np.empty(BLOCK)
-    for k in range(s1.shape[0] - 1):
+    for k in range(E.shape[0]):
         for j in range(s1.shape[1]):
             first = 0.0
             for i in range(size):
@@ -185,8 +188,8 @@ def add_moments(D, E, size, s1, s2):
 
 @compiled
 def add_counts(places, offsets, E, start, size, classes, counts):
-    """Add E to the counts (knots + 1, classes) of the knots beside each value, but for the last class."""
-    n, r = places.shape[1], (len(classes) or E.shape[0]) - 1
+    """Add E to the counts (knots + 1, classes) of the knots beside each value, by its nearness to them."""
+    n, r = places.shape[1], len(classes) or E.shape[0]
     if n == 0:
         return
     e = np.empty(r)
@@ -201,3 +204,29 @@ def add_counts(places, offsets, E, start, size, classes, counts):
                 counts[c, k] += (1.0 - f) * e[k]
             for k in range(r):
                 counts[c + np.uint64(1), k] += f * e[k]
+
+
+@compiled
+def place(X, positions, first, last, tails, places, beyond):
+    """Write the place of every value between the knots `first` to `last` of its feature.
+
+    Add how far in the tails it lies to `beyond`.
+    """
+    m, n = X.shape
+    for i in range(m):
+        for j in range(n):
+            x, low, high = X[i, j], first[j], last[j]
+            if not x > positions[low]:
+                places[i, j] = 0.0
+                beyond[i] += (positions[low] - x) / tails[j, 0]
+            elif x >= positions[high]:
+                places[i, j] = high - low
+                beyond[i] += (x - positions[high]) / tails[j, 1]
+            else:
+                c, pieces = low, high - low
+                while pieces > 1:
+                    half = pieces >> 1
+                    c += half if x >= positions[c + half] else 0
+                    pieces -= half
+                found = (x - positions[c]) * (1.0 / (positions[c + 1] - positions[c])) + (c - low)
+                places[i, j] = min(found, high - low)

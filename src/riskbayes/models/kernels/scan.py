@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.models.kernels import known, readonly
 from riskbayes.models.kernels.categorical import is_worth_it
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
-
-FEW_CLASSES = 5
-"""Up to so many classes their number is known to the compiler."""
 
 MOST_COLUMNS = 32
 """Columns of Gaussians up to which a block of rows stays in the first cache; BLAS is faster at more."""
@@ -104,7 +102,7 @@ class CompiledScan:
         self._gaussian, self._look_up = gaussian, look_up
         self._parameters = (*gaussian.parameters(weight), *look_up.parameters(height))
         total = constants + sum(weight * part.constants for part, weight in found.values())
-        self._constants, self._classes = readonly(total), (0,) * r if r <= FEW_CLASSES else ()
+        self._constants = readonly(total)
 
     def chunk(
         self, rows: Sequence[Any], y: Array, w: Array | None, objective: Objective, risks_only: bool
@@ -123,7 +121,7 @@ class CompiledScan:
             readonly(y, np.int64),
             NO_NUMBERS if w is None else readonly(w),
             objective.power,
-            self._classes,
+            known(len(s0) - 1),
             risks_only,
             s0,
             *sums[GaussianPart],
@@ -133,13 +131,6 @@ class CompiledScan:
         mass = float(len(y) if w is None else w.sum())
         found = None if risks_only else [part.statistics(s0, *sums[type(part)]) for part in self.parts]
         return found, Risks(("soft_error", "error", "log_loss"), risks, mass)
-
-
-def readonly(A: Array, dtype: Any = np.float64) -> Array:
-    """Return a view that is not writeable and has its rows together: code is compiled for no other kind."""
-    A = np.ascontiguousarray(A, dtype).view()
-    A.flags.writeable = False
-    return A
 
 
 def no_gaussian(r: int) -> GaussianPart:

@@ -43,7 +43,7 @@ class GaussianPart:
 
     def parameters(self, weight: float) -> tuple[Any, ...]:
         """Return what compiled code reads beside rows, for scores times a weight."""
-        return readonly(self.origin), readonly(self.whiteners), readonly(self.shifts), weight
+        return readonly(self.origin), readonly(self.whiteners), readonly(self.shifts), float(weight)
 
     def rows(self, Z: Any) -> tuple[Array, ...]:
         """Return the rows of a chunk as compiled code reads them."""

@@ -21,6 +21,7 @@ from riskbayes.arrays import (
     widest_float,
 )
 from riskbayes.frames import Frame
+from riskbayes.models.kernels.scan import CompiledScan, Part
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
@@ -130,7 +131,19 @@ class GenerativeModel(ABC):
 
         `last` is the plan of the last such scan of the same rows, or None: what it found may save work.
         """
-        return self.plan(Z, theta)
+        theta = self.plan(Z, theta)
+        if objective.power is None or not self.is_compiled(Z):
+            return theta
+        part = self.compiled_part(Z, theta)
+        return CompiledScan((part,), (1.0,), np.zeros_like(part.constants))
+
+    def is_compiled(self, Z: Any) -> bool:
+        """True if the model has a part of compiled scans of the rows Z, the whole table."""
+        return False
+
+    def compiled_part(self, Z: Any, theta: Any) -> Part:
+        """Return the model's part of a compiled scan of Z, with the scores of theta."""
+        raise NotImplementedError(f"{type(self).__name__} has no `compiled_part`.")
 
     @abstractmethod
     def statistics(self, Z: Any, W: Array) -> Statistics:
@@ -231,6 +244,9 @@ class GenerativeModel(ABC):
         self, Z: Any, y: Array, w: Array | None, plan: Any, objective: Objective, risks_only: bool
     ) -> tuple[Statistics | Array | None, Risks]:
         """Log joint, posterior, residual, statistics: one pass over a chunk of rows."""
+        if isinstance(plan, CompiledScan):
+            found, risks = plan.chunk((Z,), y, w, objective, risks_only)
+            return None if found is None else found[0], risks
         return self.scan_scores(Z, self.scores(Z, plan), y, w, plan, objective, risks_only)
 
     def scan_scores(

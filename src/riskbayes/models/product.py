@@ -11,7 +11,10 @@ from riskbayes.arrays import Array, namespace, sum_of
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.models.base import GenerativeModel, Sample
 from riskbayes.models.gaussian_nb import GaussianNBModel
+from riskbayes.models.kernels.scan import CompiledScan
 from riskbayes.models.qda import QDAModel
+from riskbayes.objectives import Objective
+from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 
 
@@ -93,9 +96,14 @@ class ProductModel(GenerativeModel):
         """Settle the statistics of each expert."""
         return side_by_side([e.settle(own) for e, own in zip(self.experts, parts(S), strict=True)])
 
+    def _scans_compiled(self, Z: ExpertRows) -> bool:
+        """True if every expert has a part of compiled scans."""
+        return all(e.is_compiled(part) for e, part in zip(self.experts, Z.parts, strict=True))
+
     def row_cells(self, Z: ExpertRows) -> float:
-        """Return those of all experts."""
-        return sum(e.row_cells(part) for e, part in zip(self.experts, Z.parts, strict=True))
+        """Return those of all experts; compiled scans hold nothing, and read the rows in turn."""
+        cells = [e.row_cells(part) for e, part in zip(self.experts, Z.parts, strict=True)]
+        return max(cells) if self._scans_compiled(Z) else sum(cells)
 
     def releases_lock(self, Z: ExpertRows) -> bool:
         """True if the scans of every expert do."""
@@ -105,6 +113,37 @@ class ProductModel(GenerativeModel):
         """Return the parameters as each expert plans them."""
         triples = zip(self.experts, Z.parts, theta.experts, strict=True)
         return replace(theta, experts=tuple(e.plan(part, own) for e, part, own in triples))
+
+    def plan_scan(
+        self, Z: ExpertRows, theta: ProductParameters, objective: Objective, last: Any
+    ) -> ProductParameters | CompiledScan:
+        """Return theta, or a compiled scan of a large table where every expert has a part in it."""
+        theta = self.plan(Z, theta)
+        if objective.power is None or not self._scans_compiled(Z):
+            return theta
+        triples = zip(self.experts, Z.parts, theta.experts, strict=True)
+        parts = [e.compiled_part(part, own) for e, part, own in triples]
+        if len({type(part) for part in parts}) < len(parts):
+            return theta
+        constants = theta.log_prior - sum(
+            weight * possible(own.log_prior) for weight, own in zip(self.weights, theta.experts, strict=True)
+        )
+        return CompiledScan(parts, self.weights, constants)
+
+    def scan_chunk(
+        self,
+        Z: ExpertRows,
+        y: Array,
+        w: Array | None,
+        plan: ProductParameters | CompiledScan,
+        objective: Objective,
+        risks_only: bool,
+    ) -> tuple[Statistics | None, Risks]:
+        """Scan by compiled code, where there is some for this table and this objective."""
+        if not isinstance(plan, CompiledScan):
+            return super().scan_chunk(Z, y, w, plan, objective, risks_only)
+        found, risks = plan.chunk(Z.parts, y, w, objective, risks_only)
+        return None if found is None else side_by_side(found), risks
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
         """For every expert."""
@@ -134,8 +173,7 @@ class ProductModel(GenerativeModel):
         """log p(y) + sum_e weight_e log p_e(x | y)."""
         total: Any = theta.log_prior
         for expert, weight, part, own in zip(self.experts, self.weights, Z.parts, theta.experts, strict=True):
-            joint, prior = getattr(expert, formula)(part, own), own.log_prior
-            prior = namespace(prior).where(prior > -math.inf, prior, 0.0)  # what is impossible stays so
+            joint, prior = getattr(expert, formula)(part, own), possible(own.log_prior)
             total = total + weight * (joint - prior[None, :])
         return total
 
@@ -169,6 +207,11 @@ class ProductModel(GenerativeModel):
         """Those of the experts, by their weights."""
         own = (e.degrees_of_freedom(part) for e, part in zip(self.experts, parts(S), strict=True))
         return float(sum(w * d for w, d in zip(self.weights, own, strict=True)))
+
+
+def possible(log_prior: Array) -> Array:
+    """Return log p(y), zero for impossible classes: less it, what is impossible stays so."""
+    return namespace(log_prior).where(log_prior > -math.inf, log_prior, 0.0)
 
 
 def parts(S: Statistics) -> list[Statistics]:

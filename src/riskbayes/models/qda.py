@@ -35,6 +35,7 @@ from riskbayes.models.gaussian import (
     rows_that_count,
     spread,
 )
+from riskbayes.models.kernels.scan import GaussianPart, few_columns
 from riskbayes.models.skipping import SkippingScan, next_scan
 from riskbayes.models.whitening import SMALL, completed, floor_eigenvalues, whiten
 from riskbayes.objectives import Objective
@@ -144,9 +145,18 @@ class QDAModel(GaussianModel):
         self, Z: Centred, theta: QDAParameters, objective: Objective, last: QDAPlan | None
     ) -> QDAPlan:
         """Return theta, with what the last scan of a large table tells of its rows."""
-        theta = self.plan(Z, theta)
+        theta = super().plan_scan(Z, theta, objective, None)
         before = None if last is None else last.skipping
         return QDAPlan(theta, next_scan(Z, theta, before) if objective.saturates else None)
+
+    def is_compiled(self, Z: Centred) -> bool:
+        """True for large tables of few columns."""
+        return few_columns(Z)
+
+    def compiled_part(self, Z: Centred, theta: QDAParameters) -> GaussianPart:
+        """Return the Gaussians."""
+        constants = self._from_distances(np.zeros((1, len(theta.means))), theta)[0]
+        return GaussianPart(Z.frame, Z.frame.origin, theta.whiteners, theta.forms[:, 0, :], constants)
 
     def scan_chunk(
         self, Z: Centred, y: Array, w: Array | None, plan: QDAPlan, objective: Objective, risks_only: bool

@@ -13,6 +13,7 @@ from riskbayes.frames import Frame
 from riskbayes.models.base import GenerativeModel, Sample, draw_classes, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
 from riskbayes.models.hats import Hats, Knots, Places, hats_of, knots_of
+from riskbayes.models.kernels.scan import LookUpPart
 from riskbayes.statistics import Statistics
 
 
@@ -85,6 +86,14 @@ class SmoothModel(GenerativeModel):
     def releases_lock(self, Z: Hats | Places) -> bool:
         """True for compiled look-ups."""
         return Z.releases_gil
+
+    def is_compiled(self, Z: Hats | Places) -> bool:
+        """True for compiled look-ups."""
+        return Z.releases_gil
+
+    def compiled_part(self, Z: Hats | Places, theta: SmoothParameters) -> LookUpPart:
+        """Return the look-ups."""
+        return LookUpPart(Z.frame, Z.frame.offsets, theta.table, theta.log_prior)
 
     def statistics(self, Z: Hats | Places, W: Array) -> Statistics:
         """Masses, weighted counts of the hats, and how far in the tails the rows lie."""

@@ -1,0 +1,146 @@
+"""Compiled scans of large tables: one call a chunk, in place of some eighty of NumPy.
+
+Each of those gives up Python's lock and waits for it again, so that chunks in several threads would wait for
+one another. A model says by `compiled_part` what it adds to such a scan: a Gaussian for each class, or
+look-ups between knots. A product of both is one scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.models.kernels import known, readonly
+from riskbayes.models.kernels.categorical import is_worth_it
+from riskbayes.objectives import Objective
+from riskbayes.risks import Risks
+from riskbayes.statistics import Statistics
+
+MOST_COLUMNS = 32
+"""Columns of Gaussians up to which a block of rows stays in the first cache; BLAS is faster at more."""
+
+
+def few_columns(Z: Any) -> bool:
+    """True if compiled scans of these rows of Gaussian models pay: many of float64, of few columns."""
+    m, n = Z.shape
+    return isinstance(Z.X, np.ndarray) and Z.dtype == np.float64 and n <= MOST_COLUMNS and is_worth_it(m, n)
+
+
+@dataclass(frozen=True)
+class GaussianPart:
+    """Scores -|W^T (x - origin) + shift|^2 / 2 + constant of each class; moments about the origin."""
+
+    frame: Any
+    origin: Array
+    whiteners: Array
+    """A stack of upper triangles W."""
+    shifts: Array
+    constants: Array
+
+    def parameters(self, weight: float) -> tuple[Any, ...]:
+        """Return what compiled code reads beside rows, for scores times a weight."""
+        return readonly(self.origin), readonly(self.whiteners), readonly(self.shifts), float(weight)
+
+    def rows(self, Z: Any) -> tuple[Array, ...]:
+        """Return the rows of a chunk as compiled code reads them."""
+        return (readonly(Z.X),)
+
+    def sums(self) -> tuple[Array, ...]:
+        """Return arrays to add first and second moments to."""
+        r, n = self.shifts.shape
+        return np.zeros((r, n)), np.zeros((r, n, n))
+
+    def statistics(self, s0: Array, s1: Array, s2: Array) -> Statistics:
+        """Return the sums by name."""
+        return Statistics({"s0": s0, "s1": s1, "s2": s2}, self.frame)
+
+
+@dataclass(frozen=True)
+class LookUpPart:
+    """Scores from a table (knots + 1, classes) + constant of each class; counts of the knots."""
+
+    frame: Any
+    offsets: Array
+    table: Array
+    constants: Array
+
+    def parameters(self, weight: float) -> tuple[Any, ...]:
+        """Return what compiled code reads beside rows: scores relative to the last class's will do."""
+        return readonly(self.offsets, np.int64), readonly(weight * (self.table[:, :-1] - self.table[:, -1:]))
+
+    def rows(self, Z: Any) -> tuple[Array, ...]:
+        """Return the rows of a chunk as compiled code reads them."""
+        return readonly(Z.places), readonly(Z.beyond)
+
+    def sums(self) -> tuple[Array, ...]:
+        """Return arrays to add counts and lengths in the tails to."""
+        knots, r = self.table.shape
+        return np.zeros((knots, r)), np.zeros(r)
+
+    def statistics(self, s0: Array, counts: Array, tails: Array) -> Statistics:
+        """Return the sums by name."""
+        return Statistics(
+            {"s0": s0, "counts": np.ascontiguousarray(counts[:-1].T), "beyond": tails}, self.frame
+        )
+
+
+Part = GaussianPart | LookUpPart
+
+
+class CompiledScan:
+    """A scan of constants of the classes and the weighted scores of parts, at most one of each kind."""
+
+    def __init__(self, parts: Sequence[Part], weights: Sequence[float], constants: Array):
+        self.parts, r = parts, len(constants)
+        found = {type(part): (part, weight) for part, weight in zip(parts, weights, strict=True)}
+        gaussian, weight = found.get(GaussianPart, (no_gaussian(r), 0.0))
+        look_up, height = found.get(LookUpPart, (no_look_up(r), 0.0))
+        self._gaussian, self._look_up = gaussian, look_up
+        self._parameters = (*gaussian.parameters(weight), *look_up.parameters(height))
+        total = constants + sum(weight * part.constants for part, weight in found.values())
+        self._constants = readonly(total)
+
+    def chunk(
+        self, rows: Sequence[Any], y: Array, w: Array | None, objective: Objective, risks_only: bool
+    ) -> tuple[list[Statistics] | None, Risks]:
+        """Return the statistics of the residual and the risks; `rows` are those of each part."""
+        from riskbayes.models.kernels.blocks import scan  # slow to import: it is compiled
+
+        read = {type(part): part.rows(Z) for part, Z in zip(self.parts, rows, strict=True)}
+        sums = {type(part): part.sums() for part in (self._gaussian, self._look_up)}
+        s0, risks = np.zeros(len(self._constants)), np.zeros(3)
+        scan(
+            *read.get(GaussianPart, (NO_CELLS,)),
+            *read.get(LookUpPart, (NO_CELLS, NO_NUMBERS)),
+            *self._parameters,
+            self._constants,
+            readonly(y, np.int64),
+            NO_NUMBERS if w is None else readonly(w),
+            objective.power,
+            known(len(s0) - 1),
+            risks_only,
+            s0,
+            *sums[GaussianPart],
+            *sums[LookUpPart],
+            risks,
+        )
+        mass = float(len(y) if w is None else w.sum())
+        found = None if risks_only else [part.statistics(s0, *sums[type(part)]) for part in self.parts]
+        return found, Risks(("soft_error", "error", "log_loss"), risks, mass)
+
+
+def no_gaussian(r: int) -> GaussianPart:
+    """Return a part of no columns."""
+    return GaussianPart(None, NO_NUMBERS, np.empty((r, 0, 0)), np.empty((r, 0)), np.zeros(r))
+
+
+def no_look_up(r: int) -> LookUpPart:
+    """Return a part of no columns."""
+    return LookUpPart(None, np.empty(0, np.int64), np.empty((0, r)), np.zeros(r))
+
+
+NO_NUMBERS, NO_CELLS = readonly(np.empty(0)), readonly(np.empty((0, 0)))

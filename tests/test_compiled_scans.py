@@ -1,0 +1,145 @@
+"""Compiled scans of Gaussians and look-ups give what NumPy gives."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import closed_form
+from riskbayes import GenerativeClassifier
+from riskbayes.engines import memory
+from riskbayes.learners import RC
+from riskbayes.models import GaussianNBModel, ProductModel, QDAModel, SmoothModel
+from riskbayes.models.kernels import categorical, scan
+from riskbayes.models.kernels.scan import CompiledScan
+from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
+
+pytest.importorskip("numba", reason="needs the extra `fast`")
+
+QDA, SMOOTH = QDAModel(covariance_strength=5.0, mean_strength=1.0), SmoothModel(alpha=1.0)
+MODELS = {
+    "qda": QDA,
+    "smooth": SMOOTH,
+    "product": ProductModel((QDA, SMOOTH), (0.3, 0.6)),
+    "turned": ProductModel((SMOOTH, QDA), (0.5, -0.1)),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_tables_too(monkeypatch):
+    monkeypatch.setattr(categorical, "SMALLEST", 0)
+
+
+def table(seed, m, r, spread):
+    """Rows far from zero, of columns of many values and of few; classes 0 and 1 have the same rows."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(r, size=m)
+    y[: 3 * r] = np.arange(3 * r) % r
+    X = rng.standard_normal((m, 4)) + spread * np.maximum(y, 1)[:, None] + 1e3
+    X[:, 1] = rng.integers(0, 5, size=m)
+    X[:, 2] += X[:, 0]
+    return np.concatenate([X, X[y < 2]]), np.concatenate([y, 1 - y[y < 2]])
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("objective", [LogLoss(), SoftError()])
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    m=st.sampled_from([21, 255, 256, 700]),
+    r=st.integers(2, 7),
+    weighted=st.booleans(),
+    spread=st.sampled_from([0.3, 3.0, 100.0]),  # up to rows of a posterior of one
+    risks_only=st.booleans(),
+    dtype=st.sampled_from(["C", "F", int]),
+)
+def test_a_compiled_scan_is_the_plain_one(name, objective, seed, m, r, weighted, spread, risks_only, dtype):
+    X, y = table(seed, m, r, spread)
+    X = X.astype(int) if dtype is int else np.asarray(X, order=dtype)
+    w = np.random.default_rng(seed).integers(0, 3, size=len(y)) + 0.5 if weighted else None
+    _, (model, S, theta) = closed_form(MODELS[name], X, y, w, r)
+    Z = model.encode(X, S.frame)
+    plan = model.plan_scan(Z, theta, objective, None)
+    compiled = plan.theta if name == "qda" else plan
+    assert isinstance(compiled, CompiledScan)
+    dS, risks = model.scan_chunk(Z, y, w, plan, objective, risks_only)
+    scores = model.scores(Z, model.plan(Z, theta))
+    expected, counted = model.scan_scores(Z, scores, y, w, theta, objective, False)
+    assert risks.names == counted.names
+    assert risks.weight == counted.weight
+    np.testing.assert_allclose(risks.sums, counted.sums, rtol=1e-12, atol=1e-12 * len(y))
+    if risks_only:
+        assert dS is None
+        return
+    assert list(dS) == list(expected)
+    assert dS.frame == expected.frame
+    far = max(1.0, np.abs(X - X.mean(axis=0)).max())
+    for key, value in expected.items():
+        most = far ** {"s1": 1, "s2": 2, "beyond": 1}.get(key.split(":")[-1], 0)  # of a row's statistics
+        np.testing.assert_allclose(dS[key], value, rtol=1e-12, atol=1e-12 * len(y) * most)
+        assert np.abs(dS[key].sum(axis=0)).max() <= 1e-15 * r * np.abs(dS[key]).max()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_ties_go_to_the_first_class(name):
+    X, y = table(0, 300, 2, 1.0)  # both classes have the same rows
+    engine, fitted = closed_form(MODELS[name], X, y, None, 2)
+    risks = engine.scan(fitted, LogLoss()).risks.mean()
+    assert risks["error"] == pytest.approx(0.5)
+    assert risks["log_loss"] == pytest.approx(np.log(2))
+
+
+def test_scores_that_are_no_numbers_have_a_risk_that_is_none():
+    X, y = table(0, 300, 3, 1.0)
+    engine, fitted = closed_form(QDA, X, y, None, 3)
+    broken = fitted._replace(theta=replace(fitted.theta, forms=1e300 * fitted.theta.forms))
+    found = engine.scan(broken, SoftError()).risks.mean()
+    assert np.isnan([found["soft_error"], found["log_loss"]]).all()
+
+
+def test_an_impossible_class_stays_so():
+    X, y = table(0, 300, 3, 1.0)
+    _, (model, S, theta) = closed_form(MODELS["product"], X, y, None, 3)
+    prior = np.array([0.5, 0.5, 0.0])
+    with np.errstate(divide="ignore"):
+        prior = np.log(prior)
+    theta = replace(theta, log_prior=prior, experts=tuple(replace(e, log_prior=prior) for e in theta.experts))
+    Z = model.encode(X, S.frame)
+    rows = y < 2
+    plan = model.plan_scan(Z, theta, LogLoss(), None)
+    dS, risks = model.scan_chunk(Z[rows], y[rows], None, plan, LogLoss(), False)
+    assert dS["s0"][2] == pytest.approx(0.0, abs=1e-12)
+    assert np.isfinite(risks.sums).all()
+
+
+def test_other_tables_experts_and_objectives_are_scanned_plainly(monkeypatch):
+    X, y = table(0, 300, 3, 1.0)
+
+    def plan_of(model, X, objective):
+        _, (model, S, theta) = closed_form(model, X, y, None, 3)
+        plan = model.plan_scan(model.encode(X, S.frame), theta, objective, None)
+        return plan[0] if isinstance(plan, tuple) else plan
+
+    product = MODELS["product"]
+    assert isinstance(plan_of(product, X, LogLoss()), CompiledScan)
+    assert not isinstance(plan_of(product, X, ExpectedCost(1 - np.eye(3))), CompiledScan)
+    assert not isinstance(plan_of(product, X.astype(np.float32), LogLoss()), CompiledScan)
+    for experts in ((QDA, QDA), (SMOOTH, GaussianNBModel()), (product, SMOOTH)):
+        assert not isinstance(plan_of(ProductModel(experts), X, LogLoss()), CompiledScan)
+    monkeypatch.setattr(scan, "MOST_COLUMNS", 3)
+    assert not isinstance(plan_of(QDA, X, LogLoss()), CompiledScan)
+    monkeypatch.setattr(categorical, "SMALLEST", 10**9)
+    assert not isinstance(plan_of(SMOOTH, X, LogLoss()), CompiledScan)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_threads_change_no_bit(monkeypatch, name):
+    X, y = table(1, 5000, 3, 1.0)
+    monkeypatch.setattr(memory.MemoryEngine, "chunk_cells", 4000)
+    fits = []
+    for threads in (1, 2, 3):
+        monkeypatch.setattr(memory, "available_threads", lambda threads=threads: threads)
+        fits.append(GenerativeClassifier(MODELS[name], learner=RC(max_iter=5)).fit(X, y))
+    for other in fits[1:]:
+        assert all((other.statistics_[key] == fits[0].statistics_[key]).all() for key in other.statistics_)

@@ -12,12 +12,11 @@ from scipy.sparse import csr_array, get_index_dtype
 from riskbayes.arrays import (
     Array,
     as_kind,
+    float_dtype,
     is_all,
     like,
     namespace,
-    own_precision,
     rows_above,
-    rows_of,
     sent_to,
     take,
     take_rows,
@@ -120,8 +119,8 @@ class DeviceCodes:
     def __getitem__(self, rows: slice | Array) -> DeviceCodes:
         if is_all(rows, self.shape[0]):
             return self
-        held = None if self.held is None else rows_of(self.held, rows)
-        return DeviceCodes(rows_of(self.codes, rows), self.frame, self.unseen, self.dtype, held)
+        held = None if self.held is None else take_rows(self.held, rows)
+        return DeviceCodes(take_rows(self.codes, rows), self.frame, self.unseen, self.dtype, held)
 
     @property
     def cells(self) -> int:
@@ -205,7 +204,7 @@ def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:
         codes = X.astype(np.min_scalar_type(largest), copy=False)
         return Codes(codes, frame, unseen, None if unseen else grouped(codes, frame))
     small = xp.uint8 if largest < 255 else xp.int64
-    found = DeviceCodes(xp.astype(X, small), frame, unseen, own_precision(X))
+    found = DeviceCodes(xp.astype(X, small), frame, unseen, float_dtype(X))
     if X.shape[0] * found.cells <= HELD_CELLS:
         found.held = found.one_hot
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -23,21 +23,12 @@ from riskbayes.statistics import Statistics
 class Components(SideBySide):
     """The frame of the base model, and the components that rows of each class are shared among."""
 
-    unmeasured: ClassVar[tuple[str, ...]] = ("start", "em_log_likelihood")
-
     sizes: Array
     """Components of each class, class after class."""
-    start: Any = None
+    start: Any = field(default=None, compare=False)
     """Parameters of the base model that rows of the data are shared by; None where classes have one each."""
-    em_log_likelihood: tuple[float, ...] = ()
+    em_log_likelihood: tuple[float, ...] = field(default=(), compare=False)
     """Mean joint log-likelihood of the rows, EM iteration by iteration."""
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            super().__eq__(other) and isinstance(other, Components) and same_values(self.sizes, other.sizes)
-        )
-
-    __hash__ = None
 
     def join(self, other: Frame) -> Frame:
         """Return the frame of the same components."""

@@ -188,7 +188,7 @@ class Categories(Frame):
         return sum_of(xp.reshape(padded, (counts.shape[0], n, -1)), axis=2)
 
     def spread(self, values: Array) -> Array:
-        """Return values of the features, repeated for each of their categories: the inverse shape of `sums`."""
+        """Return values of the features, repeated for each of their categories."""
         if isinstance(values, np.ndarray):
             return np.repeat(values, self.n_categories, axis=1)
         return take(values, self._indices(values)[0], 1)

@@ -36,9 +36,9 @@ from riskbayes.frames import Frame, SideBySide
 from riskbayes.learners import RC
 from riskbayes.loop import run
 from riskbayes.models import LDAModel, QDAModel, TreeModel
-from riskbayes.models.augmented_nb import dependences, k_parents, topological_order, tree_parents
 from riskbayes.models.base import Sample
 from riskbayes.models.mixture import start_components
+from riskbayes.models.structure import dependences, k_parents, topological_order, tree_parents
 from riskbayes.objectives import LogLoss
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.search import HeldOut

@@ -205,10 +205,11 @@ class Categories(Frame):
         return self
 
     def __getstate__(self) -> dict:
-        return {"n_categories": self.n_categories}
+        return self._measured()  # the rest is derived
 
     def __setstate__(self, state: dict) -> None:
-        object.__setattr__(self, "n_categories", state["n_categories"])
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
         self._derive()
 
     def join(self, other: Frame) -> Frame:

@@ -95,13 +95,12 @@ class Frame:
     @staticmethod
     def from_arrays(arrays: Mapping[str, Array]) -> Frame | None:
         """Return the frame that `to_arrays` saved; None if there are no arrays."""
-        for kind in {name.split(".", 1)[0] for name in arrays}:
-            if kind not in Frame._kinds:
-                raise ValueError(f"Unknown frame {kind!r}; known are {', '.join(sorted(Frame._kinds))}.")
-            return Frame._kinds[kind].of_fields(
-                {name.split(".", 1)[1]: arrays[name] for name in sorted(arrays)}
-            )
-        return None
+        if not arrays:
+            return None
+        kind = min(arrays).split(".", 1)[0]
+        if kind not in Frame._kinds:
+            raise ValueError(f"Unknown frame {kind!r}; known are {', '.join(sorted(Frame._kinds))}.")
+        return Frame._kinds[kind].of_fields({name.split(".", 1)[1]: arrays[name] for name in sorted(arrays)})
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,12 @@ from riskbayes.objectives import Objective
 from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
 
+LEAST_WEIGHT = 2.0
+"""Lower bound on the weight of the rows of a component."""
+
+EM_TOLERANCE = 1e-4
+"""EM stops when the mean log-likelihood rises by less than this."""
+
 
 @dataclass(frozen=True, eq=False)
 class Components(SideBySide):
@@ -242,24 +248,14 @@ def in_full(Z: Any) -> Any:
 
 
 def start_components(
-    base: GenerativeModel,
-    sample: Sample,
-    frame: Frame,
-    n_components: int,
-    max_iter: int,
-    least: float = 2.0,
-    tol: float = 1e-4,
+    base: GenerativeModel, sample: Sample, frame: Frame, n_components: int, max_iter: int
 ) -> tuple[list[int], Any, list[float]]:
-    """Find components of each class by k-means, then EM; return their numbers, parameters, log-likelihoods.
-
-    Rows of a cluster with weight below `least` go to the nearest other cluster. EM stops when the mean
-    log-likelihood rises by less than `tol`.
-    """
+    """Find components by k-means, then EM; return their numbers, parameters, and the log-likelihoods."""
     X, y, w = sample.X, sample.y, sample.w
     if w is not None and not w.all():
         X, y, w = X[w > 0], y[w > 0], w[w > 0]
     weight = np.ones(len(y)) if w is None else w
-    component, sizes = k_means(X, y, weight, n_components, least)
+    component, sizes = k_means(X, y, weight, n_components)
     V = np.zeros((len(y), sum(sizes)))
     V[np.arange(len(y)), component] = weight
     Z, number, path = in_full(base.encode(X, frame)), np.array(sizes), []
@@ -270,12 +266,12 @@ def start_components(
         theta = base.parameters(base.statistics(Z, V).to_frame(settled))
         shares, scores = shares_and_scores(base.log_joint(Z, theta), number)
         path.append(float(weight @ scores[np.arange(len(y)), y] / weight.sum()))
-        if len(path) > max_iter or (len(path) > 1 and path[-1] - path[-2] < tol):
+        if len(path) > max_iter or (len(path) > 1 and path[-1] - path[-2] < EM_TOLERANCE):
             return sizes, theta, path
         V = np.where(own, shares, 0.0) * weight[:, None]
 
 
-def k_means(X: Array, y: Array, w: Array, n_components: int, least: float) -> tuple[Array, list[int]]:
+def k_means(X: Array, y: Array, w: Array, n_components: int) -> tuple[Array, list[int]]:
     """Return the component of each row, and the number of components of each class, without random choices.
 
     The columns are standardised, after a division by powers of two so that no square overflows.
@@ -289,20 +285,23 @@ def k_means(X: Array, y: Array, w: Array, n_components: int, least: float) -> tu
     sizes: list[int] = []
     for k in range(int(y.max()) + 1):
         rows = np.flatnonzero(y == k)
-        found = clusters(U[rows], w[rows], n_components, least)
+        found = clusters(U[rows], w[rows], n_components)
         component[rows] = found + sum(sizes)
         sizes.append(int(found.max()) + 1)
     return component, sizes
 
 
-def clusters(U: Array, w: Array, n_components: int, least: float) -> Array:
-    """Return the cluster of each row, by k-means that starts along the first principal axis."""
+def clusters(U: Array, w: Array, n_components: int) -> Array:
+    """Return the cluster of each row, by k-means that starts along the first principal axis.
+
+    A cluster lighter than `LEAST_WEIGHT` is dissolved: its rows go to the nearest other one.
+    """
     v = w / w.sum()
     mean = v @ U
     axis = np.linalg.eigh((U - mean).T @ ((U - mean) * v[:, None]))[1][:, -1]
     axis = axis * np.sign(axis[np.argmax(np.abs(axis))])
     places, inverse = np.unique(np.round((U - mean) @ axis, 9), return_inverse=True)
-    number = min(n_components, max(1, int(w.sum() // least)), len(places))
+    number = min(n_components, max(1, int(w.sum() // LEAST_WEIGHT)), len(places))
     levels = (np.arange(number) + 0.5) / number
     chosen = np.unique(quantiles(places, np.bincount(inverse, weights=v), levels))
     centres = mean + chosen[:, None] * axis
@@ -315,6 +314,6 @@ def clusters(U: Array, w: Array, n_components: int, least: float) -> Array:
     while True:
         near = np.argmin(((U[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2), axis=1)
         mass = np.bincount(near, weights=w, minlength=len(centres))
-        if len(centres) == 1 or mass.min() >= least:
+        if len(centres) == 1 or mass.min() >= LEAST_WEIGHT:
             return near
         centres = np.delete(centres, np.argmin(mass), axis=0)

@@ -98,10 +98,6 @@ class Statistics(Mapping[str, Array]):
 
     def _aligned(self, other: Statistics) -> tuple[Statistics, Statistics]:
         """Return both in their common frame, or raise an error that says why there is none."""
-        if self.frame is other.frame and [a.shape for a in self._arrays.values()] == [
-            b.shape for b in other._arrays.values()
-        ]:
-            return self, other
         if set(self) != set(other):
             raise ValueError(
                 f"These statistics belong to different models: {sorted(self)} and {sorted(other)}."
@@ -125,13 +121,15 @@ class Statistics(Mapping[str, Array]):
         """Return scale * S + factor * other, in one pass."""
         if not isinstance(other, Statistics):
             return NotImplemented
-        mine, theirs = self._aligned(other)
-        a, b = mine._arrays, theirs._arrays
+        frame, a, b = self.frame, self._arrays, other._arrays
+        if frame is not other.frame or [v.shape for v in a.values()] != [v.shape for v in b.values()]:
+            mine, theirs = self._aligned(other)
+            frame, a, b = mine.frame, mine._arrays, theirs._arrays
         if scale != 1.0:
             a = {name: scale * value for name, value in a.items()}
         if factor != 1.0:
             b = {name: factor * value for name, value in b.items()}
-        return Statistics({name: a[name] + b[name] for name in a}, mine.frame)
+        return Statistics({name: a[name] + b[name] for name in a}, frame)
 
     def __add__(self, other: Statistics) -> Statistics:
         return self.plus(1.0, other)

@@ -22,7 +22,7 @@ from riskbayes import (
 from riskbayes.learners import RC, RCCV
 from riskbayes.models import CategoricalModel, TreeModel, elimination
 from riskbayes.models.base import Sample
-from riskbayes.models.column_order import column_order
+from riskbayes.models.structure import column_order
 from riskbayes.preprocessing import KMeansBins
 
 seeds = st.integers(0, 2**32 - 1)

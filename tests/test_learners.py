@@ -433,11 +433,11 @@ def test_the_anchors_value_is_least_at_the_closed_form_under_map_too(kind):
     options = {field.name: prior[field.name] for field in fields(kind) if field.name in prior}
     X, y = data_for(kind), IRIS[1]
     task = task_for(kind(**options), X, y)
-    anchor = RC(generative_weight=1.0).begin(task).anchor
-    here = anchor.value(task.model.parameters(task.S))
+    step = RC(generative_weight=1.0, monitor="objective").begin(task)
+    here = step.value({"log_loss": 0.0}, task.model.parameters(task.S))
     dS = scan_of(task, task.S).dS
     for t in (0.5, -0.05):
-        assert anchor.value(task.model.parameters(task.S + t * dS)) > here
+        assert step.value({"log_loss": 0.0}, task.model.parameters(task.S + t * dS)) > here
 
 
 def test_normalised_weights_are_warned_of():

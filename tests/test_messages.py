@@ -26,7 +26,7 @@ from riskbayes import (
 from riskbayes.estimators.checks import listed
 from riskbayes.exceptions import ColumnError
 from riskbayes.learners import RC
-from riskbayes.models import CategoricalModel, QDAModel, augmented_nb
+from riskbayes.models import CategoricalModel, QDAModel, structure
 from riskbayes.preprocessing import KMeansBins
 
 M = 60
@@ -204,7 +204,7 @@ def test_the_models_errors_have_the_names_of_the_columns(monkeypatch):
     assert "Column 'colour' holds 0.5" in message(ColumnError, lambda: clf.fit(codes, Y))
     clf.fit(codes.assign(colour=1), Y)
     assert "Column 'colour' holds -1" in message(ColumnError, lambda: clf.predict(codes.assign(colour=-1)))
-    monkeypatch.setattr(augmented_nb, "MOST_CELLS", 4)
+    monkeypatch.setattr(structure, "MOST_CELLS", 4)
     for kind in (TreeAugmentedNB, KDependenceNB):
         said = message(ColumnError, lambda kind=kind: kind().fit(codes.assign(colour=Y + 1), Y))
         assert "Column 'colour'" in said

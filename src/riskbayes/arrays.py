@@ -1,7 +1,7 @@
-"""One way to write for NumPy and for every library of the Array API standard.
+"""Array functions that serve NumPy and every library of the Array API standard (PyTorch, CuPy, JAX).
 
-The formulas of the models take whatever arrays they are given, and stay on their device. What the
-standard lacks, or what NumPy does faster in its own way, is here.
+The formulas of the models take whatever arrays they are given, and stay on their device. Here is what the
+standard lacks, and what NumPy does faster by functions of its own.
 """
 
 from __future__ import annotations
@@ -11,29 +11,31 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # an array of any namespace
+Array = Any
+"""An array of any library."""
 
+EPS32, EPS64 = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
 
 _NAMESPACES: dict[type, Any] = {np.ndarray: np}
+"""Namespaces by type of array, looked up once."""
 
 
 def namespace(x: Array) -> Any:
-    """The library of an array: NumPy itself, or what array-api-compat makes of another one."""
-    kind = type(x)
-    found = _NAMESPACES.get(kind)
+    """Return the namespace of an array: NumPy, or that of its library as array-api-compat completes it."""
+    found = _NAMESPACES.get(type(x))
     if found is None:
         if isinstance(x, np.ndarray | np.generic):
             found = np
         else:
-            from array_api_compat import array_namespace  # who has NumPy arrays only need not wait for it
+            from array_api_compat import array_namespace  # slow to import, and not needed for NumPy
 
             found = array_namespace(x)
-        _NAMESPACES[kind] = found
+        _NAMESPACES[type(x)] = found
     return found
 
 
 def like(x: Array) -> dict[str, Any]:
-    """Arguments that make a new array of the kind and on the device of x."""
+    """Return the arguments `dtype` and `device` for a new array like x."""
     if isinstance(x, np.ndarray):
         return {"dtype": x.dtype}
     from array_api_compat import device
@@ -42,31 +44,31 @@ def like(x: Array) -> dict[str, Any]:
 
 
 def device_of(x: Array) -> Any:
-    """Where an array lives."""
+    """Return the device of an array; "cpu" for NumPy."""
     return like(x).get("device", "cpu")
 
 
 def sum_of(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """The sum; NumPy's own wrapper costs more than the sum of a small array."""
+    """Return the sum; the ufunc is called because `np.sum` costs more than the sum of a small array."""
     if isinstance(x, np.ndarray):
         return np.add.reduce(x, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
     return namespace(x).sum(x, axis=axis, keepdims=keepdims)
 
 
 def max_of(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
-    """The maximum."""
+    """Return the maximum, as fast for small arrays as `sum_of`."""
     if isinstance(x, np.ndarray):
         return np.maximum.reduce(x, axis=axis, keepdims=keepdims)  # type: ignore[call-overload]
     return namespace(x).max(x, axis=axis, keepdims=keepdims)
 
 
 def as_kind(x: Array, dtype: Any) -> Array:
-    """x in another precision; x itself where it has it."""
+    """Cast x to a dtype; return x itself where it has that dtype."""
     return x if x.dtype == dtype else namespace(x).astype(x, dtype)
 
 
 def widest_float(x: Array) -> Any:
-    """float64, or float32 on a device that has no wider one."""
+    """Return float64, or float32 where the device of x has no float64."""
     if isinstance(x, np.ndarray):
         return np.float64
     xp = namespace(x)
@@ -75,32 +77,31 @@ def widest_float(x: Array) -> Any:
 
 
 def widened(x: Array) -> Array:
-    """x in the precision that statistics are kept in."""
+    """Cast x to the dtype that statistics have: the widest float of its device."""
+    if isinstance(x, np.ndarray):
+        return x.astype(np.float64, copy=False)
     return as_kind(x, widest_float(x))
 
 
-def own_precision(x: Array) -> Any:
-    """What rows are computed in: the user's floating type, else the widest."""
+def float_dtype(x: Array) -> Any:
+    """Return the dtype that rows like x are computed in: their own if it is floating, else the widest."""
     return x.dtype if namespace(x).isdtype(x.dtype, "real floating") else widest_float(x)
 
 
 def eps_of(x: Array) -> float:
-    """Return the relative spacing of the floating-point numbers that rows like x are computed in."""
+    """Return the machine epsilon of the dtype that rows like x are computed in."""
     if isinstance(x, np.ndarray):
         return EPS32 if x.dtype == np.float32 else EPS64
-    return float(namespace(x).finfo(own_precision(x)).eps)
-
-
-EPS32, EPS64 = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
+    return float(namespace(x).finfo(float_dtype(x)).eps)
 
 
 def is_false(mask: Array) -> bool:
-    """True if the host knows that no entry is True; on a device it does not ask, which would be a wait."""
+    """True if no entry of a NumPy mask is True. False on a device: to read the mask, the host would wait."""
     return isinstance(mask, np.ndarray) and not np.count_nonzero(mask)
 
 
 def sent_to(values: Any, x: Array) -> Array:
-    """Values as an array of x's library, on its device, in the widest precision if they are no integers."""
+    """Return values as an array of the library and on the device of x: int64, or the widest float."""
     xp = namespace(x)
     host = np.asarray(values)
     if xp is np:
@@ -111,7 +112,7 @@ def sent_to(values: Any, x: Array) -> Array:
 
 
 def to_numpy(x: Array) -> Array:
-    """A copy on the host."""
+    """Return x as a NumPy array: x itself if it is one, else a copy on the host."""
     if isinstance(x, np.ndarray):
         return x
     from sklearn.utils._array_api import _convert_to_numpy
@@ -120,7 +121,7 @@ def to_numpy(x: Array) -> Array:
 
 
 def at_labels(A: Array, y: Array) -> Array:
-    """A[i, y[i]] of every row i."""
+    """Return A[i, y[i]] for every row i."""
     if isinstance(A, np.ndarray):
         return A[np.arange(len(y)), y]
     if hasattr(A, "gather"):  # PyTorch, as in `take`
@@ -129,58 +130,51 @@ def at_labels(A: Array, y: Array) -> Array:
 
 
 def label_rows(y: Array, n_classes: int, values: Array | None, dtype: Any) -> Array:
-    """Rows that hold values[i] (one where None) at y[i] and zero elsewhere."""
+    """Return one-hot rows of the labels y, row i times values[i] if values are given."""
     xp = namespace(y)
     if xp is np:
         Y = np.zeros((n_classes, len(y)), dtype=dtype).T
         Y[np.arange(len(y)), y] = 1.0 if values is None else values
         return Y
-    hot = y[:, None] == xp.arange(n_classes, dtype=y.dtype, device=device_of(y))[None, :]
-    Y = xp.astype(hot, dtype)
+    Y = xp.astype(y[:, None] == xp.arange(n_classes, **like(y))[None, :], dtype)
     return Y if values is None else Y * as_kind(values, dtype)[:, None]
 
 
 def squared_norms(z: Array) -> Array:
-    """|z_i|^2 of every row."""
+    """Return |z_i|^2 of every row."""
     if isinstance(z, np.ndarray):
         return np.einsum("ij,ij->i", z, z)
-    # One pass on a GPU, where a product and its sum are two.
+    # One pass on a GPU, where a product and then a sum would be two.
     return namespace(z).linalg.vector_norm(z, axis=1) ** 2
 
 
 def rows_above(size: Array, least: Any) -> Array | None:
-    """Indices of the rows whose size is above `least`, or None when most of them are."""
-    xp = namespace(size)
-    rows = xp.nonzero(size > least)[0]
+    """Return the indices of the rows whose size is above `least`; None if those are most of the rows."""
+    rows = namespace(size).nonzero(size > least)[0]
     return rows if rows.shape[0] <= 0.75 * size.shape[0] else None
 
 
 def is_all(rows: Any, m: int) -> bool:
-    """Whether a choice among m rows is a slice of them all."""
+    """True if `rows` is the slice of all m rows."""
     return isinstance(rows, slice) and rows.start == 0 and rows.stop == m
 
 
-def take_rows(A: Array, rows: Array) -> Array:
-    """A[rows], for indices on A's device."""
+def take_rows(A: Array, rows: Array | slice) -> Array:
+    """Return A[rows], for a slice or for indices on the device of A."""
     if isinstance(A, np.ndarray):
         return A[rows]
-    return take(A, rows, 0)
-
-
-def rows_of(A: Array, rows: Array | slice) -> Array:
-    """Return some rows of A, by a slice or by indices on A's device."""
-    return A[rows, ...] if isinstance(rows, slice) else take_rows(A, rows)
+    return A[rows, ...] if isinstance(rows, slice) else take(A, rows, 0)
 
 
 def take(A: Array, indices: Array, axis: int) -> Array:
-    """Some rows or columns of A."""
-    if hasattr(A, "index_select"):  # PyTorch: the detour over `take` costs more than the copy of few rows
+    """Return the rows (axis 0) or columns (axis 1) of A at these indices."""
+    if hasattr(A, "index_select"):  # PyTorch, where `take` of array-api-compat is slower
         return A.index_select(axis, indices)
     return namespace(A).take(A, indices, axis=axis)
 
 
 def converted(value: Any, converter: Any) -> Any:
-    """A value whose arrays went through `converter`: dataclasses and what has a `converted` of its own."""
+    """Apply `converter` to every array in a value: an array, a dataclass, or an object with `converted`."""
     if hasattr(value, "converted"):
         return value.converted(converter)
     if is_dataclass(value) and not isinstance(value, type):

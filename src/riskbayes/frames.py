@@ -1,8 +1,8 @@
-"""What a model learns from rows before the loop, as one immutable value.
+"""Frames: what a model learns from rows before the loop, as an immutable value.
 
-Statistics carry it: it says what they are measured in (the origin of moments, the categories of counts, the
-knots, the tables of a tree), and holds what else calibration must not move (the pooled prior, the closed
-form). Adding statistics of different frames brings them to a common one first.
+Statistics carry their frame: it says what they are measured in (the origin of moments, the categories of
+counts, the knots, the tables of a tree), and holds what else calibration must not move (the pooled prior, the
+closed form). Statistics of different frames are converted to a common one before they are added.
 """
 
 from __future__ import annotations
@@ -18,62 +18,56 @@ from riskbayes.arrays import Array, converted, device_of, namespace, sent_to, su
 Arrays = dict[str, Array]
 
 
-def measured(kind: type[Frame]) -> tuple[str, ...]:
-    """Return the fields that statistics are measured in: all but the unmeasured ones."""
-    if kind not in _MEASURED:
-        _MEASURED[kind] = tuple(f.name for f in fields(kind) if f.name not in kind.unmeasured)
-    return _MEASURED[kind]
-
-
-_MEASURED: dict[type, tuple[str, ...]] = {}
-
-
 def frozen(value: Array) -> Array:
-    """The array itself, made read-only; a copy of one that shares another's memory."""
+    """Make a NumPy array read-only and return it; return a read-only copy of one that shares memory."""
     if isinstance(value, np.ndarray) and value.flags.writeable:
         value = value if value.base is None else value.copy()
         value.setflags(write=False)
     return value
 
 
-def same_values(a: Array, b: Array) -> bool:
-    """True if two arrays have one shape and equal entries."""
+def same_values(a: Any, b: Any) -> bool:
+    """True if two arrays have the same shape and equal entries, or if two tuples are equal."""
+    if isinstance(a, tuple):
+        return a == b
     return a is b or (a.shape == b.shape and bool(namespace(a).all(a == b)))
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What was learned before the loop; the default frame is empty.
+    """What was learned before the loop; this base class is the empty frame.
 
-    A subclass is a frozen dataclass. Frames are equal where they measure alike: fields named in `unmeasured`,
-    in which nothing is measured, are not compared and not written down with the statistics.
+    A subclass is a frozen dataclass. Its fields say what statistics are measured in. A field of
+    `field(compare=False)` holds something else that was learned: it is neither compared nor saved with the
+    statistics.
     """
 
-    unmeasured: ClassVar[tuple[str, ...]] = ()
-    """Fields in which nothing is measured: what the rows or their statistics determine beside."""
-
     _kinds: ClassVar[dict[str, type[Frame]]] = {}
-    """Subclasses by name."""
+    """Subclasses by name, for `from_arrays`."""
 
     def __init_subclass__(cls) -> None:
         Frame._kinds[cls.__name__] = cls
 
     def __post_init__(self) -> None:
-        for name in measured(type(self)):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+        for f in fields(self):
+            object.__setattr__(self, f.name, frozen(getattr(self, f.name)))
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         return type(self) is type(other) and all(
-            same_values(getattr(self, name), getattr(other, name)) for name in measured(type(self))
+            same_values(getattr(self, f.name), getattr(other, f.name)) for f in fields(self) if f.compare
         )
 
     __hash__ = None  # type: ignore[assignment]
 
+    def _measured(self) -> Arrays:
+        """Return the fields that statistics are measured in."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.compare}
+
     def join(self, other: Frame) -> Frame:
-        """Return the common frame of two statistics that are added."""
-        mine, theirs = ([np.shape(getattr(f, name)) for name in measured(type(f))] for f in (self, other))
+        """Return the frame in which statistics of this frame and of another are added, or raise an error."""
+        mine, theirs = ([np.shape(value) for value in f._measured().values()] for f in (self, other))
         if type(self) is not type(other) or mine != theirs:
             raise ValueError(
                 f"These statistics are measured differently: {type(self).__name__} {mine} and "
@@ -82,43 +76,48 @@ class Frame:
         return self
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
-        """Return arrays that are measured in this frame, measured in another one."""
+        """Return the arrays of statistics of this frame, converted to the target frame."""
         return arrays
 
     def centre(self) -> Array | None:
-        """Return a point amid the rows that were fitted, where the frame knows one."""
+        """Return a point in the middle of the training rows, or None if the frame knows none."""
         return None
 
     def to_arrays(self) -> Arrays:
-        """Return the measured fields as plain arrays, whose names begin with the kind of the frame."""
-        return {f"{type(self).__name__}.{name}": getattr(self, name) for name in measured(type(self))}
+        """Return the compared fields as arrays, named `Class.field`."""
+        return {f"{type(self).__name__}.{name}": value for name, value in self._measured().items()}
 
     @classmethod
     def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
-        """A frame of this kind, from its arrays by field."""
+        """Return a frame of this class from its arrays by field."""
         return cls(**arrays)
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, Array]) -> Frame | None:
-        """The inverse of `to_arrays`; None where there are no arrays."""
-        for kind in {name.split(".", 1)[0] for name in arrays}:
-            if kind not in Frame._kinds:
-                raise ValueError(f"Unknown frame {kind!r}; known are {', '.join(sorted(Frame._kinds))}.")
-            return Frame._kinds[kind].of_fields(
-                {name.split(".", 1)[1]: arrays[name] for name in sorted(arrays)}
-            )
-        return None
+        """Return the frame that `to_arrays` saved; None if there are no arrays."""
+        if not arrays:
+            return None
+        kind = min(arrays).split(".", 1)[0]
+        if kind not in Frame._kinds:
+            raise ValueError(f"Unknown frame {kind!r}; known are {', '.join(sorted(Frame._kinds))}.")
+        return Frame._kinds[kind].of_fields({name.split(".", 1)[1]: arrays[name] for name in sorted(arrays)})
 
 
 @dataclass(frozen=True, eq=False)
 class Categories(Frame):
-    """`counts` has one column a (feature, category), feature after feature.
+    """The categories of counts: `counts` has one column per (feature, category), feature after feature.
 
-    Codes run from 0; a larger number of categories is the same statistics with empty cells. The number
-    of categories is kept on the host, whatever the device of the counts.
+    Codes run from 0. More categories are the same statistics with empty cells.
     """
 
     n_categories: Array
+    """Categories of each feature; kept on the host, whatever the device of the counts."""
+    offsets: ClassVar[Array]
+    """The first column of each feature."""
+    alike: ClassVar[int]
+    """The number of categories, if all features have the same; else 0."""
+    _sent: ClassVar[dict]
+    """Index arrays by library and device."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_categories", np.array(self.n_categories, dtype=np.int64))
@@ -126,59 +125,57 @@ class Categories(Frame):
         super().__post_init__()
 
     def _derive(self) -> None:
-        """The first column of each feature, the number of categories if they share one, and a cache."""
+        """Set the attributes that follow from the number of categories."""
         k = self.n_categories
         object.__setattr__(self, "alike", int(k[0]) if len(k) and (k == k[0]).all() else 0)
-        object.__setattr__(self, "offsets", np.cumsum(self.n_categories) - self.n_categories)
+        object.__setattr__(self, "offsets", np.cumsum(k) - k)
         object.__setattr__(self, "_sent", {})
 
-    offsets: ClassVar[Array]
-    alike: ClassVar[int]
-    _sent: ClassVar[dict]
-
     def _indices(self, x: Array) -> tuple[Array, Array, Array]:
-        """The feature of each column, its category, and where a padded table (features x most) has it."""
+        """Return the feature and the category of each column, and the column of each cell of a padded table.
+
+        The padded table is (features x most categories); its empty cells have the number after the last
+        column. All are on the device of x.
+        """
         key = namespace(x).__name__, str(device_of(x))
         if key not in self._sent:
             k = self.n_categories
             feature = np.repeat(np.arange(len(k)), k)
             category = np.arange(k.sum()) - np.repeat(self.offsets, k)
-            most = np.arange(int(k.max(initial=0)))
-            beyond = most >= k[:, None]
-            cell = np.where(beyond, int(k.sum()), self.offsets[:, None] + most)
+            value = np.arange(int(k.max(initial=0)))
+            cell = np.where(value >= k[:, None], int(k.sum()), self.offsets[:, None] + value)
             self._sent[key] = tuple(sent_to(v, x) for v in (feature, category, cell.ravel()))
         return self._sent[key]
 
     def columns(self, x: Array) -> tuple[Array, Array]:
-        """The feature and the category of each column, where x lives."""
+        """Return the feature and the category of each column, on the device of x."""
         return self._indices(x)[:2]
 
     def by_size(self, x: Array) -> list[tuple[int, Array | None]]:
-        """Each number of categories and the features that have it (None: all of them)."""
+        """Return each number of categories, with the features that have it (None for all of them)."""
         if self.alike:
             return [(self.alike, None)]
         sizes = sorted(set(self.n_categories.tolist()))
         return [(k, sent_to(np.flatnonzero(self.n_categories == k), x)) for k in sizes]
 
     def _order(self, x: Array) -> tuple[Array, Array]:
-        """Columns in the order of `by_size`, and back."""
+        """Return the columns in the order of `by_size`, and the inverse of that permutation."""
         key = "by size", namespace(x).__name__, str(device_of(x))
         if key not in self._sent:
-            feature = np.repeat(np.arange(len(self.n_categories)), self.n_categories)
-            order = np.argsort(self.n_categories[feature], kind="stable")
+            order = np.argsort(np.repeat(self.n_categories, self.n_categories), kind="stable")
             self._sent[key] = sent_to(order, x), sent_to(np.argsort(order), x)
         return self._sent[key]
 
     def to_sizes(self, table: Array) -> Array:
-        """A table of our columns in the order of `by_size`."""
+        """Return a table of counts with its columns in the order of `by_size`."""
         return table if self.alike else take(table, self._order(table)[0], 1)
 
     def from_sizes(self, table: Array) -> Array:
-        """A table in the order of `by_size`, in that of our columns."""
+        """Return a table with columns in the order of `by_size` in the order of the counts again."""
         return table if self.alike else take(table, self._order(table)[1], 1)
 
     def sums(self, counts: Array) -> Array:
-        """The sum over the categories of each feature."""
+        """Return the sum over the categories of each feature."""
         xp = namespace(counts)
         if xp is np:
             return np.add.reduceat(counts, self.offsets, axis=1)
@@ -190,9 +187,8 @@ class Categories(Frame):
         return sum_of(xp.reshape(padded, (counts.shape[0], n, -1)), axis=2)
 
     def spread(self, values: Array) -> Array:
-        """Values of features, repeated for each of their categories."""
-        xp = namespace(values)
-        if xp is np:
+        """Return values of the features, repeated for each of their categories."""
+        if isinstance(values, np.ndarray):
             return np.repeat(values, self.n_categories, axis=1)
         return take(values, self._indices(values)[0], 1)
 
@@ -204,25 +200,26 @@ class Categories(Frame):
             return np.log(p / self.spread(self.sums(p)))
 
     def converted(self, converter: Any) -> Categories:
-        """The same: categories stay on the host."""
+        """Return the frame itself: categories stay on the host."""
         return self
 
     def __getstate__(self) -> dict:
-        return {"n_categories": self.n_categories}
+        return self._measured()  # the rest is derived
 
     def __setstate__(self, state: dict) -> None:
-        object.__setattr__(self, "n_categories", state["n_categories"])
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
         self._derive()
 
     def join(self, other: Frame) -> Frame:
-        """Every category that either knows."""
+        """Return the frame of all categories that either frame has."""
         if self == other:
             return self
         super().join(other)
         return Categories(np.maximum(self.n_categories, other.n_categories))  # type: ignore[attr-defined]
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
-        """Insert empty cells for the categories that only the target knows."""
+        """Insert empty cells for the categories that only the target has."""
         if self == target:
             return arrays
         if self.join(target) != target:
@@ -230,34 +227,26 @@ class Categories(Frame):
         old, xp = arrays["counts"], namespace(arrays["counts"])
         feature, category = target.columns(old)  # type: ignore[attr-defined]
         known = category < sent_to(self.n_categories, old)[feature]
-        first = sent_to(self.offsets, old)[feature]
-        cells = take(old, xp.where(known, first + category, 0), 1)
-        counts = xp.where(known[None, :], cells, 0.0)
-        return {**arrays, "counts": counts}
+        cells = take(old, xp.where(known, sent_to(self.offsets, old)[feature] + category, 0), 1)
+        return {**arrays, "counts": xp.where(known[None, :], cells, 0.0)}
 
 
 @dataclass(frozen=True, eq=False)
 class SideBySide(Frame):
-    """Statistics of several models of the same rows: the arrays of model i are named `i:name`.
+    """The frames of several models whose statistics are kept together: arrays of model i are named `i:name`.
 
-    They share the class masses `s0`; a model that has masses of its own, of sub-classes, holds them as
-    `i:s0`.
+    The models share the class masses `s0`. A model with masses of its own (of components) has them as `i:s0`.
     """
 
     frames: tuple[Frame, ...]
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, SideBySide) and self.frames == other.frames)
-
-    __hash__ = None
-
     def part(self, arrays: Mapping[str, Array], i: int) -> Arrays:
-        """The arrays of model i, by their own names."""
+        """Return the arrays of model i by the names that the model gave them."""
         own = {name.split(":", 1)[1]: arrays[name] for name in arrays if name.startswith(f"{i}:")}
         return {"s0": arrays["s0"]} | own
 
     def join(self, other: Frame) -> Frame:
-        """Model by model."""
+        """Join the frames model by model."""
         if not isinstance(other, SideBySide) or len(self.frames) != len(other.frames):
             return super().join(other)
         found = tuple(a.join(b) for a, b in zip(self.frames, other.frames, strict=True))
@@ -267,7 +256,7 @@ class SideBySide(Frame):
         return replace(self, frames=found)
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
-        """Model by model."""
+        """Convert the arrays model by model."""
         assert isinstance(target, SideBySide)
         found = dict(arrays)
         for i, (mine, theirs) in enumerate(zip(self.frames, target.frames, strict=True)):
@@ -276,16 +265,15 @@ class SideBySide(Frame):
         return found
 
     def centre(self) -> Array | None:
-        """That of the first model whose frame has one."""
-        found = (frame.centre() for frame in self.frames)
-        return next((point for point in found if point is not None), None)
+        """Return the centre of the first model whose frame knows one."""
+        return next((c for frame in self.frames if (c := frame.centre()) is not None), None)
 
     def converted(self, converter: Any) -> SideBySide:
-        """Return the frames with arrays of another library."""
+        """Apply `converter` to the arrays of every frame."""
         return replace(self, frames=tuple(converted(frame, converter) for frame in self.frames))
 
     def to_arrays(self) -> Arrays:
-        """The arrays of each frame, after its number; and how many there are, for plain ones have none."""
+        """Return the arrays of frame i as `Class.i.name`, and the number of frames: some have no arrays."""
         kind = type(self).__name__
         found = {
             f"{kind}.{i}.{name}": value
@@ -296,7 +284,7 @@ class SideBySide(Frame):
 
     @classmethod
     def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
-        """Frame by frame."""
+        """Return the frames that `to_arrays` saved."""
         parts: list[Arrays] = [{} for _ in range(int(arrays["number"]))]
         for name in arrays:
             if name != "number":

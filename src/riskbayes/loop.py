@@ -1,4 +1,4 @@
-"""THE loop: scan, step, record, stop. Every learner and every model goes through it."""
+"""The one loop that trains every model by every learner: scan, step, record, stop."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from riskbayes.task import Iteration, Outcome, Status, Task
 
 
 class Step:
-    """The moves of one fit: state that a learner must not keep on itself.
+    """The state of a learner during one fit.
 
     The loop asks it which statistics to try next, and tells it whether they were accepted.
     """
 
     lr: float = 0.0
-    """The present step length, for the history."""
+    """The current step length, for the history."""
 
     objective: Objective
-    """What a scan takes the residual of."""
+    """The objective whose residual a scan sums."""
 
     def risk(self, risks: dict[str, float]) -> float:
-        """Return the monitored risk among those of training or of validation rows."""
+        """Return the monitored one of these risks, of training or of validation rows."""
         return risks["soft_error"]
 
     def value(self, risks: dict[str, float], theta: Any) -> float:
-        """Return the monitored quantity, which must not rise: the risk and what the objective adds to it."""
+        """Return the monitored quantity, which must not rise: the risk, and an anchor if there is one."""
         return self.risk(risks)
 
     def propose(self, good: Iteration) -> Statistics:
@@ -39,77 +39,77 @@ class Step:
         raise NotImplementedError
 
     def on_success(self) -> None:
-        """Take note that the proposal was accepted."""
+        """Called when the proposal was accepted."""
 
     def retry(self) -> bool:
-        """Take note that the proposal was illegal or worse; return True if there is another to try."""
+        """Called when the proposal was illegal or raised the risk; return True if there is another to try."""
         return False
 
 
 class LoopLearner(Protocol):
-    """What the loop asks of a learner."""
+    """What the loop needs of a learner."""
 
     max_iter: int
     tol: float
     n_iter_no_change: int
 
     def begin(self, task: Task) -> Step:
-        """Return the step of a fit."""
+        """Return a new step for a fit."""
 
 
 def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcome:
-    """Calibrate the statistics of a task.
+    """Calibrate the statistics of a task; `max_iter` replaces that of the learner.
 
-    Whatever happens, the returned model was scanned and is no worse than the one it started from in
-    the monitored quantity on the training rows.
+    The returned model was scanned, and its monitored quantity on the training rows is not above that of the
+    model that the fit started from.
     """
     start = task.S if task.start is None else task.start
     if learner.max_iter == 0:
         fitted = Fitted.of(task.model, start)
         return Outcome(fitted, history_of([]), Status.CLOSED_FORM, fitted.floored)
-    walk = Walk(task, learner, learner.begin(task))
-    try:
-        # A step may lead where scores overflow: a risk that is not a number is not accepted.
-        with np.errstate(over="ignore", invalid="ignore"):
+    # Scores may overflow after a long step: a risk that is NaN is not accepted.
+    with np.errstate(over="ignore", invalid="ignore"):
+        walk = Walk(task, learner, learner.begin(task))
+        try:
             status = walk.go(start, learner.max_iter if max_iter is None else max_iter)
-    except KeyboardInterrupt:
-        if walk.chosen is None:
-            raise
-        status = Status.INTERRUPTED
-    chosen = walk.chosen
+        except KeyboardInterrupt:
+            if walk.chosen is None:
+                raise
+            status = Status.INTERRUPTED
+    first, chosen = walk.first, walk.chosen
+    assert first is not None
     assert chosen is not None
     return Outcome(
         fitted=chosen.fitted,
         history=history_of(walk.rows),
         status=status,
-        floored=walk.floored,
+        floored=first.fitted.floored,
         value=chosen.value,
         judged=chosen.value if chosen.validation is None else chosen.validation,
         number=chosen.number,
-        start_value=walk.start_value,
+        start_value=first.value,
     )
 
 
 @dataclass
 class Walk:
-    """One run of the loop and its present state."""
+    """The state of one run of the loop."""
 
     task: Task
     learner: LoopLearner
     step: Step
-    start_value: float = float("nan")
-    floored: Array | None = None
+    first: Iteration | None = None
+    """The model that the run started from."""
     chosen: Iteration | None = None
-    """What would be returned now: the last accepted iteration, or the best one for the validation rows."""
+    """The iteration to return: the last accepted one, or the best one on the validation rows."""
     rows: list[dict[str, Any]] = field(default_factory=list)
-    """The history: risks, the length of the step, whether it was accepted, floored parameters by class."""
+    """The history: risks, step length, whether it was accepted, floored parameters by class."""
 
     def go(self, start: Statistics, limit: int) -> Status:
         """Scan, step and record until a stopping rule holds; return which one."""
         task, learner, step = self.task, self.learner, self.step
-        self.chosen = good = self.visit(0, start)
-        self.start_value, self.floored = good.value, good.fitted.floored
-        self.rows.append({**good.risks, "lr": 0.0, "accepted": True, "floored": self.floored})
+        self.first = self.chosen = good = self.visit(0, start)
+        self.rows.append({**good.risks, "lr": 0.0, "accepted": True, "floored": good.fitted.floored})
         best, least, scans, idle = good.value, good.validation or 0.0, 0, 0
         if task.on_iteration(good):
             return Status.CALLBACK
@@ -144,7 +144,7 @@ class Walk:
         return Status.MAX_ITER
 
     def visit(self, number: int, S: Statistics) -> Iteration:
-        """Scan the model of the statistics S on the training rows, and judge it on the validation rows."""
+        """Estimate the parameters of S, scan the training rows, and take the risks of the validation rows."""
         task, step = self.task, self.step
         fitted = Fitted.of(task.model, S)
         scan = task.engine.scan(fitted, step.objective)
@@ -161,9 +161,9 @@ ALWAYS = ("soft_error", "error", "log_loss", "lr", "accepted", "floored")
 
 
 def history_of(rows: list[dict[str, Any]]) -> dict[str, Array]:
-    """Return a history as arrays of equal length; entry 0 is the model that the fit started from.
+    """Return the history as arrays of equal length; entry 0 is the model that the fit started from.
 
-    `floored` is summed only now: reading a number from a device makes the host wait.
+    `floored` is summed only at the end of a fit, for the host waits for each number it reads from a device.
     """
     for row in rows:
         row["floored"] = 0 if row["floored"] is None else int(to_numpy(row["floored"]).sum())

@@ -1,4 +1,4 @@
-"""What a learner descends: the residual of a risk, its negative gradient in the log joint."""
+"""Objectives: the losses that learners lower, by their residual, the negative gradient in the log joint."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from riskbayes.arrays import Array, as_kind, at_labels, label_rows, namespace, s
 
 
 class Objective(ABC):
-    """A loss of each row, by its residual E[i, k] = -d loss(x_i, y_i) / d log p(x_i, k).
+    """A loss, defined by its residual E[i, k] = -d loss(x_i, y_i) / d log p(x_i, k).
 
-    The rows of E sum to zero. Subclass it, write `residual`, and say what else scans may make use of.
+    The rows of E sum to zero. Subclass it, write `residual`, and set the attributes that let scans save work.
     """
 
     risk: ClassVar[str]
     """Name of the risk in the history that is the mean of the loss."""
 
     power: ClassVar[int | None] = None
-    """p where E = P[y]^p (1[y = k] - P[k]), which compiled scans know; None for another residual."""
+    """p if E = P[y]^p (1[y = k] - P[k]), for which there are compiled scans; None for another residual."""
 
     saturates: ClassVar[bool] = False
-    """True if a row whose label has the posterior one has no loss and no residual: scans may skip it."""
+    """True if a row whose label has posterior one has no loss and no residual: scans may skip it."""
 
     @abstractmethod
     def residual(self, P: Array, y: Array) -> Array:
         """Return E, of the shape of the posteriors P; y are class codes."""
 
     def losses(self, P: Array, y: Array) -> dict[str, Array]:
-        """Return losses of each row, by name, that scans add to the risks which they always count."""
+        """Return further losses of each row by name, for the history; scans compute the common ones."""
         return {}
 
 
 class LogLoss(Objective):
-    """-log P[y]. This residual is the paper's: strengthen the label, weaken the posterior."""
+    """The log loss -log P[y]. Its residual is the paper's: strengthen the label, weaken the posterior."""
 
     risk = "log_loss"
     power = 0
     saturates = True
 
     def residual(self, P: Array, y: Array) -> Array:
-        """E[i, k] = 1[y = k] - P[k], with the sum of the other classes' P at the label.
+        """Return E[i, k] = 1[y = k] - P[k].
 
-        That is 1 - P[y] with all its digits: each row then sums to zero up to the rounding of its own
-        entries.
+        The entry of the label is the sum of the other classes' P: 1 - P[y] would lose digits, and the row
+        would not sum to zero up to the rounding of its entries.
         """
         xp = namespace(P)
         if xp is np:
@@ -60,18 +60,18 @@ class LogLoss(Objective):
 
 
 class SoftError(LogLoss):
-    """1 - P[y], what the paper monitors."""
+    """The soft error 1 - P[y], which the paper monitors."""
 
     risk = "soft_error"
     power = 1
 
     def residual(self, P: Array, y: Array) -> Array:
-        """E[i, k] = P[y] (1[y = k] - P[k])."""
+        """Return E[i, k] = P[y] (1[y = k] - P[k])."""
         return super().residual(P, y) * at_labels(P, y)[:, None]
 
 
 class ExpectedCost(Objective):
-    """sum_k P[k] C[y, k]: what a decision drawn from the posterior costs on average."""
+    """The expected cost sum_k P[k] C[y, k] of a decision that is drawn from the posterior."""
 
     risk = "cost"
 
@@ -80,17 +80,16 @@ class ExpectedCost(Objective):
 
     def losses(self, P: Array, y: Array) -> dict[str, Array]:
         """Return the expected cost of each row."""
-        return {"cost": namespace(P).sum(P * self._costs(P, y), axis=1)}
+        return {"cost": sum_of(P * self._costs(P, y), axis=1)}
 
     def _costs(self, P: Array, y: Array) -> Array:
         """Return C[y] on the device of P."""
         return take_rows(as_kind(sent_to(self.C, P), P.dtype), y)
 
     def residual(self, P: Array, y: Array) -> Array:
-        """E[i, k] = P[k] (sum_j P[j] C[y, j] - C[y, k])."""
+        """Return E[i, k] = P[k] (sum_j P[j] C[y, j] - C[y, k])."""
         costs = self._costs(P, y)
-        mean = namespace(P).sum(P * costs, axis=1, keepdims=True)
-        return P * (mean - costs)
+        return P * (sum_of(P * costs, axis=1, keepdims=True) - costs)
 
 
 NAMED: dict[str, type[Objective]] = {"log_loss": LogLoss, "soft_error": SoftError}
@@ -110,7 +109,7 @@ def resolve_objective(objective: Any, n_classes: int) -> Objective:
 
 
 def check_cost_matrix(cost: Any, n_classes: int, name: str) -> Array:
-    """A matrix of finite costs: rows are true classes, columns decisions, both as `classes_`."""
+    """Return the costs as a float64 matrix (true class, decision), both in the order of `classes_`."""
     try:
         C = np.asarray(cost, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Paths judged by rows that they were not trained on: folds, checkpoints, the choice among them.
+"""Model selection on held-out rows: folds, checkpoints along a fit, and the choice among them.
 
-Early stopping, RCCV and RiskBayesClassifier all learn everything that a path needs from the kept rows,
-through `judged_by` or `closed_form`, and judge it by the held ones.
+Early stopping, RCCV and RiskBayesClassifier learn everything that a fit needs from the kept rows (knots,
+trees and components too) and select by the risk of the held-out rows.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from riskbayes.loop import LoopLearner, run
 from riskbayes.models.base import Fitted
 from riskbayes.risks import posterior
 from riskbayes.statistics import Statistics
-from riskbayes.task import Iteration, Status, Task, nobody
+from riskbayes.task import Iteration, Status, Task, no_callback
 
 ROUNDS = 30
-"""Members that the greedy selection takes, with repeats."""
+"""Members that the greedy selection of an ensemble takes, with repeats."""
 
 MOST_KEPT = 2**20
-"""Rows times classes of the posteriors that an ensemble is chosen by: 4 MiB a candidate and checkpoint."""
+"""Upper bound on rows x classes of the posteriors that are kept: 4 MiB per candidate and checkpoint."""
 
 
 def judged_by(task: Task, kept: Engine, held: Engine) -> Task:
-    """Return the task on the kept rows, with everything learned from them, judged by the held ones.
+    """Return the task on the kept rows, with everything learned from them and the held rows as validation.
 
-    The weights of the kept rows are scaled to the mass of both, so that priors and anchors act as they do
-    on all rows.
+    The weights of the kept rows are scaled to sum to those of all rows, so that priors and anchors act as
+    they do on all rows.
     """
     model, past = task.model, task.past
     start = None if task.start is task.S else task.start
@@ -50,7 +50,7 @@ def judged_by(task: Task, kept: Engine, held: Engine) -> Task:
     S = model.settle(S if past is None else S + past)
     if not model.is_legal(S):
         raise ValueError("Too few rows of a class are left to train on when others are held out.")
-    if start is not None:  # the statistics of the held rows go out of it, and those of the kept come in
+    if start is not None:  # replace the part of s(X, Y) in it by that of the kept rows
         moved = S + (start - task.S)
         S = S.to_frame(moved.frame)
         start = moved if model.is_legal(moved) else S
@@ -58,7 +58,7 @@ def judged_by(task: Task, kept: Engine, held: Engine) -> Task:
 
 
 def hold_out(task: Task, fraction: float, random: np.random.RandomState) -> Task:
-    """Return the task on part of the rows, judged by the others; each class has rows in both."""
+    """Return the task on part of the rows with the others as validation; each class has rows in both."""
     counts = task.engine.class_counts()
     if counts.min() < 2:
         raise ValueError("early_stopping needs two rows or more of each class; pass X_val and y_val to fit.")
@@ -68,7 +68,7 @@ def hold_out(task: Task, fraction: float, random: np.random.RandomState) -> Task
 
 
 def bootstrap_start(task: Task, random: np.random.RandomState) -> Statistics:
-    """Return the statistics of a bootstrap sample, scaled to the mass of S; S itself if it lacks a class."""
+    """Return the statistics of a bootstrap sample, scaled to the total of S; S if they are not legal."""
     S = task.engine.bootstrap(random).statistics(task.model, task.S.frame)
     drawn = ((task.S.total / S.total) * S).to_frame(task.S.frame) if S.total > 0 else task.S
     return drawn if task.model.is_legal(drawn) else task.S
@@ -77,22 +77,22 @@ def bootstrap_start(task: Task, random: np.random.RandomState) -> Statistics:
 def walk_folds(
     task: Task, learners: Sequence[LoopLearner], n_folds: int, random_state: Any, n_jobs: int | None
 ) -> tuple[list[list[dict[str, Array]]], list[float]]:
-    """Walk the path of every learner in every fold.
+    """Run every learner in every fold.
 
-    Returns the histories, with risks of the held rows, fold by fold and learner by learner, and the weight
-    of each fold's held rows.
+    Returns the histories (with risks of the held rows) by fold and learner, and the weight of the held rows
+    of each fold.
     """
-    quiet = replace(task, on_iteration=nobody)
+    quiet = replace(task, on_iteration=no_callback)
 
     def walk(kept: Engine, held: Engine) -> tuple[list[dict[str, Array]], float]:
         part = judged_by(quiet, kept, held)
         outcomes = [run(part, learner) for learner in learners]
         if any(outcome.status is Status.INTERRUPTED for outcome in outcomes):
-            raise KeyboardInterrupt  # half a path is nothing to choose by
+            raise KeyboardInterrupt  # nothing can be selected by an unfinished history
         return [outcome.history for outcome in outcomes], held.mass
 
     jobs = effective_n_jobs(n_jobs)
-    with threadpool_limits(limits=1 if jobs > 1 else None):  # threads of our own or of BLAS, never both
+    with threadpool_limits(limits=1 if jobs > 1 else None):  # threads for folds or for BLAS, not for both
         folds = Parallel(n_jobs=jobs, prefer="threads")(
             delayed(walk)(kept, held) for kept, held in task.engine.folds(n_folds, random_state)
         )
@@ -100,23 +100,24 @@ def walk_folds(
 
 
 def mean_paths(walks: list[list[dict[str, Array]]], masses: list[float], name: str, max_iter: int) -> Array:
-    """Return a held-out risk by learner and scan, averaged over folds by the weight of their held rows."""
-    paths = [[held_path(history, f"val_{name}", max_iter) for history in fold] for fold in walks]
-    return np.average(paths, axis=0, weights=masses)
+    """Return a held-out risk by learner and scan, averaged over folds by the weight of their held rows.
 
+    At each scan it is the risk of the last accepted model; after the last scan of a fit it stays the same.
+    """
 
-def held_path(history: dict[str, Array], name: str, max_iter: int) -> Array:
-    """Return a risk by scan: of the last accepted model at each, to the end of the path."""
-    values, accepted = history[name], history["accepted"]
-    last = np.maximum.accumulate(np.where(accepted, np.arange(len(values)), 0))
-    return values[last][np.minimum(np.arange(max_iter + 1), len(values) - 1)]
+    def path(history: dict[str, Array]) -> Array:
+        scans, accepted = np.arange(len(history["accepted"])), history["accepted"]
+        last = np.maximum.accumulate(np.where(accepted, scans, 0))
+        return history[f"val_{name}"][last[np.minimum(np.arange(max_iter + 1), len(scans) - 1)]]
+
+    return np.average([[path(history) for history in fold] for fold in walks], axis=0, weights=masses)
 
 
 def posteriors_along(task: Task, learner: LoopLearner, held: Engine, checkpoints: Sequence[int]) -> Array:
-    """Return posteriors of the held rows at iterations of one path, of shape (checkpoints, rows, classes).
+    """Return posteriors of the held rows at iterations of one fit, of shape (checkpoints, rows, classes).
 
-    A checkpoint has the last accepted model up to it. Rows whose scores overflow have NaN, which no choice
-    takes.
+    A checkpoint has the last accepted model up to it. Rows whose scores overflow have NaN, so that the
+    checkpoint is never selected.
     """
     at: dict[int, Fitted] = {}
 
@@ -125,24 +126,23 @@ def posteriors_along(task: Task, learner: LoopLearner, held: Engine, checkpoints
         return False
 
     if run(replace(task, on_iteration=keep), learner).status is Status.INTERRUPTED:
-        raise KeyboardInterrupt  # half a path is nothing to choose by
-    distinct = list({id(fitted): fitted for fitted in at.values()}.values())
+        raise KeyboardInterrupt  # nothing can be selected by an unfinished fit
+    distinct = {id(fitted): fitted for fitted in at.values()}
 
     def finite_or_nan(Z: Any, plan: Any, first: int) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             return posterior(task.model.scores(Z, plan))
 
-    found = held.map_rows(distinct, finite_or_nan)
-    place = {id(fitted): i for i, fitted in enumerate(distinct)}
-    return np.stack([found[place[id(at[point])]] for point in checkpoints])
+    found = dict(zip(distinct, held.map_rows(list(distinct.values()), finite_or_nan), strict=True))
+    return np.stack([found[id(at[point])] for point in checkpoints])
 
 
 @dataclass
 class HeldOut:
-    """What held rows say of candidates along their paths; it sums their risks as folds come in.
+    """Risks of candidates on held-out rows at checkpoints of their fits, and the choice by these risks.
 
-    An ensemble combines posteriors, so these are kept, as float32; of many rows those of a random sample,
-    for in memory they are candidates x checkpoints x rows x classes.
+    An ensemble combines posteriors, so these are kept too, as float32, in an array of candidates x
+    checkpoints x rows x classes; of many rows only those of a random sample.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class HeldOut:
     n_classes : int
         The number of classes.
     combine : bool
-        True if posteriors are to be kept.
+        True to keep the posteriors, for `ensemble`.
     """
 
     y: Array
@@ -188,23 +188,25 @@ class HeldOut:
             self.posteriors.append(np.concatenate(kept, axis=1))
 
     def scores(self) -> Array:
-        """Return what choices are made by, candidates x checkpoints: the error and the log loss.
+        """Return error + log loss by candidate and checkpoint: the least one is selected.
 
-        The log loss tells apart what the error of few rows leaves equal. What is not finite is not chosen.
+        The log loss separates candidates whose errors on few rows are equal. A score that is not finite
+        becomes infinite.
         """
         scores = (np.array(self.errors) + np.array(self.log_losses)).round(12)
         return np.where(np.isfinite(scores), scores, np.inf)
 
     def best(self) -> dict[tuple[int, int], float]:
-        """Return the candidate and checkpoint of the least score, the first of equal ones, with weight 1."""
+        """Return weight 1 for the candidate and checkpoint of the least score; of equal ones the first."""
         scores = self.scores()
         candidate, place = np.unravel_index(np.argmin(scores), scores.shape)
         return {(int(candidate), int(place)): 1.0}
 
     def ensemble(self, only: Sequence[int] | None = None) -> dict[tuple[int, int], float]:
-        """Return weights of candidates and checkpoints: each round adds the one that leaves the least score.
+        """Return weights of candidates and checkpoints by greedy selection on the kept rows.
 
-        `only` limits the choice to these checkpoints.
+        Each round adds the posterior that lowers the score of the mean most. `only` limits the choice to
+        these checkpoints.
         """
         y, w = self.y[self.kept], None if self.w is None else self.w[self.kept]
         places = list(range(self.posteriors[0].shape[0]) if only is None else only)

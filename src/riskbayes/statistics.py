@@ -1,8 +1,7 @@
 """The statistics S of a generative model, as an immutable value.
 
 Everything that calibration, streaming, merging and forgetting do is arithmetic on this value.
-A *frame* says what the arrays are measured in (the origin of moments, the categories of counts) and holds
-what else was learned before the loop; adding statistics of different frames brings them to a common one.
+The frame says what the arrays are measured in (see :mod:`riskbayes.frames`).
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ class Statistics(Mapping[str, Array]):
     Parameters
     ----------
     arrays : mapping of str to array
-        The statistics by name. `s0`, of shape (n_classes,), must be among them. They are handed
-        over: arrays become read-only.
-    frame : Frame
-        What they are measured in.
+        The statistics by name. `s0`, of shape (n_classes,), must be among them. The arrays are not copied,
+        and become read-only.
+    frame : Frame, optional
+        What they are measured in; by default the empty frame.
 
     Examples
     --------
@@ -41,7 +40,7 @@ class Statistics(Mapping[str, Array]):
     """
 
     __slots__ = ("_arrays", "_total", "frame")
-    __array_ufunc__ = None  # a NumPy scalar on the left leaves the product to us
+    __array_ufunc__ = None  # so that `np.float64(2) * S` calls S.__rmul__
     _arrays: Mapping[str, Array]
     _total: float | None
     frame: Any
@@ -81,7 +80,7 @@ class Statistics(Mapping[str, Array]):
     @property
     def total(self) -> float:
         """The equivalent sample size: the mass of all classes."""
-        if self._total is None:  # kept: on a GPU each number that the host reads is a wait
+        if self._total is None:  # cached: the host waits for each number that it reads from a GPU
             object.__setattr__(self, "_total", float(sum_of(self["s0"])))
         return self._total  # type: ignore[return-value]
 
@@ -91,18 +90,14 @@ class Statistics(Mapping[str, Array]):
         return self.frame.origin
 
     def to_frame(self, frame: Frame) -> Statistics:
-        """Return the same statistics, measured in another frame."""
+        """Return the same statistics, converted to another frame."""
         if self.frame is frame:
             return self
-        arrays = dict(self._arrays)
-        return Statistics(arrays if self.frame == frame else self.frame.convert(arrays, frame), frame)
+        arrays = self._arrays
+        return Statistics(arrays if self.frame == frame else self.frame.convert(dict(arrays), frame), frame)
 
     def _aligned(self, other: Statistics) -> tuple[Statistics, Statistics]:
         """Return both in their common frame, or raise an error that says why there is none."""
-        if self.frame is other.frame and [a.shape for a in self._arrays.values()] == [
-            b.shape for b in other._arrays.values()
-        ]:
-            return self, other
         if set(self) != set(other):
             raise ValueError(
                 f"These statistics belong to different models: {sorted(self)} and {sorted(other)}."
@@ -126,11 +121,13 @@ class Statistics(Mapping[str, Array]):
         """Return scale * S + factor * other, in one pass."""
         if not isinstance(other, Statistics):
             return NotImplemented
-        mine, theirs = self._aligned(other)
-        a, b = mine._arrays, theirs._arrays
+        frame, a, b = self.frame, self._arrays, other._arrays
+        if frame is not other.frame or [v.shape for v in a.values()] != [v.shape for v in b.values()]:
+            mine, theirs = self._aligned(other)
+            frame, a, b = mine.frame, mine._arrays, theirs._arrays
         if scale == 1.0:
-            return Statistics({name: a[name] + factor * b[name] for name in a}, mine.frame)
-        return Statistics({name: scale * a[name] + factor * b[name] for name in a}, mine.frame)
+            return Statistics({name: a[name] + factor * b[name] for name in a}, frame)
+        return Statistics({name: scale * a[name] + factor * b[name] for name in a}, frame)
 
     def __add__(self, other: Statistics) -> Statistics:
         return self.plus(1.0, other)
@@ -148,13 +145,13 @@ class Statistics(Mapping[str, Array]):
 
     @staticmethod
     def merge(*parts: Statistics) -> Statistics:
-        """The statistics of all rows, from those of parts of them."""
+        """Return the sum of statistics: those of all rows, from those of their parts."""
         if not parts:
             raise ValueError("merge needs at least one Statistics.")
         return reduce(Statistics.__add__, parts)
 
     def allclose(self, other: Statistics, rtol: float = 1e-7, atol: float = 0.0) -> bool:
-        """Equality to a tolerance, relative to the largest entry of each array."""
+        """True if |a - b| <= atol + rtol max |b| in each array, in a common frame."""
         try:
             a, b = self._aligned(other)
         except ValueError:
@@ -167,11 +164,11 @@ class Statistics(Mapping[str, Array]):
         return all(bool(size(a[name] - b[name]) <= atol + rtol * size(b[name])) for name in a)
 
     def least_mass(self) -> float:
-        """Return the mass of the smallest class; NaN where any entry is not a number.
+        """Return the mass of the smallest class; NaN if any entry of the statistics is not finite.
 
-        On a device all that the host needs is read at once: each reading makes it wait.
+        From a device all that the host needs is read at once, for the host waits each time.
         """
-        with np.errstate(over="ignore", invalid="ignore"):  # a step may lead where sums overflow
+        with np.errstate(over="ignore", invalid="ignore"):  # sums may overflow after a long step
             masses = self._arrays["s0"]
             sums = [sum_of(value) for name, value in self._arrays.items() if name != "s0"]
             if not isinstance(masses, np.ndarray):
@@ -183,20 +180,20 @@ class Statistics(Mapping[str, Array]):
             return float(np.minimum.reduce(masses) + 0.0 * sum(sums, total))
 
     def is_finite(self) -> bool:
-        """Whether every entry is a number."""
+        """True if every entry is finite."""
         return not isnan(self.least_mass())
 
     def converted(self, converter: Any) -> Statistics:
-        """The same statistics, with arrays of another library or on another device."""
-        held = {name: converter(value) for name, value in self.items()}
-        return Statistics(held, converted(self.frame, converter))
+        """Apply `converter` (to another library or device) to all arrays and to those of the frame."""
+        arrays = {name: converter(value) for name, value in self.items()}
+        return Statistics(arrays, converted(self.frame, converter))
 
     def to_arrays(self) -> Arrays:
-        """Plain arrays, the frame's among them: what `numpy.savez` takes."""
+        """Return all arrays, those of the frame included, by name: what `numpy.savez` takes."""
         return {**self._arrays, **self.frame.to_arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
-        """The inverse of `to_arrays`."""
+        """Return the statistics that `to_arrays` saved."""
         values = {name: arrays[name] for name in arrays if "." not in name}
         return cls(values, Frame.from_arrays({name: arrays[name] for name in arrays if "." in name}))

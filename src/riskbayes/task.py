@@ -1,13 +1,13 @@
-"""What a fit is given, what it gives back, and how it ended: the values that pass between the loop, the
-learners, the search and the estimators.
+"""The values that the loop, the learners, the search and the estimators pass to each other: what a fit is
+given (Task), one scanned model (Iteration), the result (Outcome) and how the fit ended (Status).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum, auto
-from typing import NamedTuple
+from enum import StrEnum
+from typing import NamedTuple, Self
 
 from riskbayes.arrays import Array
 from riskbayes.engines.base import Engine, Scan
@@ -16,22 +16,25 @@ from riskbayes.statistics import Statistics
 
 
 class Status(StrEnum):
-    """How a fit ended."""
+    """How a fit ended: a name, and the same in a sentence."""
 
-    CLOSED_FORM = auto()
-    RISK_ROSE = auto()
-    TOLERANCE = auto()
-    MAX_ITER = auto()
-    NO_LEGAL_STEP = auto()
-    VALIDATION = auto()
-    CALLBACK = auto()
-    UPDATED = auto()
-    INTERRUPTED = auto()
+    CLOSED_FORM = "closed_form", "closed form: no iterations were asked for"
+    RISK_ROSE = "risk_rose", "the monitored risk rose: the last good model was kept"
+    TOLERANCE = "tolerance", "the monitored risk fell by less than tol"
+    MAX_ITER = "max_iter", "max_iter scans were used up"
+    NO_LEGAL_STEP = "no_legal_step", "no legal step was left: the last good model was kept"
+    VALIDATION = "validation", "the validation rows stopped improving: their best model was kept"
+    CALLBACK = "callback", "a callback stopped the fit"
+    UPDATED = "updated", "statistics were added or subtracted; the learner did not run"
+    INTERRUPTED = "interrupted", "interrupted: the best model so far was kept"
 
-    @property
-    def message(self) -> str:
-        """The status in a sentence."""
-        return MESSAGES[self]
+    message: str
+
+    def __new__(cls, name: str, message: str) -> Self:
+        """Return the member whose value is its name."""
+        self = str.__new__(cls, name)
+        self._value_, self.message = name, message
+        return self
 
     @property
     def is_stop(self) -> bool:
@@ -39,71 +42,60 @@ class Status(StrEnum):
         return self in (Status.INTERRUPTED, Status.CALLBACK)
 
 
-MESSAGES = {
-    Status.CLOSED_FORM: "closed form: no iterations were asked for",
-    Status.RISK_ROSE: "the monitored risk rose: the last good model was kept",
-    Status.TOLERANCE: "the monitored risk fell by less than tol",
-    Status.MAX_ITER: "max_iter scans were used up",
-    Status.NO_LEGAL_STEP: "no legal step was left: the last good model was kept",
-    Status.VALIDATION: "the validation rows stopped improving: their best model was kept",
-    Status.CALLBACK: "a callback stopped the fit",
-    Status.UPDATED: "statistics were added or subtracted; the learner did not run",
-    Status.INTERRUPTED: "interrupted: the best model so far was kept",
-}
-
-
 class Iteration(NamedTuple):
-    """One scanned model: what the history records and what callbacks see."""
+    """One scanned model: what the history records and what callbacks are given."""
 
     number: int
+    """Scans before this one; 0 is the model that the fit started from."""
     fitted: Fitted
     scan: Scan
     risks: dict[str, float]
+    """Mean risks on the training rows, and as `val_...` on the validation rows."""
     value: float
     """The monitored quantity."""
     validation: float | None
-    """The monitored risk on the validation rows."""
+    """The monitored risk on the validation rows; None if there are none."""
 
 
-def nobody(iteration: Iteration) -> bool:
-    """The callback that is called where there is none; it never stops a fit."""
+def no_callback(iteration: Iteration) -> bool:
+    """Do nothing: the default callback, which never stops a fit."""
     return False
 
 
 @dataclass(frozen=True)
 class Task:
-    """What a fit is given."""
+    """What a fit is given: a model, rows, and the statistics to start from."""
 
     model: GenerativeModel
     engine: Engine
     """The training rows."""
     S: Statistics
-    """s(X, Y), settled: of the training rows, and in a stream also of those before them."""
+    """s(X, Y), settled: of the training rows, and in a stream also of all rows before them."""
     start: Statistics | None = None
     """Statistics to start from; by default S."""
     validation: Engine | None = None
-    """Rows that judge the iterations and are not trained on."""
-    on_iteration: Callable[[Iteration], bool] = nobody
+    """Rows that are not trained on: their risk selects the iteration to return."""
+    on_iteration: Callable[[Iteration], bool] = no_callback
     """Called with every accepted iteration; True stops the fit."""
     past: Statistics | None = None
     """In a stream, the part of S that comes from earlier rows, which the engine does not hold."""
 
 
 class Outcome(NamedTuple):
-    """What a fit gives back."""
+    """The result of a fit."""
 
     fitted: Fitted
     history: dict[str, Array]
     status: Status
     floored: Array | None
-    """How many parameters of each class were on a floor where the fit started."""
+    """How many parameters of each class were on a floor in the model that the fit started from."""
     value: float = float("nan")
     """The monitored quantity of the returned model, on the training rows."""
     judged: float = float("nan")
     """The risk that the model was selected by: on validation rows where there are any, else `value`."""
     number: int = 0
-    """The returned model's iteration in the history."""
+    """The iteration of the returned model in the history."""
     start_value: float = float("nan")
     """The monitored quantity of the model that the fit started from."""
     refit_history: dict[str, Array] | None = None
-    """History of the refit on all rows, where `history` is that of a path that held rows out."""
+    """History of the refit on all rows, if `history` is that of a fit that held rows out."""

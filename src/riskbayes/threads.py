@@ -1,4 +1,4 @@
-"""Threads of our own or those of BLAS, never both."""
+"""Work in threads: the library's own threads or those of BLAS, never both at once."""
 
 from __future__ import annotations
 
@@ -16,41 +16,44 @@ T = TypeVar("T")
 
 @cache
 def controller() -> ThreadpoolController:
-    """The thread pools of the libraries that are loaded; looked up once, which takes milliseconds."""
+    """Return the thread pools of the loaded libraries; cached, for the lookup takes milliseconds."""
     return ThreadpoolController()
 
 
 def available_threads() -> int:
-    """As many threads as BLAS may use: `threadpool_limits` and the environment rule both."""
+    """Return how many threads BLAS may use: the limits of the user for BLAS hold for our threads too."""
     if OneBlasThread.users:
-        return 1  # another fit has taken them
+        return 1  # another fit uses them
     return max((pool["num_threads"] for pool in controller().info()), default=1)
 
 
 class OneBlasThread:
-    """Inside, products use one thread. Fits in several threads may overlap: the last one out restores."""
+    """Context in which BLAS uses one thread. Contexts of several fits may overlap: the last one restores."""
 
     users = 0
     _lock = Lock()
     _limits: Any = None
 
     def __enter__(self) -> None:
-        kind = OneBlasThread
-        with kind._lock:
-            if kind.users == 0:
-                kind._limits = controller().limit(limits=1, user_api="blas")
-            kind.users += 1
+        shared = OneBlasThread
+        with shared._lock:
+            if shared.users == 0:
+                shared._limits = controller().limit(limits=1, user_api="blas")
+            shared.users += 1
 
     def __exit__(self, *error: object) -> None:
-        kind = OneBlasThread
-        with kind._lock:
-            kind.users -= 1
-            if kind.users == 0:
-                kind._limits.restore_original_limits()
+        shared = OneBlasThread
+        with shared._lock:
+            shared.users -= 1
+            if shared.users == 0:
+                shared._limits.restore_original_limits()
 
 
 def in_threads(work: Callable[[Any], T], parts: Iterable, threads: int) -> Iterator[T]:
-    """The work on every part, in their order; the caller's context, `np.errstate` in it, holds in threads."""
+    """Apply `work` to every part; yield the results in the order of the parts.
+
+    Threads run in the caller's context, so that its `np.errstate` holds in them.
+    """
     if threads < 2:
         yield from map(work, parts)
         return

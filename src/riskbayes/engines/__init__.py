@@ -1,4 +1,4 @@
-"""Engines: where rows are and scans run."""
+"""Engines hold the rows and scan them: in memory, or on a device."""
 
 from riskbayes.arrays import Array, namespace
 from riskbayes.engines.base import Engine, Scan

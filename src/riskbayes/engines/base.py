@@ -1,4 +1,4 @@
-"""What an engine is: rows somewhere, and scans of them."""
+"""The interface of engines: where the rows are, and how scans of them run."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ from riskbayes.statistics import Statistics
 
 
 class Scan(NamedTuple):
-    """One pass over the data: the change of the statistics (None if only risks were asked for), the risks."""
+    """The result of one pass over the rows: the statistics dS of the residual, and the risks."""
 
     dS: Statistics | None
+    """None if only risks were asked for."""
     risks: Risks
 
 
 Formula = Callable[[Any, Any, int], Array]
-"""(Z, theta, first): what `map_rows` applies to encoded rows; `first` is the number of the first one."""
+"""formula(Z, plan, first), which `map_rows` applies to chunks Z of encoded rows; `first` is the number of
+the first row."""
 
 
 class Engine(ABC):
-    """Holds rows with labels and weights, splits them, and sums what a model makes of each part.
+    """Base class of engines: rows with labels and weights, which are split, scanned and summed here.
 
-    It holds no model and promises no whole vector of labels or weights: rows may be on a disk or a cluster.
-    The four abstract methods are enough for RC; a method that is left out is refused with its name by the
-    learner that needs it.
+    An engine holds no model, and does not give out vectors of labels or weights: rows may be on a disk or a
+    cluster. The four abstract methods are enough for RC. A learner that needs another method gets a
+    NotImplementedError that names it.
     """
 
     n_rows: int
@@ -49,11 +51,11 @@ class Engine(ABC):
 
     @abstractmethod
     def statistics(self, model: GenerativeModel, frame: Frame) -> Statistics:
-        """Return s(X, Y) in the frame: labels, times weights, as W."""
+        """Return s(X, Y), measured in the frame, of the labelled and weighted rows."""
 
     @abstractmethod
     def scan(self, fitted: Fitted, objective: Objective, part: Any = None, risks_only: bool = False) -> Scan:
-        """Scan all rows, or a part that `batches` returned."""
+        """Scan all rows, or a part that `batches` returned: posteriors, risks, statistics of the residual."""
 
     @property
     def mass(self) -> float:
@@ -61,7 +63,7 @@ class Engine(ABC):
         return float(sum_of(self.masses))
 
     def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
-        """Apply a formula to all rows, by the parameters of each model of a path; they share a frame."""
+        """Return formula(rows) for each fitted model of a path; the models share a frame."""
         raise self._cannot("return results row by row")
 
     def class_counts(self) -> Array:
@@ -69,9 +71,9 @@ class Engine(ABC):
         raise self._cannot("count the rows of each class")
 
     def folds(self, n_folds: int, random_state: Any) -> Iterator[tuple[Self, Self]]:
-        """Yield engines over the rows that are kept and over those that are held out, fold after fold.
+        """Yield engines over the kept rows and over the held-out rows, fold after fold.
 
-        Folds are stratified by class; rows without weight are in none.
+        Folds are stratified by class; rows of weight zero are in none of them.
         """
         raise self._cannot("make folds")
 
@@ -88,13 +90,13 @@ class Engine(ABC):
         raise self._cannot("draw a bootstrap sample")
 
     def batches(self, size: int, rng: np.random.Generator) -> Sequence[Any]:
-        """Return parts of about `size` rows for `scan`, which together are all rows in a random order."""
+        """Return random parts of about `size` rows for `scan`; each row is in one of them."""
         raise self._cannot("scan batches")
 
     def one_by_one(
         self, model: GenerativeModel, frame: Frame, random: np.random.RandomState | None
     ) -> Iterator[tuple[Any, Array, Any]]:
-        """Yield each row as (encoded row, class code, weight), in random order where `random` is given."""
+        """Yield each row as (encoded row, class code, weight), in random order if `random` is given."""
         raise self._cannot("go row by row")
 
     def _cannot(self, what: str) -> NotImplementedError:

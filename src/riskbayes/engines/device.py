@@ -1,4 +1,4 @@
-"""The rows as arrays of another library, on whatever device they are: PyTorch, CuPy, JAX."""
+"""The engine for rows in arrays of another library (PyTorch, CuPy, JAX), on any device."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 class DeviceEngine(MemoryEngine):
-    """Scans where the arrays are. Chunks are large: a GPU is slow at small products.
+    """Scans on the device of the arrays, in large chunks, for a GPU is slow at small products.
 
-    Parameters are those of :class:`MemoryEngine`; `X`, `y` and `w` are on one device, and nothing but
-    the risks leaves it.
+    Parameters are those of :class:`MemoryEngine`. `X`, `y` and `w` are on one device, and only the risks
+    leave it.
     """
 
     chunk_cells = 2**27
 
     def _threads(self, work: Callable[[Any], T], parts: Sequence[Any], threaded: bool) -> Iterator[T]:
-        """Apply `work` to every part; the device has its own threads."""
+        """Apply `work` to every part, one after another: the device has threads of its own."""
         return map(work, parts)

@@ -1,4 +1,4 @@
-"""What a learner is: an objective, whose residual a scan sums, and a step."""
+"""The base class of learners, and the learners by name."""
 
 from __future__ import annotations
 
@@ -13,32 +13,28 @@ from riskbayes.task import Outcome, Task
 
 
 class Learner(BaseEstimator):
-    """Base class of learners: scikit-learn estimators that only store their arguments.
+    """Base class of learners: scikit-learn estimators that only store their parameters.
 
-    Attributes
-    ----------
-    name : str
-        The name that estimators accept in place of an instance.
-    needs : tuple of str
-        Methods that a model must have beside the three formulas.
+    A subclass with a `name` is registered by it. It writes `begin`, which returns the step of a fit.
     """
 
     known: ClassVar[dict[str, type[Learner]]] = {}
-    """All learners by name, those that other packages define too."""
+    """All learners by name, those of other packages included."""
     name: ClassVar[str]
+    """The name that estimators accept in place of an instance."""
     needs: ClassVar[tuple[str, ...]] = ()
+    """Optional methods of a model that this learner calls."""
     tol: float = 0.0
     max_iter: int = 0
     n_iter_no_change: int = 0
     """Iterations without improvement on the validation rows after which a fit stops; 0 is no limit."""
+    cost_matrix: Array | None = None
+    """The costs that the model is trained for, if any: `predict` then takes the label of least cost."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "name" in vars(cls):
             Learner.known[cls.name] = cls
-
-    cost_matrix: Array | None = None
-    """The costs that the model was trained for, if any: `predict` then decides for the least."""
 
     @property
     def most_iterations(self) -> int:
@@ -47,19 +43,19 @@ class Learner(BaseEstimator):
 
     @classmethod
     def from_name(cls) -> Learner:
-        """Return the learner that its name stands for."""
+        """Return the learner that estimators use when they are given its name."""
         return cls()
 
     def begin(self, task: Task) -> Step:
-        """Return the step of a fit, which holds its state."""
+        """Return a new step, which holds the state of one fit."""
         raise NotImplementedError
 
     def fit_statistics(self, task: Task) -> Outcome:
-        """Train the statistics: one run of the loop, unless the learner chooses among several."""
+        """Train the statistics by one run of the loop; a learner that selects among runs overrides this."""
         return run(task, self)
 
     def check(self, model: GenerativeModel, n_classes: int) -> None:
-        """Refuse wrong arguments, and a model that lacks what this learner needs."""
+        """Raise an error for wrong parameters, and for a model without a method in `needs`."""
         self._validate_params()
         missing = [name for name in self.needs if not model.writes(name)]
         if missing:
@@ -71,7 +67,7 @@ class Learner(BaseEstimator):
 
 
 def known_learners(model: GenerativeModel | None = None) -> str:
-    """Return the names of all learners, or of those that can train a model, for messages."""
+    """Return the names of all learners, or of those that can train the model, for messages."""
     known = Learner.known.items()
     fit = (name for name, kind in known if model is None or all(map(model.writes, kind.needs)))
     return ", ".join(map(repr, sorted(fit)))

@@ -1,4 +1,4 @@
-"""No calibration: the closed form of the statistics of the data."""
+"""The learner that does not calibrate: it keeps the closed form of the data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from riskbayes.learners.base import Learner
 
 
 class ClosedForm(Learner):
-    """Maximum likelihood, or MAP where the model has a prior: one pass, no iterations.
+    """Maximum likelihood, or MAP if the model has a prior: one pass over the rows, no iterations.
 
     Examples
     --------

@@ -21,28 +21,28 @@ from riskbayes.task import Iteration, Task
 
 
 class LabelSoftError(Objective):
-    """Strengthens the label by its soft error and weakens nothing: the sample size grows.
+    """The soft error, with a residual that strengthens the label and weakens no other class.
 
-    It is no gradient: its rows do not sum to zero.
+    It is not a gradient: its rows do not sum to zero, so the sample size grows.
     """
 
     risk = "soft_error"
     saturates = True
 
     def residual(self, P: Array, y: Array) -> Array:
-        """E[i, k] = 1[y = k] (1 - P[y])."""
+        """Return E[i, k] = 1[y = k] (1 - P[y])."""
         return label_rows(y, P.shape[1], 1.0 - at_labels(P, y), P.dtype)
 
 
 class OnlineStep(FixedStep):
-    """Row after row: each adds its soft error, under the model of the rows before it."""
+    """A pass row by row: each adds its soft error under the model of the rows before it."""
 
     def __init__(self, task: Task, lr: float, random: np.random.RandomState | None):
         super().__init__(LabelSoftError(), "soft_error", lr)
         self.task, self.random = task, random
 
     def propose(self, good: Iteration) -> Statistics:
-        """Go over the rows once: S <- S + lr (1 - p(y | x)) s(x, y)."""
+        """Return S after one pass: S <- S + lr (1 - p(y | x)) s(x, y) for each row."""
         model, S = self.task.model, good.fitted.S
         for Z, y, w in self.task.engine.one_by_one(model, S.frame, self.random):
             joint = model.scores(Z, model.parameters(S))
@@ -64,10 +64,10 @@ class DFE(Learner):
     max_iter : int, default=64
         The most iterations: scans of the data after that of the closed form.
     mode : {"batch", "online"}, default="batch"
-        All rows under one model, as in the RC paper, or row after row, as in Su et al. The online
-        form is sequential: it is not for data that lie on several machines.
+        "batch" adds all rows under one model, as in the RC paper; "online" goes row by row, as in Su et al.
+        The online form is sequential: it is not for data on several machines.
     shuffle : bool, default=False
-        Online: a new random order in each iteration, instead of the order of the rows.
+        In online mode, take the rows in a new random order in each iteration.
     tol : float, default=0.0
         Stop when the soft error falls by less than this.
     random_state : int, RandomState instance or None, default=None
@@ -115,7 +115,7 @@ class DFE(Learner):
         self.random_state = random_state
 
     def check(self, model: GenerativeModel, n_classes: int) -> None:
-        """DFE adds to counts: a model without counts has nothing to add to."""
+        """Raise an error for a model whose statistics are not counts: DFE adds to counts."""
         super().check(model, n_classes)
         if model.support != "categories":
             raise TypeError(

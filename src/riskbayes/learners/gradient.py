@@ -16,15 +16,14 @@ from riskbayes.statistics import Statistics
 from riskbayes.task import Iteration, Task
 
 LEAST_PROBABILITY = 1e-9
-"""A projection on the simplex may end on its border, where logarithms do not exist."""
-
+"""Lower bound on projected probabilities: on the border of the simplex there is no logarithm."""
 
 LARGEST = 1e100
-"""Natural parameters: there is room for products of them with statistics, and for their squares."""
+"""Upper bound on natural parameters: their squares and products with statistics must not overflow."""
 
 
 def project_on_simplex(logarithms: Array) -> Array:
-    """Logarithms of the nearest probabilities (Euclidean) to exp(logarithms), over the last axis."""
+    """Return the logarithms of the probabilities nearest (Euclidean) to exp(logarithms), on the last axis."""
     xp = namespace(logarithms)
     with np.errstate(over="ignore"):
         v = xp.clip(xp.exp(logarithms), max=1e12)
@@ -39,7 +38,7 @@ def project_on_simplex(logarithms: Array) -> Array:
 
 
 def normalise(logarithms: Array) -> Array:
-    """The softmax, as logarithms."""
+    """Return the logarithm of the softmax over the last axis."""
     xp = namespace(logarithms)
     centred = logarithms - xp.max(logarithms, axis=-1, keepdims=True)
     return centred - xp.log(xp.sum(xp.exp(centred), axis=-1, keepdims=True))
@@ -49,7 +48,7 @@ SIMPLEX = {"simplex": project_on_simplex, "softmax": normalise}
 
 
 class GradientStep(Step):
-    """eta <- eta + lr/m gradient, then the projection to parameters of the model."""
+    """eta <- eta + lr/m gradient, then the projection on the parameters of the model."""
 
     def __init__(self, task: Task, learner: GD):
         self.objective = LogLoss()
@@ -60,7 +59,7 @@ class GradientStep(Step):
         return risks[self.learner.monitor]
 
     def propose(self, good: Iteration) -> Statistics:
-        """Return the statistics of the stepped parameters: S stays the loop's only state."""
+        """Return the statistics of the parameters after a step: the loop moves statistics only."""
         (_, S, theta), dS = good.fitted, good.scan.dS
         assert dS is not None
         gradient = self.model.natural_gradient(dS, theta)
@@ -75,7 +74,7 @@ class GradientStep(Step):
         except Exception as error:
             if "LinAlgError" not in type(error).__name__:  # each library has its own
                 raise
-            return float("nan") * S  # a singular eta2: no legal step
+            return float("nan") * S  # eta2 is singular; NaN is not legal
         return self.model.inverse_parameters(stepped, self.total)
 
 
@@ -84,7 +83,7 @@ class GD(Learner):
 
     The parameters are eta0 = log p(y) and the natural ones of p(x | y): log p(x_i | y) for naive
     Bayes, Sigma^-1 mu and -Sigma^-1 / 2 for Gaussians, in the units of the data. The printed gradient
-    has `tr(eta2^-1)` where the matrix eta2^-1 is meant, and none for eta0: both are mended here.
+    has `tr(eta2^-1)` where the matrix eta2^-1 is meant, and none for eta0: both are corrected here.
 
     Parameters
     ----------
@@ -93,11 +92,11 @@ class GD(Learner):
     max_iter : int, default=64
         The most scans of the data after that of the closed form.
     projection : {"simplex", "softmax"}, default="simplex"
-        How exp(eta) becomes probabilities: the nearest point of the simplex, or normalised.
+        How exp(eta) becomes probabilities: by the nearest point of the simplex, or normalised.
     eigenvalue_floor : float, default=1e-2
-        Least eigenvalue of a covariance, least variance.
+        Lower bound on the eigenvalues of covariances and on variances.
     monitor : {"soft_error", "log_loss"}, default="soft_error"
-        What must not rise.
+        The risk that must not rise.
     tol : float, default=0.0
         Stop when the monitored risk falls by less than this.
 

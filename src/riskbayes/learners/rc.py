@@ -1,4 +1,4 @@
-"""Risk-based calibration (RC): the statistics move against the risk."""
+"""Risk-based calibration (RC): steps of the statistics that lower the risk."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ from riskbayes.search import bootstrap_start, hold_out
 from riskbayes.task import Outcome, Task
 
 ANCHOR_NEEDS = ("log_likelihood", "expected_statistics")
+"""Methods of the model that a monitored anchor calls."""
 ANCHOR_SHARE = 0.3
+"""g = ANCHOR_SHARE * degrees of freedom / total weight, for generative_weight="auto"."""
 SMALL_WEIGHT = 0.05
-"""A mean weight below this is taken for weights that were normalised."""
+"""Weights whose mean is below this were probably normalised to sum to one: a warning says so."""
 
 
 class RC(Learner):
@@ -152,12 +154,12 @@ class RC(Learner):
 
     @classmethod
     def paper(cls) -> RC:
-        """The setting of the paper's experiments."""
+        """Return the learner of the paper's experiments."""
         return cls(lr=0.1, max_iter=64, objective="log_loss", monitor="soft_error", step="fixed")
 
     @classmethod
     def recommended(cls) -> RC:
-        """What `learner="rc"` means: adaptive steps, an anchor that fades as the data grow.
+        """Return the learner of the name "rc": adaptive steps, and an anchor that fades as the data grow.
 
         Chosen on held-out rows by `benchmarks/default_rc.py`, which prints its table.
         """
@@ -166,13 +168,13 @@ class RC(Learner):
     from_name = recommended
 
     def check(self, model: GenerativeModel, n_classes: int) -> None:
-        """Beside the arguments: the objective, and what an anchor in the objective asks of the model."""
+        """Raise an error for wrong parameters, and for a model without the methods that the anchor calls."""
         super().check(model, n_classes)
         resolve_objective(self.objective, n_classes)
         if self.batch_size is not None and self.step == "adaptive":
             raise ValueError("batch_size goes with step='fixed': a step on few rows has no risk to adapt to.")
         weight = self.generative_weight
-        if self._monitored_name() == "objective" and not isinstance(weight, str) and weight > 0:
+        if self._monitored() == "objective" and not isinstance(weight, str) and weight > 0:
             missing = [name for name in ANCHOR_NEEDS if not model.writes(name)]
             if missing:
                 raise TypeError(
@@ -180,49 +182,52 @@ class RC(Learner):
                     f"{', '.join(missing)}; or set monitor='soft_error' or 'log_loss'."
                 )
 
-    def _monitored_name(self) -> str:
+    def _monitored(self) -> str:
+        """Return the name of the monitored risk, or "objective"."""
         return self.monitor or ("soft_error" if self.step == "fixed" else "objective")
 
-    def _anchor(self, task: Task) -> Anchor | None:
-        """Return what draws S back to the data; None where its weight is zero."""
-        weight = self.generative_weight
-        if isinstance(weight, str):  # "auto"
-            m, total = task.engine.n_rows, task.engine.mass
-            if total < SMALL_WEIGHT * m:
-                warn(
-                    f"The weights of {m} rows sum to {total:g}; generative_weight='auto' "
-                    "takes that as the number of rows: the model will hardly leave its closed form. Scale "
-                    "the weights to sum to the number of rows, or give generative_weight a number."
-                )
-            if not all(task.model.writes(name) for name in ANCHOR_NEEDS):
-                return None
-            weight = ANCHOR_SHARE * task.model.degrees_of_freedom(task.S) / task.S.total
-        return Anchor(task, weight) if weight > 0 else None
-
     def begin(self, task: Task) -> Step:
-        """Return the step that was asked for."""
-        objective = resolve_objective(self.objective, task.S["s0"].shape[0])
-        name = self._monitored_name()
-        anchored = name == "objective"
-        common = objective, objective.risk if anchored else name, self.lr, self._anchor(task), anchored
+        """Return the step that the parameters ask for."""
+        model, S, engine = task.model, task.S, task.engine
+        objective, name, anchor = resolve_objective(self.objective, S["s0"].shape[0]), self._monitored(), None
+        weight = self._anchor_weight(task)
+        if weight > 0:
+            expected = model.anchor_statistics(S) if name == "objective" else None
+            anchor = Anchor(model, S, weight, engine.mass / S.total, expected)
+        common = objective, objective.risk if name == "objective" else name, self.lr, anchor
         if self.batch_size is not None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             return StochasticStep(task, self.batch_size, rng, *common)
         return (FixedStep if self.step == "fixed" else AdaptiveStep)(*common)
 
+    def _anchor_weight(self, task: Task) -> float:
+        """Return g; for "auto", 0.3 times the degrees of freedom over the total weight."""
+        if not isinstance(self.generative_weight, str):
+            return self.generative_weight
+        m, total = task.engine.n_rows, task.engine.mass
+        if total < SMALL_WEIGHT * m:
+            warn(
+                f"The weights of {m} rows sum to {total:g}; generative_weight='auto' "
+                "takes that as the number of rows: the model will hardly leave its closed form. Scale "
+                "the weights to sum to the number of rows, or give generative_weight a number."
+            )
+        if not all(task.model.writes(name) for name in ANCHOR_NEEDS):
+            return 0.0
+        return ANCHOR_SHARE * task.model.degrees_of_freedom(task.S) / task.S.total
+
     @property
     def cost_matrix(self) -> Array | None:  # type: ignore[override]
-        """The objective, where it is a matrix of costs."""
+        """The objective, if it is a cost matrix."""
         named = isinstance(self.objective, str | Objective)
         return None if named else np.asarray(self.objective, dtype=np.float64)
 
     @property
     def most_iterations(self) -> int:
-        """Those of every run."""
+        """The most iterations that a fit reports, over all restarts and the refit."""
         return (self.max_iter + 1) * (1 + self.n_restarts + (self.early_stopping and self.refit))
 
     def fit_statistics(self, task: Task) -> Outcome:
-        """One run of the loop; several with restarts, one more to refit after early stopping."""
+        """Run the loop: once, once more for each restart, and once more to refit after early stopping."""
         random = check_random_state(self.random_state)
         held = task
         if self.early_stopping and task.validation is None:
@@ -232,7 +237,7 @@ class RC(Learner):
             if best.status.is_stop:
                 return best
             found = run(replace(held, start=bootstrap_start(held, random)), self)
-            # The law holds for restarts too: never worse than where the first run started.
+            # On the training rows a restart too must be no worse than where the first run started.
             if found.judged < best.judged and found.value <= first.start_value:
                 best = found
             elif found.status.is_stop:
@@ -241,7 +246,7 @@ class RC(Learner):
         if not self.refit or held is task or best.status.is_stop:
             return best
         again = run(task, self, max_iter=best.number)
-        # The history is that of the path which held rows out; the model is that of all rows.
+        # The history is that of the run that held rows out; the model is that of all rows.
         return best._replace(
             fitted=again.fitted,
             status=again.status if again.status.is_stop else best.status,

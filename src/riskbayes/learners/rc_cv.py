@@ -1,4 +1,4 @@
-"""RC whose iterations, anchor and objective are chosen by cross-validation, one path a fold."""
+"""RC whose number of iterations, anchor and objective are selected by cross-validation."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from riskbayes.task import Outcome, Status, Task
 class RCCV(Learner):
     """Risk-based calibration with cross-validated iterations, anchor and objective.
 
-    Each fold learns everything from its own rows, walks each path once and scores every iteration of it on
-    its held-out rows; the setting and the iteration of least error (then of least soft error, then the
-    fewest iterations) are refitted on all rows. Where only costs are tried, the least cost decides.
+    Each fold learns everything from its own rows, trains every setting once, and scores every iteration on
+    its held-out rows. The setting and the iteration of least error (then of least soft error, then the
+    fewest iterations) are refitted on all rows. If all objectives are cost matrices, the least cost decides.
 
     Parameters
     ----------
@@ -34,15 +34,15 @@ class RCCV(Learner):
     objectives : sequence, default=("log_loss", "soft_error")
         Objectives to try.
     lr, max_iter, step, monitor
-        As in :class:`RC`, but that the objective is monitored: held-out rows say when to stop.
+        As in :class:`RC`, except that the objective is monitored: held-out rows say when to stop.
     n_jobs : int or None, default=None
-        Folds walked at the same time, in threads.
+        Folds trained at the same time, in threads.
     random_state : int, RandomState instance or None, default=None
         For the folds.
 
     Attributes
     ----------
-    On `clf.learner_` after a fit: `generative_weight_`, `objective_`, `n_iter_`, `settings_` (what was
+    On `clf.learner_` after a fit: `generative_weight_`, `objective_`, `n_iter_`, `settings_` (all that were
     tried) and `cv_error_` (settings x iterations, mean held-out error of the folds).
 
     Examples
@@ -93,15 +93,16 @@ class RCCV(Learner):
         self.random_state = random_state
 
     def _learners(self) -> list[RC]:
+        """Return an RC for every setting."""
         common: dict[str, Any] = {name: getattr(self, name) for name in ("lr", "max_iter", "step", "monitor")}
         return [
-            # The whole path is wanted: no iteration without improvement ends it.
+            # All max_iter iterations are scored: iterations without improvement do not end a fit.
             RC(objective=objective, generative_weight=weight, n_iter_no_change=self.max_iter + 1, **common)
             for objective, weight in product(self.objectives, self.generative_weights)
         ]
 
     def check(self, model: GenerativeModel, n_classes: int) -> None:
-        """Every setting must be one of RC's."""
+        """Raise an error for wrong parameters, of RCCV or of the RC of any setting."""
         super().check(model, n_classes)
         if len(self.objectives) == 0 or len(self.generative_weights) == 0:
             raise ValueError("RCCV needs at least one of objectives and one of generative_weights.")
@@ -109,16 +110,16 @@ class RCCV(Learner):
             learner.check(model, n_classes)
 
     def begin(self, task: Task) -> Step:
-        """Return the step of the first setting: in `partial_fit` there is no path to choose on."""
+        """Return the step of the first setting, for `partial_fit`, which does not select."""
         return self._learners()[0].begin(task)
 
     @property
     def cost_matrix(self) -> Array | None:  # type: ignore[override]
-        """The chosen objective, where it is a matrix of costs."""
+        """The selected objective, if it is a cost matrix."""
         return RC(objective=getattr(self, "objective_", self.objectives[0])).cost_matrix
 
     def fit_statistics(self, task: Task) -> Outcome:
-        """Walk the paths, choose, and walk the chosen one on all rows."""
+        """Train every setting in every fold, select, and refit the selected setting on all rows."""
         learners, fewest = self._learners(), int(task.engine.class_counts().min())
         if fewest < 2:
             raise ValueError("RCCV needs two rows of weight or more of each class.")
@@ -126,10 +127,10 @@ class RCCV(Learner):
             walks, masses = walk_folds(task, learners, min(self.cv, fewest), self.random_state, self.n_jobs)
         except KeyboardInterrupt:
             return run(task, learners[0], max_iter=0)._replace(status=Status.INTERRUPTED)
-        # Costs are compared by costs, where nothing else is tried.
+        # Objectives that are all cost matrices are compared by their costs.
         main = "cost" if all("val_cost" in history for fold in walks for history in fold) else "error"
         error, soft = (mean_paths(walks, masses, name, self.max_iter) for name in (main, "soft_error"))
-        # Fewest iterations first, so that ties go to them.
+        # Sorted by the number of iterations first, so that ties go to the fewest.
         number, setting = np.unravel_index(
             np.lexsort((soft.T.ravel(), error.T.ravel().round(12)))[0], error.T.shape
         )
@@ -139,5 +140,5 @@ class RCCV(Learner):
         self.settings_ = [(learner.objective, learner.generative_weight) for learner in learners]
         outcome = run(task, chosen, max_iter=self.n_iter_)
         if outcome.status is Status.MAX_ITER and self.n_iter_ < self.max_iter:
-            return outcome._replace(status=Status.VALIDATION)  # the held rows said how far to go
+            return outcome._replace(status=Status.VALIDATION)  # the held-out rows set the number
         return outcome

@@ -1,4 +1,4 @@
-"""TM (Edwards and Lauritzen 2001): the conditional likelihood by steps of length one."""
+"""TM (Edwards and Lauritzen 2001): ascent of the conditional likelihood by steps of length one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from riskbayes.task import Task
 
 
 class UnitStep(AdaptiveStep):
-    """Each step starts at length one, and is halved until it is legal and does not hurt."""
+    """A step that starts at length one and is halved until it is legal and does not raise the risk."""
 
     def on_success(self) -> None:
         """Start the next step at length one."""
@@ -25,16 +25,16 @@ class UnitStep(AdaptiveStep):
 class TM(Learner):
     """The TM algorithm: u <- u + u(X, Y) - u(X, h), for the statistics u that depend on the class.
 
-    It is RC with a learning rate of one: what does not depend on the class never moves, since the
-    rows of the residual sum to zero. Where a whole step leaves the domain of the closed form or
-    raises the monitored risk, a line search halves it.
+    It is RC with a learning rate of one: statistics that do not depend on the class never change, since the
+    rows of the residual sum to zero. A step that leaves the domain of the closed form or raises the
+    monitored risk is halved.
 
     Parameters
     ----------
     max_iter : int, default=64
         The most scans of the data after that of the closed form.
     monitor : {"log_loss", "soft_error"}, default="log_loss"
-        What must not rise.
+        The risk that must not rise.
     tol : float, default=0.0
         Stop when the monitored risk falls by less than this.
 
@@ -67,5 +67,5 @@ class TM(Learner):
         self.tol = tol
 
     def begin(self, task: Task) -> Step:
-        """Return steps of length one."""
+        """Return a step of length one."""
         return UnitStep(LogLoss(), self.monitor, 1.0)

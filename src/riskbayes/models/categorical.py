@@ -24,12 +24,12 @@ from riskbayes.statistics import Statistics
 
 TINY = float(np.finfo(float).tiny)
 COUNT_FLOOR = 1e-9
-"""Cell counts are floored at this share of the total weight."""
+"""Lower bound on cell counts, as a share of the total weight."""
 
 
 @dataclass(frozen=True)
 class CategoricalParameters:
-    """Logarithms of p(y), of p(x_i | y) in the columns of `frame`, and of an unseen category."""
+    """log p(y), log p(x_i | y) in the columns of `frame`, and the log probability of an unseen category."""
 
     log_prior: Array
     log_prob: Array
@@ -39,10 +39,11 @@ class CategoricalParameters:
 
 
 class CategoricalPlan(NamedTuple):
-    """Parameters in the dtype of the rows, and log probabilities of joint categories for compiled scans."""
+    """Parameters in the dtype of the rows, and what compiled scans read."""
 
     theta: CategoricalParameters
     joint: Array | None
+    """Log probabilities of joint categories; None if the scan is not compiled."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,13 @@ class CategoricalModel(GenerativeModel):
     Parameters
     ----------
     alpha : float
-        Dirichlet pseudo-counts a cell; 0 is maximum likelihood.
+        Dirichlet pseudo-counts per cell; 0 is maximum likelihood.
     class_alpha : float
-        Pseudo-counts a class for p(y).
+        Pseudo-counts per class for p(y).
     class_prior : array of shape (n_classes,), optional
         A fixed p(y).
     min_categories : int or array, optional
-        At least so many categories a feature, observed or not.
+        Lower bound on the number of categories per feature.
     """
 
     support: ClassVar[str] = "categories"
@@ -71,26 +72,26 @@ class CategoricalModel(GenerativeModel):
     min_categories: Array | int | None = None
 
     def learn(self, sample: Sample) -> Frame:
-        """Return the categories: as many a feature as its largest code asks for."""
+        """Return the categories: 0 to the largest code of each feature."""
         check_codes(sample.X)
         frame = categories_of(sample.X, self.min_categories, sample.largest)
         check_sizes(frame.n_categories)
         return frame
 
     def encode(self, X: Array, frame: Categories) -> Codes | DeviceCodes:  # type: ignore[override]
-        """Return codes in a small type."""
+        """Return the codes in a small dtype."""
         return make_codes(X, frame)
 
     def row_cells(self, Z: Codes | DeviceCodes) -> float:
-        """Return the cells of a one-hot row, or few where none is made."""
+        """Return the cells of a one-hot row, or a few if the scan makes none."""
         return Z.cells
 
     def releases_lock(self, Z: Codes | DeviceCodes) -> bool:
-        """True for compiled scans."""
+        """True if the scans are compiled."""
         return Z.grouping is not None
 
     def plan(self, Z: Codes | DeviceCodes, theta: CategoricalParameters) -> CategoricalParameters:
-        """Return theta in the dtype of one-hot rows."""
+        """Cast theta to the dtype of one-hot rows."""
         if Z.dtype == theta.log_prob.dtype:
             return theta
         logs = ("log_prior", "log_prob", "log_unseen")
@@ -99,18 +100,18 @@ class CategoricalModel(GenerativeModel):
     def plan_scan(
         self, Z: Codes | DeviceCodes, theta: CategoricalParameters, objective: Objective, last: Any
     ) -> CategoricalPlan:
-        """Return theta, and the table of joint categories where there is compiled code for this scan."""
+        """Return theta, with the table of joint categories if there is a compiled scan for the objective."""
         if Z.grouping is None or objective.power is None:
             return CategoricalPlan(self.plan(Z, theta), None)
         return CategoricalPlan(theta, Z.grouping[0].table(theta.log_prob))
 
     def statistics(self, Z: Codes | DeviceCodes, W: Array) -> Statistics:
-        """Weighted counts of classes and of (class, feature, category)."""
+        """Return weighted counts of classes and of (class, feature, category)."""
         V = as_kind(W, Z.dtype)
         return Statistics({"s0": widened(sum_of(W, axis=0)), "counts": widened(Z.counts(V))}, Z.frame)
 
     def label_statistics(self, Z: Codes, y: Array, w: Array | None, n_classes: int) -> Statistics:
-        """Return the counts of labelled rows."""
+        """Return the counts of labelled rows, by compiled code if the rows are grouped."""
         if Z.grouping is None:
             return super().label_statistics(Z, y, w, n_classes)
         (groups, joint), s0 = Z.grouping, np.bincount(y, weights=w, minlength=n_classes).astype(np.float64)
@@ -125,7 +126,7 @@ class CategoricalModel(GenerativeModel):
         objective: Objective,
         risks_only: bool,
     ) -> tuple[Statistics | None, Risks]:
-        """Scan by compiled code, where there is some for this table and this objective."""
+        """Scan by compiled code if the plan has a table for it."""
         theta, table = plan
         if table is None:
             return super().scan_chunk(Z, y, w, theta, objective, risks_only)
@@ -144,14 +145,14 @@ class CategoricalModel(GenerativeModel):
         counts = xp.where(floored, floor, counts)
         log_sums = xp.log(frame.sums(counts))
         log_prob = xp.log(counts) - frame.spread(log_sums)
-        # Without pseudo-counts nothing is known of an unseen category: it says nothing of the class.
+        # Without pseudo-counts an unseen category has the factor 1 in every class.
         log_unseen = math.log(self.alpha) - log_sums if self.alpha > 0 else 0.0 * log_sums
         log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
         below = xp.count_nonzero(floored, axis=1)
         return CategoricalParameters(log_prior, log_prob, log_unseen, frame, below)
 
     def is_legal(self, S: Statistics) -> bool:
-        """Every class keeps a mass; cells are floored."""
+        """True if every class has a mass. Cells need no check: they are floored."""
         return S.least_mass() + self.class_alpha > 0
 
     def log_joint(self, Z: Codes | DeviceCodes, theta: CategoricalParameters) -> Array:
@@ -161,7 +162,7 @@ class CategoricalModel(GenerativeModel):
         return joint if unseen is None else joint + unseen @ theta.log_unseen.T
 
     def sample(self, theta: CategoricalParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """A class, then each feature by inverting its cumulative distribution."""
+        """Draw a class, then each feature by inverting its cumulative distribution."""
         y = draw_classes(theta.log_prior, n, rng)
         X = np.empty((n, len(theta.frame.n_categories)), dtype=np.int64)
         cells = np.split(np.exp(theta.log_prob), theta.frame.offsets[1:], axis=1)
@@ -171,7 +172,7 @@ class CategoricalModel(GenerativeModel):
         return X, y
 
     def expected_statistics(self, theta: CategoricalParameters, total: float) -> Statistics:
-        """Counts of `total` rows: total p(y) p(x_i | y)."""
+        """Return the counts total p(y) p(x_i | y)."""
         xp = namespace(theta.log_prior)
         s0 = total * xp.exp(theta.log_prior)
         return Statistics({"s0": s0, "counts": s0[:, None] * xp.exp(theta.log_prob)}, theta.frame)
@@ -182,7 +183,7 @@ class CategoricalModel(GenerativeModel):
         return float(S["s0"] @ theta.log_prior + sum_of(counts * theta.log_prob))
 
     def inverse_parameters(self, theta: CategoricalParameters, total: float) -> Statistics:
-        """Counts whose smoothed frequencies are theta."""
+        """Return the counts whose smoothed frequencies are theta."""
         alpha = self.class_alpha if self.class_prior is None else 0.0
         s0 = invert_class_prior(theta.log_prior, total, alpha)
         cells = sent_to(theta.frame.n_categories.astype(np.float64), s0)[None, :]
@@ -191,18 +192,18 @@ class CategoricalModel(GenerativeModel):
         return Statistics({"s0": s0, "counts": counts}, theta.frame)
 
     def to_natural(self, theta: CategoricalParameters) -> dict[str, Array]:
-        """log p(y) and log p(x_i | y); the log-partition is zero."""
+        """Return log p(y) and log p(x_i | y); the log-partition is zero."""
         return {"eta0": theta.log_prior, "eta": theta.log_prob}
 
     def natural_gradient(self, dS: Statistics, theta: CategoricalParameters) -> dict[str, Array]:
-        """The statistics themselves."""
+        """Return the statistics, which are the gradient; zero for a fixed p(y)."""
         dS, fixed = dS.to_frame(theta.frame), self.class_prior is not None
         return {"eta0": 0.0 * dS["s0"] if fixed else dS["s0"], "eta": dS["counts"]}
 
     def from_natural(
         self, eta: dict[str, Array], theta: CategoricalParameters, simplex: Any, floor: float
     ) -> CategoricalParameters:
-        """Each distribution brought back to probabilities."""
+        """Return the parameters after projecting each distribution on the simplex."""
         ends = [*theta.frame.offsets[1:].tolist(), eta["eta"].shape[1]]
         cells = [eta["eta"][:, a:b] for a, b in zip(theta.frame.offsets.tolist(), ends, strict=True)]
         log_prob = namespace(eta["eta"]).concat([simplex(cell) for cell in cells], axis=1)

@@ -1,10 +1,10 @@
-"""Rows seen from an origin, so that the moments of data far from zero do not cancel."""
+"""Rows minus an origin in the middle of the data: moments about zero would lose digits to cancellation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +13,12 @@ from riskbayes.arrays import (
     as_kind,
     converted,
     eps_of,
-    is_all,
+    float_dtype,
     like,
     namespace,
-    own_precision,
-    rows_of,
     sent_to,
     sum_of,
+    take_rows,
     to_numpy,
     widened,
 )
@@ -28,30 +27,28 @@ from riskbayes.frames import Arrays, Frame, same_values
 EPS = float(np.finfo(float).eps)
 
 LARGEST_ROOT = 1e140
-"""What can be squared, and multiplied again."""
+"""Upper bound on numbers whose squares are multiplied again in float64."""
 
 PAD = 4
-"""Columns before those of X in a design: a one, and zeros that keep the rows aligned."""
+"""Columns before those of X in a design matrix: a one, and zeros that keep its rows aligned in memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Origin(Frame):
-    """Moments are taken about `origin`. A subclass says how its second moments are recentred."""
-
-    unmeasured: ClassVar[tuple[str, ...]] = ("settled", "given")
+    """The origin that moments are taken about. A subclass says how its second moments are recentred."""
 
     origin: Array
     eps: Array = field(default_factory=lambda: np.array(EPS))
-    """Relative spacing of the numbers that the rows were given in: what varies by less is constant."""
+    """Machine epsilon of the rows: a column that varies by less than its rounding is constant."""
     moved: Array = field(default_factory=lambda: np.array(0.0))
-    """How far each column's moments were recentred: they have the rounding of moments that far away."""
-    settled: Any = None
-    """What the statistics of the data determine and calibration does not move; None until they are known."""
-    given: Array | None = None
-    """Covariances that the user's estimator made of the rows, in place of the statistics' own."""
+    """How far the moments of each column were recentred: that far from the origin they were rounded."""
+    settled: Any = field(default=None, compare=False)
+    """What the statistics of the data determine and calibration does not move (`Settled`); None before."""
+    given: Array | None = field(default=None, compare=False)
+    """Covariances by the user's estimator, which replace those of the statistics."""
 
     def join(self, other: Frame) -> Frame:
-        """Return the frame about this origin; of two precisions the coarser one."""
+        """Return a frame with this origin, and with the larger `eps` of the two."""
         if type(self) is not type(other) or self.origin.shape != other.origin.shape:
             return super().join(other)
         assert isinstance(other, Origin)
@@ -62,12 +59,12 @@ class Origin(Frame):
         return replace(self, eps=np.maximum(self.eps, other.eps), moved=moved)
 
     def converted(self, converter: Any) -> Origin:
-        """Return the frame with arrays of another library; `eps` and `moved` stay on the host."""
+        """Apply `converter` to the arrays; `eps` and `moved` stay on the host."""
         origin, settled, given = (converted(v, converter) for v in (self.origin, self.settled, self.given))
         return replace(self, origin=origin, settled=settled, given=given)
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
-        """Recentre: with d = old - new origin, x - new = (x - old) + d."""
+        """Recentre the moments: with d = old - new origin, x - new = (x - old) + d."""
         assert isinstance(target, Origin)
         if same_values(self.origin, target.origin):
             return arrays
@@ -76,48 +73,58 @@ class Origin(Frame):
         return {**arrays, "s1": s1, **self.recentred(arrays, d)}
 
     def recentred(self, arrays: Arrays, d: Array) -> Arrays:
-        """Return the second moments about an origin from which the old one is seen at d."""
+        """Return the second moments about the new origin, where d = old - new origin."""
         raise NotImplementedError
 
 
 class Centred:
-    """Rows of X, and their differences from an origin in the user's precision, made a chunk at a time."""
+    """Rows of X, with X - origin and what is made of it computed when needed, chunk by chunk.
+
+    Parameters
+    ----------
+    X : array of shape (m, n)
+        Rows.
+    frame : Origin
+        The origin.
+    dtype : dtype, optional
+        Of the scores; by default that of X.
+    start : int or None
+        Number of the first of these rows in the whole table; None for rows taken by their indices.
+    """
 
     def __init__(self, X: Array, frame: Origin, dtype: Any = None, start: int | None = 0):
-        self.X, self.frame = X, frame
-        self.shape = X.shape
-        self.dtype = own_precision(X) if dtype is None else dtype
-        self.start = start
-        """Number of the first of these rows in the whole table; None where they were picked."""
+        self.X, self.frame, self.shape, self.start = X, frame, X.shape, start
+        self.dtype = float_dtype(X) if dtype is None else dtype
 
     def __len__(self) -> int:
         return self.X.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> Centred:
-        if is_all(rows, self.shape[0]) and isinstance(self.X, np.ndarray):
-            return self  # a table of one chunk keeps what was computed of it
-        together = isinstance(rows, slice) and self.start is not None
-        start = self.start + (rows.start or 0) if together else None  # type: ignore[operator]
-        return Centred(rows_of(self.X, rows), self.frame, self.dtype, start)
+        start = None
+        if isinstance(rows, slice):
+            if rows == slice(0, self.shape[0]) and isinstance(self.X, np.ndarray):
+                return self  # a table of one chunk keeps its cached properties
+            start = None if self.start is None else self.start + (rows.start or 0)
+        return Centred(take_rows(self.X, rows), self.frame, self.dtype, start)
 
     @cached_property
     def exact(self) -> Array:
-        """X - origin in the widest precision, for statistics: second moments lose half of the digits."""
+        """X - origin in the widest dtype, for statistics: second moments lose half of the digits."""
         return self.X - self.frame.origin[None, :]
 
     @cached_property
     def values(self) -> Array:
-        """X - origin in the precision of the rows, for scores."""
-        return self.exact if self.exact.dtype == self.dtype else as_kind(self.exact, self.dtype)
+        """X - origin in the dtype of the rows, for scores."""
+        return as_kind(self.exact, self.dtype)
 
     @cached_property
     def squares(self) -> Array:
-        """(X - origin)^2 in the precision of the rows."""
+        """(X - origin)^2 in the dtype of the rows."""
         return self.values * self.values
 
     @cached_property
     def design(self) -> Array:
-        """[1, 0, 0, 0, X - origin]: a product with it adds a constant too."""
+        """The matrix [1, 0, 0, 0, X - origin]: its product with coefficients includes their constant."""
         xp, m = namespace(self.X), self.shape[0]
         if xp is np:
             D = np.empty((m, PAD + self.shape[1]), dtype=self.dtype)
@@ -129,17 +136,17 @@ class Centred:
 
 
 def mean_of(X: Array, w: Array | None) -> Array:
-    """Return the weighted mean of each column, in the widest precision; of a constant one its exact value."""
+    """Return the weighted mean of each column in the widest dtype; of a constant column its exact value."""
     xp, m = namespace(X), X.shape[0]
     total = m if w is None else sum_of(w)
     if xp is np:
-        # Not all at once: a product of two precisions would copy X.
+        # A product of float64 and float32 would copy all of X: cast a few rows at a time.
         step = m if X.dtype == np.float64 else 4096
         parts = [slice(start, start + step) for start in range(0, m, step)]
         weights = np.ones(m) if w is None else w
         mean = sum(weights[part] @ X[part].astype(np.float64, copy=False) for part in parts) / total
     else:
-        dtype = own_precision(X)
+        dtype = float_dtype(X)
         weights = xp.ones((m,), **{**like(X), "dtype": dtype}) if w is None else as_kind(w, dtype)
         mean = widened(weights @ as_kind(X, dtype)) / total
     first = widened(X[0, :])
@@ -147,14 +154,14 @@ def mean_of(X: Array, w: Array | None) -> Array:
 
 
 def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:
-    """Variances below which nothing is known: what rounding does to moments about the frame's origin.
+    """Return the rounding error of variances: a variance below it cannot be told from zero.
 
-    `second` are second moments about it. Sums and differences of `terms` such products, here and where they
-    were recentred from, err by their share in the last digit of float64; the values themselves are known to
-    the last digit of the rows.
+    `second` are second moments about the frame's origin. A sum or difference of `terms` such products errs by
+    the epsilon of float64, times these products, here and about the origin that they were recentred from;
+    the values themselves err by the epsilon of the rows.
     """
     xp, eps = namespace(second), 8 * float(frame.eps)
-    resolved = xp.clip(eps * xp.abs(frame.origin), max=LARGEST_ROOT)  # of a constant column it may be huge
+    resolved = xp.clip(eps * xp.abs(frame.origin), max=LARGEST_ROOT)  # a constant column may be huge
     moved = sent_to(np.minimum(frame.moved, LARGEST_ROOT) ** 2, second)
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `settle`
+    with np.errstate(over="ignore", invalid="ignore"):  # `settle` raises an error for what overflows
         return 16 * terms * EPS * (xp.abs(second) + moved) + eps**2 * second + resolved * resolved

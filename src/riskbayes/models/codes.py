@@ -1,4 +1,4 @@
-"""Tables of categories as the scans of naive Bayes read them: on the CPU, and on any device."""
+"""Tables of category codes, encoded for the scans of naive Bayes: on the CPU, and on any device."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from scipy.sparse import csr_array, get_index_dtype
 from riskbayes.arrays import (
     Array,
     as_kind,
-    is_all,
+    float_dtype,
     like,
     namespace,
-    own_precision,
     rows_above,
-    rows_of,
     sent_to,
     take,
     take_rows,
@@ -29,17 +27,18 @@ from riskbayes.frames import Categories
 from riskbayes.models.kernels.categorical import Groups, is_worth_it
 
 HELD_CELLS = 2**29
-"""Cells of a one-hot table that a device holds during a fit (4 GiB of float64); larger ones are made anew."""
+"""Largest one-hot table that a device keeps during a fit (4 GiB of float64), in cells; a larger one is made
+again by every scan."""
 
 MOST_CATEGORIES = 2**25
-"""Categories of all columns together: 256 MiB a class."""
+"""Upper bound on the categories of all columns together: 256 MiB of counts per class."""
 
 
 class Codes:
-    """Integer codes of a NumPy table, one byte a cell where they fit, with the categories they index.
+    """Codes of a NumPy table, in one byte each if they fit, with the categories of the frame.
 
-    A code that is no category of its feature is unseen. Large tables also hold joint codes of a few features
-    each, for compiled scans; chunks of them share these.
+    A code that is not a category of the frame is unseen. Large tables also hold joint codes, of a few
+    features each, for compiled scans.
 
     Parameters
     ----------
@@ -48,13 +47,13 @@ class Codes:
     frame : Categories
         The categories.
     unseen : bool
-        True if a code may be no category.
+        True if some codes may be unseen.
     grouping : (Groups, joint codes) or None
-        Those of the whole table that these rows are a chunk of; None where it has none.
+        The groups of features and the joint codes of these rows; None if scans are not compiled.
     """
 
     dtype = np.dtype(np.float64)
-    """Of one-hot rows."""
+    """The dtype of one-hot rows."""
 
     def __init__(self, codes: Array, frame: Categories, unseen: bool = False, grouping: Any = None):
         self.codes, self.frame, self.unseen, self.shape = codes, frame, unseen, codes.shape
@@ -64,14 +63,14 @@ class Codes:
         return self.codes.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> Codes:
-        if is_all(rows, self.shape[0]):
-            return self  # a table of one chunk keeps what was computed of it
+        if isinstance(rows, slice) and rows == slice(0, len(self)):
+            return self  # a table of one chunk keeps its cached properties
         grouping = None if self.grouping is None else (self.grouping[0], self.grouping[1][:, rows])
         return Codes(self.codes[rows], self.frame, self.unseen, grouping)
 
     @property
     def cells(self) -> int:
-        """Numbers that a scan holds for a row: a one-hot row, or nothing but its scores."""
+        """Numbers that a scan holds per row: a sparse one-hot row, or a few if it is compiled."""
         return self.shape[1] if self.grouping is None else 4
 
     @cached_property
@@ -80,7 +79,7 @@ class Codes:
 
     @cached_property
     def one_hot(self) -> csr_array:
-        """One row of ones and zeros a row of codes; an unseen code has no one."""
+        """The one-hot table, as a sparse matrix; an unseen code has only zeros."""
         m, n = self.shape
         width = int(self.frame.n_categories.sum())
         index = get_index_dtype(maxval=max(m * n, width))
@@ -92,20 +91,20 @@ class Codes:
         return csr_array((ones, columns.ravel(), pointers), shape=(m, width))
 
     def counts(self, W: Array) -> Array:
-        """Return weighted counts of (class, feature, category)."""
+        """Return the counts of (class, feature, category), weighted by W (rows x classes)."""
         return (self.one_hot.T @ W).T
 
     def times(self, table: Array) -> tuple[Array, Array | None]:
-        """Return one-hot rows times a table (classes x columns), and which cells are unseen, if any."""
+        """Return one-hot rows times a table (classes x columns), and a mask of unseen codes or None."""
         return self.one_hot @ table.T, self._is_unseen.astype(np.float64) if self.unseen else None
 
 
 class DeviceCodes:
-    """Codes of another library's table: one-hot rows are dense there, and products with them fast.
+    """Codes of another library's table. One-hot rows are dense: products with them are fast on a device.
 
-    The columns of a one-hot row are ordered by the number of categories: features that have as many are
-    compared with them at once. Parameters are those of :class:`Codes`; `dtype` is that of one-hot rows, and
-    `held` the one-hot table, where it is held.
+    The columns of a one-hot row are ordered by the number of categories of their feature, so that features
+    with the same number are encoded at once. Parameters are those of :class:`Codes`; `dtype` is that of
+    one-hot rows, and `held` the one-hot table if it is kept.
     """
 
     def __init__(self, codes: Array, frame: Categories, unseen: bool, dtype: Any, held: Array | None = None):
@@ -118,60 +117,59 @@ class DeviceCodes:
         return self.codes.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> DeviceCodes:
-        if is_all(rows, self.shape[0]):
+        if isinstance(rows, slice) and rows == slice(0, len(self)):
             return self
-        held = None if self.held is None else rows_of(self.held, rows)
-        return DeviceCodes(rows_of(self.codes, rows), self.frame, self.unseen, self.dtype, held)
+        held = None if self.held is None else take_rows(self.held, rows)
+        return DeviceCodes(take_rows(self.codes, rows), self.frame, self.unseen, self.dtype, held)
 
     @property
     def cells(self) -> int:
-        """Numbers that a scan holds for a row: a one-hot row, or nothing but its scores."""
+        """Numbers that a scan holds per row: a one-hot row, or a few if the one-hot table is kept."""
         return int(self.frame.n_categories.sum()) if self.held is None else 4
 
     @property
     def one_hot(self) -> Array:
-        """One row of ones and zeros a row of codes; an unseen code has no one."""
+        """The one-hot table; an unseen code has only zeros."""
         if self.held is not None:
             return self.held
         xp, blocks = namespace(self.codes), []
         for k, features in self.frame.by_size(self.codes):
             codes = self.codes if features is None else take(self.codes, features, 1)
-            codes = codes if k <= 256 else as_kind(codes, xp.int64)  # a byte does not hold the values
-            values = xp.arange(k, **like(codes))
-            hot = codes[:, :, None] == values[None, None, :]
+            codes = codes if k <= 256 else as_kind(codes, xp.int64)  # a byte does not hold k - 1
+            hot = codes[:, :, None] == xp.arange(k, **like(codes))[None, None, :]
             blocks.append(xp.reshape(xp.astype(hot, self.dtype), (codes.shape[0], -1)))
         return blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=1)
 
     def counts(self, W: Array) -> Array:
-        """Return weighted counts of (class, feature, category); rows of no weight are left out."""
+        """Return the counts of (class, feature, category), weighted by W; rows of no weight are skipped."""
         xp = namespace(W)
         rows = rows_above(xp.max(xp.abs(W), axis=1), 1e-12)
         Z, V = (self, W) if rows is None else (self[rows], take_rows(W, rows))
         return self.frame.from_sizes(V.T @ Z.one_hot)
 
     def times(self, table: Array) -> tuple[Array, Array | None]:
-        """Return one-hot rows times a table (classes x columns), and which cells are unseen, if any."""
+        """Return one-hot rows times a table (classes x columns), and a mask of unseen codes or None."""
         product = self.one_hot @ self.frame.to_sizes(table).T
         if not self.unseen:
             return product, None
-        limits = sent_to(self.frame.n_categories, self.codes)  # int64: a byte does not hold them
+        limits = sent_to(self.frame.n_categories, self.codes)  # int64, for a byte does not hold 256
         return product, namespace(self.codes).astype(self.codes >= limits[None, :], self.dtype)
 
 
 def categories_of(X: Array, least: Array | int | None = None, largest: Array | None = None) -> Categories:
-    """Return as many categories a feature as its largest code asks for, and at least `least`.
+    """Return the categories 0 to the largest code of each feature, at least `least` of them.
 
-    `largest` are the largest codes, where X is a sample of the rows.
+    `largest` are the largest codes of all rows, if X is a sample of the rows.
     """
     if X.shape[0] == 0:
         return Categories(np.ones(X.shape[1]) if least is None else np.maximum(1, least))
     top = to_numpy(namespace(X).max(X, axis=0) if largest is None else largest).astype(np.float64)
-    top = np.minimum(top, 2.0**62).astype(np.int64) + 1  # a float may be beyond every integer
+    top = np.minimum(top, 2.0**62).astype(np.int64) + 1  # a float may be too large for int64
     return Categories(top if least is None else np.maximum(top, least))
 
 
 def check_sizes(n_categories: Array, name: Callable[[int], str] = "column {}".format) -> None:
-    """Refuse more categories than can be counted; `name` is how a message calls a column."""
+    """Raise an error for more categories than can be counted; `name` returns what to call a column."""
     total = n_categories.astype(np.float64).sum()
     if total > MOST_CATEGORIES:
         j = int(np.argmax(n_categories))
@@ -182,9 +180,9 @@ def check_sizes(n_categories: Array, name: Callable[[int], str] = "column {}".fo
 
 
 def clipped_codes(X: Array, n_categories: Array) -> Array:
-    """Return the codes as int64, with n_categories[j] for every code of column j that is not below it.
+    """Return the codes as int64, with every code of column j above n_categories[j] replaced by that.
 
-    Both are compared in a dtype that holds both: uint8 has no 300, and int64 no 1e30.
+    They are compared in a dtype that holds both: uint8 has no 300, and int64 no 1e30.
     """
     xp = namespace(X)
     if xp is np:
@@ -196,33 +194,33 @@ def clipped_codes(X: Array, n_categories: Array) -> Array:
 
 
 def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:
-    """Return checked codes in a small type, for the library that X is of."""
+    """Return the codes of X, checked and in a small dtype, for the library of X."""
     check_codes(X)
     xp, known = namespace(X), frame.n_categories
     unseen = bool((categories_of(X).n_categories > known).any())
     X, largest = clipped_codes(X, known) if unseen else X, int(known.max(initial=1)) - (not unseen)
     if xp is np:
         codes = X.astype(np.min_scalar_type(largest), copy=False)
-        return Codes(codes, frame, unseen, None if unseen else grouped(codes, frame))
+        return Codes(codes, frame, unseen, None if unseen else grouping_of(codes, frame))
     small = xp.uint8 if largest < 255 else xp.int64
-    found = DeviceCodes(xp.astype(X, small), frame, unseen, own_precision(X))
+    found = DeviceCodes(xp.astype(X, small), frame, unseen, float_dtype(X))
     if X.shape[0] * found.cells <= HELD_CELLS:
         found.held = found.one_hot
     return found
 
 
-def grouped(codes: Array, frame: Categories) -> tuple[Groups, Array] | None:
-    """Return joint codes of a table that is large enough for compiled scans; None for others."""
+def grouping_of(codes: Array, frame: Categories) -> tuple[Groups, Array] | None:
+    """Return the groups and joint codes of a table for compiled scans; None if these are not faster."""
     if not is_worth_it(*codes.shape):
         return None
     groups = Groups(frame)
-    if 2 * len(groups.sizes) > codes.shape[1]:  # wide features stand alone: a second copy gains little
+    if 2 * len(groups.sizes) > codes.shape[1]:  # most features have a group of their own: little is saved
         return None
     return groups, groups.encode(codes, frame)
 
 
 def check_codes(X: Array) -> None:
-    """Refuse what is no code, column by column: a table may be large."""
+    """Raise an error for values that are not whole numbers from 0; check by column, which saves memory."""
     xp = namespace(X)
     if xp.isdtype(X.dtype, ("bool", "unsigned integer")) or X.shape[0] == 0:
         return
@@ -230,7 +228,7 @@ def check_codes(X: Array) -> None:
     if whole and int(xp.min(X)) >= 0:
         return
     if xp is not np and not bool(xp.any((X < 0) | (xp.floor(X) != X) if not whole else X < 0)):
-        return  # one wait, not one a column
+        return  # the host waits for one answer, not for one per column
     for j in range(X.shape[1]):
         column = X[:, j]
         bad = column < 0 if whole else (column < 0) | (column != xp.floor(column))

@@ -1,4 +1,4 @@
-"""Exact marginals of a network of categories: how often features and their parents take their values."""
+"""Exact marginals p(parents, x_i | y) of a Bayesian network of categories, by variable elimination."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from riskbayes.arrays import Array
 
 MOST_CELLS = 2**24
-"""Cells of a table on the way, classes included: 128 MiB of float64."""
+"""Upper bound on the cells of an intermediate table, classes included: 128 MiB of float64."""
 
 MOST_AXES = 50
-"""Features of a table on the way: `einsum` has no more names for them."""
+"""Upper bound on the features of an intermediate table: `einsum` has no more names for axes."""
 
 Factor = tuple[tuple[int, ...], Array]
 """Features, and a table with an axis for the class and one for each of them."""
@@ -22,9 +22,9 @@ Factor = tuple[tuple[int, ...], Array]
 def family_marginals(factors: Sequence[Factor], order: Sequence[int]) -> list[Array]:
     """Return p(parents, x_i | y) of every feature i, from the tables p(x_i | parents, y).
 
-    In a tree the distribution of a parent is a sum over its own family. Parents that no family holds
-    together are brought together by variable elimination over their ancestors, the cheapest feature first;
-    where the network is dense the tables grow exponentially, and are refused beyond `MOST_CELLS`.
+    In a tree the distribution of a parent is a sum over its own family. The joint distribution of parents
+    that are in no common family comes from variable elimination over their ancestors, the cheapest feature
+    first. In a dense network these tables grow exponentially: beyond `MOST_CELLS` an error is raised.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def family_marginals(factors: Sequence[Factor], order: Sequence[int]) -> list[Ar
     Returns
     -------
     marginals : list of arrays
-        Of the shapes of the tables.
+        One for each feature, of the shape of its table.
     """
     found: dict[int, Factor] = {}
     for i in order:
@@ -49,7 +49,7 @@ def family_marginals(factors: Sequence[Factor], order: Sequence[int]) -> list[Ar
 
 
 def ancestors(wanted: Iterable[int], factors: Sequence[Factor]) -> list[Factor]:
-    """Return the tables of these features and of all that they depend on."""
+    """Return the tables of these features and of all their ancestors."""
     seen: set[int] = set()
     todo = list(wanted)
     while todo:
@@ -61,7 +61,7 @@ def ancestors(wanted: Iterable[int], factors: Sequence[Factor]) -> list[Factor]:
 
 
 def eliminate(factors: list[Factor], wanted: tuple[int, ...], n_classes: int) -> Array:
-    """Return the product of the tables, summed over all features but those wanted."""
+    """Return the product of the tables, summed over all features except those wanted."""
     sizes = {i: k for features, table in factors for i, k in zip(features, table.shape[1:], strict=True)}
 
     def together(i: int) -> set[int]:
@@ -84,7 +84,7 @@ def eliminate(factors: list[Factor], wanted: tuple[int, ...], n_classes: int) ->
 
 
 def product(factors: Sequence[Factor], kept: tuple[int, ...]) -> Array:
-    """Return the product of the tables by class, summed over all features but those kept, in their order."""
+    """Return the product of the tables by class, summed over all features except those kept."""
     axis = {i: place for place, i in enumerate({i for features, _ in factors for i in features}, start=1)}
     operands = [part for features, table in factors for part in (table, [0, *(axis[i] for i in features)])]
     return np.einsum(*operands, [0, *(axis[i] for i in kept)], optimize="greedy")

@@ -18,31 +18,32 @@ from riskbayes.statistics import Statistics
 
 
 class DiagonalMoments(Origin):
-    """Moments about an origin, with `s2_diagonal`, the second moments of each feature."""
+    """The origin of moments whose second ones, `s2_diagonal`, are of each feature alone."""
 
     def recentred(self, arrays: Arrays, d: Array) -> Arrays:
-        """(x + d)^2 = x^2 + 2 x d + d^2."""
+        """Return the second moments by (x + d)^2 = x^2 + 2 x d + d^2."""
         s0, s1 = arrays["s0"][:, None], arrays["s1"]
         return {"s2_diagonal": arrays["s2_diagonal"] + 2 * s1 * d[None, :] + s0 * (d * d)[None, :]}
 
 
 @dataclass(frozen=True)
 class GaussianNBParameters:
-    """p(y); means relative to the frame's origin; variances; the epsilon that they contain."""
+    """log p(y), means relative to the frame's origin, and variances."""
 
     log_prior: Array
     means: Array
     variances: Array
     epsilon: float
+    """What `var_smoothing` added to the variances."""
     frame: Any
     floored: Array
 
     @cached_property
     def form(self) -> tuple[Array, Array, Array, Array | None]:
-        """(a, b, c, narrow) with log p(x, y) = a x^2 + b x + c, and the narrow columns, which add to it.
+        """(a, b, c, narrow) with log p(x, y) = a x^2 + b x + c, and narrow columns that are not in it.
 
-        Where a variance is tiny beside the mean, the three terms would cancel: (x - mu)^2 is then taken
-        as it stands.
+        In a column whose variance is tiny beside its mean the three terms would cancel: there (x - mu)^2 is
+        computed as it is.
         """
         xp, precision = namespace(self.means), 1.0 / self.variances
         b = self.means * precision
@@ -75,23 +76,23 @@ class GaussianNBModel(GaussianModel):
     var_smoothing: float = 1e-9
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
-        """Masses, sums and sums of squares about the origin."""
+        """Return the masses, sums, and sums of squares about the origin."""
         V, D = widened(W).T, Z.exact
         squares = Z.squares if D is Z.values else D * D
         return Statistics({"s0": sum_of(V, axis=1), "s1": V @ D, "s2_diagonal": V @ squares}, Z.frame)
 
     def second_moments(self, n: int) -> float:
-        """Of a class's own."""
+        """Return n: a variance for each feature."""
         return float(n)
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
-        """Sums of squares about the overall mean, and about the classes' own means."""
+        """Return the sums of squares about the overall mean, and about the means of the classes."""
         s0, s1, xp = S["s0"], S["s1"], namespace(S["s0"])
         second, mass = sum_of(S["s2_diagonal"], axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - sum_of(s1, axis=0) ** 2 / S.total, second - sum_of(s1**2 / mass[:, None], axis=0)
 
     def moment_matrices(self, S: Statistics, size: Array) -> Array:
-        """One for each class and feature."""
+        """Return a 2 x 2 matrix for each class and feature."""
         s1, s2 = S["s1"] / size, S["s2_diagonal"] / size / size
         s0 = np.broadcast_to(S["s0"][:, None], s1.shape)
         return np.stack([s0, s1, s1, s2], axis=-1).reshape(*s1.shape, 2, 2)
@@ -101,6 +102,7 @@ class GaussianNBModel(GaussianModel):
         return self._variances(S, settled, *self.means(S, settled))
 
     def _variances(self, S: Statistics, settled: Settled, mu: Array, kappa: Array) -> Array:
+        """Return the variances about the MAP means mu, whose masses are kappa."""
         xp, second, m1, m2 = namespace(mu), S["s2_diagonal"], self.mean_strength, self.covariance_strength
         mass = S["s0"] if m2 == 0 else S["s0"] + m2
         if self.prior_form == "exact":
@@ -108,7 +110,7 @@ class GaussianNBModel(GaussianModel):
             squares = squares + m1 * (settled.mean * settled.mean)[None, :] if m1 else squares
         else:
             squares = second - S["s1"] ** 2 / positive(S["s0"])[:, None]
-        # A variance of exactly zero must not come out as the rounding of its two large terms.
+        # The difference of two large terms is rounded: what is within its rounding error is zero.
         rounded = xp.abs(squares) <= (64 * EPS) * xp.abs(second)
         squares = squares if is_false(rounded) else xp.where(rounded, 0.0, squares)
         squares = squares + m2 * settled.covariance[None, :] if m2 else squares
@@ -117,13 +119,16 @@ class GaussianNBModel(GaussianModel):
     def completion(
         self, S: Statistics, settled: Settled, C: Array, pooled: Array
     ) -> tuple[Array | None, Array]:
-        """The pooled variance where a column does not vary within a class; where in none, a small one."""
+        """Return what brings the variance of a column constant in a class to the pooled one, or a small one.
+
+        The small one is for columns that do not vary in any class.
+        """
         xp, mass = namespace(C), positive(S["s0"])[:, None]
         low = rounding(S["s2_diagonal"] / mass, S.frame, 4) >= C
         second = sum_of(S["s2_diagonal"], axis=0) / sum_of(mass)
         varies = pooled > rounding(second, S.frame, 4)
         whole = xp.where(varies, pooled, SEPARATING * settled.scale * settled.scale)[None, :]
-        noise = xp.abs(C)  # what is there may be negative
+        noise = xp.abs(C)  # the rounding of a zero variance, which may be negative
         added = xp.where(low, xp.where(whole > noise, whole, noise) - C, 0.0)
         return None if is_false(low) else added, xp.count_nonzero(low, axis=1)
 
@@ -136,35 +141,33 @@ class GaussianNBModel(GaussianModel):
         low, floored = variances < floor, settled.missing
         if not is_false(low):
             variances, floored = xp.where(low, floor, variances), floored + xp.count_nonzero(low, axis=1)
-        epsilon, log_prior = (
-            self.var_smoothing * settled.widest,
-            log_class_prior(S["s0"], self.class_alpha, self.class_prior),
-        )
+        log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
+        epsilon = self.var_smoothing * settled.widest
         return GaussianNBParameters(log_prior, mu, variances, epsilon, S.frame, floored)
 
     def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:
         """log p(y) - sum_i (log 2pi var_i + (x_i - mu_i)^2 / var_i) / 2, as two products."""
         a, b, c, narrow = theta.form
-        out = a @ Z.squares.T  # the rows of each class together
+        out = a @ Z.squares.T  # classes x rows: the rows of each class are contiguous
         out += b @ Z.values.T
         out += c[:, None]
         out = out.T
         return out if narrow is None else out + self._of_columns(Z.values, theta, narrow)
 
     def _of_columns(self, D: Array, theta: GaussianNBParameters, columns: Array) -> Array:
-        """-sum (x_i - mu_i)^2 / var_i / 2 over some columns, class by class."""
+        """Return -sum_i (x_i - mu_i)^2 / var_i / 2 over these columns, for each class."""
         xp = namespace(D)
         x, mu, v = (take(A, columns, 1) for A in (D, theta.means, theta.variances))
         return xp.stack([-0.5 * ((x - mu[k, :]) ** 2 @ (1.0 / v[k, :])) for k in range(mu.shape[0])], axis=1)
 
     def sample(self, theta: GaussianNBParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """A class, then each feature."""
+        """Draw a class, then each feature."""
         y = draw_classes(theta.log_prior, n, rng)
         noise = rng.standard_normal((n, theta.means.shape[1]))
         return noise * np.sqrt(theta.variances)[y] + theta.means[y] + theta.frame.origin, y
 
     def expected_statistics(self, theta: GaussianNBParameters, total: float) -> Statistics:
-        """Moments of `total` rows, without the epsilon that `parameters` adds."""
+        """Return the moments of `total` rows, without the epsilon that `parameters` adds."""
         s0 = total * namespace(theta.log_prior).exp(theta.log_prior)[:, None]
         squares = s0 * (theta.variances - theta.epsilon + theta.means**2)
         return Statistics({"s0": s0[:, 0], "s1": s0 * theta.means, "s2_diagonal": squares}, theta.frame)
@@ -179,7 +182,7 @@ class GaussianNBModel(GaussianModel):
         return float(s0 @ constants - 0.5 * sum_of(squares / theta.variances))
 
     def inverse_parameters(self, theta: GaussianNBParameters, total: float) -> Statistics:
-        """Moments whose MAP estimates are theta."""
+        """Return the moments whose MAP estimates are theta."""
         s0, s1, settled = self.invert_means(theta, total)
         m1, m2, mu0 = self.mean_strength, self.covariance_strength, settled.mean
         own = settled.uncompleted(theta.variances) - theta.epsilon

@@ -1,10 +1,10 @@
-"""Mixture discriminant analysis: the base model's statistics, for sub-classes of each class."""
+"""Mixture discriminant analysis: each class is a mixture of components of a base model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -18,29 +18,26 @@ from riskbayes.objectives import Objective
 from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
 
+LEAST_WEIGHT = 2.0
+"""Lower bound on the weight of the rows of a component."""
+
+EM_TOLERANCE = 1e-4
+"""EM stops when the mean log-likelihood rises by less than this."""
+
 
 @dataclass(frozen=True, eq=False)
 class Components(SideBySide):
-    """The frame of the base model, and the components that rows of each class are shared among."""
-
-    unmeasured: ClassVar[tuple[str, ...]] = ("start", "em_log_likelihood")
+    """The frame of the base model, and the components of each class."""
 
     sizes: Array
-    """Components of each class, class after class."""
-    start: Any = None
-    """Parameters of the base model that rows of the data are shared by; None where classes have one each."""
-    em_log_likelihood: tuple[float, ...] = ()
-    """Mean joint log-likelihood of the rows, EM iteration by iteration."""
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            super().__eq__(other) and isinstance(other, Components) and same_values(self.sizes, other.sizes)
-        )
-
-    __hash__ = None
+    """The number of components of each class."""
+    start: Any = field(default=None, compare=False)
+    """Parameters that divide the rows of the data among components; None if each class has one component."""
+    em_log_likelihood: tuple[float, ...] = field(default=(), compare=False)
+    """Mean joint log-likelihood of the rows, by iteration of EM."""
 
     def join(self, other: Frame) -> Frame:
-        """Return the frame of the same components."""
+        """Join the frames of the base model; raise an error if the numbers of components differ."""
         if not isinstance(other, Components) or not same_values(self.sizes, other.sizes):
             return Frame.join(self, other)
         return super().join(other)
@@ -51,13 +48,13 @@ class Components(SideBySide):
 
     @classmethod
     def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
-        """Return the frame of these arrays; the start, which only counts new rows, is not among them."""
+        """Return the frame that `to_arrays` saved: without the start, which only new rows need."""
         rest = {name: value for name, value in arrays.items() if name != "sizes"}
         return cls(SideBySide.of_fields(rest).frames, arrays["sizes"])  # type: ignore[attr-defined]
 
 
 class ComponentRows:
-    """Rows as the base model reads them, with the components that they are shared among."""
+    """Rows as the base model encodes them, with the frame of components."""
 
     def __init__(self, base: Any, frame: Components):
         self.base, self.frame, self.shape = base, frame, base.shape
@@ -71,7 +68,7 @@ class ComponentRows:
 
 @dataclass(frozen=True)
 class MixtureParameters:
-    """p(y), what the base model estimated of the components, and how many each class has."""
+    """log p(y), the base model's parameters of the components, and the number of components of each class."""
 
     log_prior: Array
     components: Any
@@ -81,18 +78,19 @@ class MixtureParameters:
 
 @dataclass(frozen=True)
 class MixtureModel(GenerativeModel):
-    """Each class a mixture of components of a base model.
+    """Each class is a mixture of components of a base model.
 
-    Statistics are counted by component: a row of class y goes to its components by P(c | x, y). Those of
-    the data are shared by the start of the frame, once and for all; the residual of a scan by the present
-    parameters, E[c] = E[y] P(c | x, y), which for the log loss is P(c | x, y) - P(c | x).
+    The statistics are those of the components: a row of class y is divided among its components by
+    P(c | x, y). For the rows of the data this P is that of the frame's start and does not change; for the
+    residual of a scan it is that of the current parameters: E[c] = E[y] P(c | x, y), which for the log loss
+    is P(c | x, y) - P(c | x).
 
     Parameters
     ----------
     base : GenerativeModel
         The model of a component.
     n_components : int, optional
-        Components of a class at most, which `learn` finds by k-means and EM. None is one each.
+        The most components of a class, which `learn` finds by k-means and EM. None is one per class.
     em_iter : int
         The most iterations of EM.
     """
@@ -103,7 +101,7 @@ class MixtureModel(GenerativeModel):
 
     @property
     def additive(self) -> bool:  # type: ignore[override]
-        """True where each class has one component."""
+        """True if each class has one component."""
         return self.n_components is None and self.base.additive
 
     def learn(self, sample: Sample) -> Frame:
@@ -115,7 +113,7 @@ class MixtureModel(GenerativeModel):
         return Components((frame,), np.array(sizes), start, tuple(path))
 
     def encode(self, X: Array, frame: Components) -> ComponentRows:  # type: ignore[override]
-        """Return the rows as the base model reads them."""
+        """Return the rows as the base model encodes them."""
         return ComponentRows(self.base.encode(X, frame.frames[0]), frame)
 
     def settle(self, S: Statistics) -> Statistics:
@@ -123,7 +121,7 @@ class MixtureModel(GenerativeModel):
         return self._of_classes(self.base.settle(of_components(S)), S.frame)
 
     def row_cells(self, Z: ComponentRows) -> float:
-        """Return those of the base model."""
+        """Return the cells of the base model."""
         return self.base.row_cells(Z.base)
 
     def releases_lock(self, Z: ComponentRows) -> bool:
@@ -131,16 +129,16 @@ class MixtureModel(GenerativeModel):
         return self.base.releases_lock(Z.base)
 
     def plan(self, Z: ComponentRows, theta: MixtureParameters) -> MixtureParameters:
-        """Return the parameters as the base model plans them."""
+        """Return theta with the plan of the base model for its components."""
         return replace(theta, components=self.base.plan(Z.base, theta.components))
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
-        """For the components."""
+        """False if no rows of non-negative weight have the statistics of the components."""
         return self.base.could_be_counted(of_components(S), of_components(ever))
 
     @property
     def floor_warning(self) -> str | None:  # type: ignore[override]
-        """That of the base model."""
+        """The warning of the base model."""
         return self.base.floor_warning
 
     def writes(self, name: str) -> bool:
@@ -148,18 +146,18 @@ class MixtureModel(GenerativeModel):
         return super().writes(name) and self.base.writes(name)
 
     def _of_classes(self, S: Statistics, frame: Components) -> Statistics:
-        """Return statistics of the components with the masses of the classes."""
+        """Return the statistics S of components together with the masses of the classes."""
         arrays = {f"0:{name}": value for name, value in S.items()}
         s0 = by_class(np.add, S["s0"], frame.sizes)
         return Statistics({"s0": s0, **arrays}, replace(frame, frames=(S.frame,)))
 
     def _counted(self, Z: ComponentRows, W: Array, shares: Array) -> Statistics:
-        """Return statistics of rows whose weights go to components by their shares."""
+        """Return the statistics of rows whose weights W (rows x classes) are divided by P(c | x, y)."""
         S = self.base.statistics(Z.base, shares * np.repeat(W, Z.frame.sizes, axis=1))
         return self._of_classes(S, Z.frame)
 
     def statistics(self, Z: ComponentRows, W: Array) -> Statistics:
-        """Return those of the components, by the shares that the start gives them."""
+        """Return the statistics of the components, with P(c | x, y) by the start of the frame."""
         frame = Z.frame
         if frame.start is None:
             return self._counted(Z, W, np.ones(1))
@@ -167,13 +165,13 @@ class MixtureModel(GenerativeModel):
         return self._counted(Z, W, shares)
 
     def parameters(self, S: Statistics) -> MixtureParameters:
-        """Return those of the components; p(y) is the sum of its components."""
+        """Return the parameters of the components; p(y) is the sum of p(c) over its components."""
         theta, sizes = self.base.parameters(of_components(S)), S.frame.sizes
         log_prior = np.log(by_class(np.add, np.exp(theta.log_prior), sizes))
         return MixtureParameters(log_prior, theta, sizes, by_class(np.maximum, theta.floored, sizes))
 
     def is_legal(self, S: Statistics) -> bool:
-        """Every component keeps a mass."""
+        """True if the statistics of the components are legal for the base model."""
         return self.base.is_legal(of_components(S))
 
     def log_joint(self, Z: ComponentRows, theta: MixtureParameters) -> Array:
@@ -181,11 +179,11 @@ class MixtureModel(GenerativeModel):
         return shares_and_scores(self.base.log_joint(Z.base, theta.components), theta.sizes)[1]
 
     def scores(self, Z: ComponentRows, theta: MixtureParameters) -> Array:
-        """The same, of the base model's scores."""
+        """Return the same from the scores of the base model."""
         return shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)[1]
 
     def residual_statistics(self, Z: ComponentRows, E: Array, theta: MixtureParameters) -> Statistics:
-        """The residual of a class goes to its components by P(c | x, y)."""
+        """Return the statistics of the residual E[c] = E[y] P(c | x, y)."""
         shares, _ = shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)
         return self._counted(Z, E, shares)
 
@@ -198,7 +196,7 @@ class MixtureModel(GenerativeModel):
         objective: Objective,
         risks_only: bool,
     ) -> tuple[Statistics | None, Risks]:
-        """Scan a chunk, with shares and scores of one product."""
+        """Scan a chunk; P(c | x, y) and the scores of classes come from the same scores of components."""
         shares, scores = shares_and_scores(self.base.scores(Z.base, plan.components), plan.sizes)
         P, risks = posterior_and_risks(scores, y, w, objective)
         if risks_only:
@@ -207,36 +205,36 @@ class MixtureModel(GenerativeModel):
         return self._counted(Z, E if w is None else E * w[:, None], shares), risks
 
     def sample(self, theta: MixtureParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """From the components, by the class that owns them."""
+        """Draw from the components; the class of a row is that of its component."""
         X, component = self.base.sample(theta.components, n, rng)
         return X, np.repeat(np.arange(len(theta.sizes)), theta.sizes)[component]
 
     def expected_statistics(self, theta: MixtureParameters, total: float) -> Statistics:
-        """Return those of the components."""
+        """Return the expected statistics of the components."""
         S = self.base.expected_statistics(theta.components, total)
         return self._of_classes(S, Components((S.frame,), theta.sizes))
 
     def log_likelihood(self, S: Statistics, theta: MixtureParameters) -> float:
-        """That of rows whose components are known, as S counts them."""
+        """Return the log-likelihood of rows whose components are known, as S counts them."""
         return self.base.log_likelihood(of_components(S), theta.components)
 
     def degrees_of_freedom(self, S: Statistics) -> float:
-        """Those of the components."""
+        """Return the degrees of freedom of the components."""
         return self.base.degrees_of_freedom(of_components(S))
 
 
 def of_components(S: Statistics) -> Statistics:
-    """The statistics of the base model."""
+    """Return the statistics of the base model, one class for each component."""
     return Statistics(S.frame.part(S, 0), S.frame.frames[0])
 
 
 def by_class(reduce: Any, values: Array, sizes: Array) -> Array:
-    """A ufunc over the components of each class, along the last axis."""
+    """Apply a ufunc's reduce over the components of each class, along the last axis."""
     return reduce.reduceat(values, np.cumsum(sizes) - sizes, axis=-1)
 
 
 def shares_and_scores(scores: Array, sizes: Array) -> tuple[Array, Array]:
-    """P(c | x, y) of every component within its class, and the classes' log joints."""
+    """Return P(c | x, y) of every component within its class, and the log joints of the classes."""
     top = by_class(np.maximum, scores, sizes)
     e = np.exp(scores - np.repeat(top, sizes, axis=1))
     sums = by_class(np.add, e, sizes)
@@ -245,86 +243,77 @@ def shares_and_scores(scores: Array, sizes: Array) -> tuple[Array, Array]:
 
 
 def in_full(Z: Any) -> Any:
-    """Return the rows in the widest dtype: EM would follow the rounding of narrower log densities."""
+    """Return the rows in the widest dtype: in a narrower one rounding would decide when EM stops."""
     return Centred(Z.X, Z.frame, widest_float(Z.X)) if isinstance(Z, Centred) else Z
 
 
 def start_components(
-    base: GenerativeModel,
-    sample: Sample,
-    frame: Frame,
-    n_components: int,
-    max_iter: int,
-    least: float = 2.0,
-    tol: float = 1e-4,
+    base: GenerativeModel, sample: Sample, frame: Frame, n_components: int, max_iter: int
 ) -> tuple[list[int], Any, list[float]]:
-    """Return components of each class by k-means, then EM: their numbers, parameters, the log-likelihoods.
-
-    Clusters of a weight below `least` are merged with their neighbours. EM ends when the mean
-    log-likelihood rises by less than `tol`.
-    """
+    """Find components by k-means, then EM; return their numbers, parameters, and the log-likelihoods."""
     X, y, w = sample.X, sample.y, sample.w
     if w is not None and not w.all():
         X, y, w = X[w > 0], y[w > 0], w[w > 0]
     weight = np.ones(len(y)) if w is None else w
-    component, sizes = k_means(X, y, weight, n_components, least)
+    component, sizes = k_means(X, y, weight, n_components)
     V = np.zeros((len(y), sum(sizes)))
     V[np.arange(len(y)), component] = weight
     Z, number, path = in_full(base.encode(X, frame)), np.array(sizes), []
     own = np.repeat(np.arange(len(sizes)), sizes)[None, :] == y[:, None]
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by `settle`
+    with np.errstate(over="ignore", invalid="ignore"):  # `settle` raises an error for what overflows
         settled = base.settle(base.statistics(Z, V)).frame
     while True:
         theta = base.parameters(base.statistics(Z, V).to_frame(settled))
         shares, scores = shares_and_scores(base.log_joint(Z, theta), number)
         path.append(float(weight @ scores[np.arange(len(y)), y] / weight.sum()))
-        if len(path) > max_iter or (len(path) > 1 and path[-1] - path[-2] < tol):
+        if len(path) > max_iter or (len(path) > 1 and path[-1] - path[-2] < EM_TOLERANCE):
             return sizes, theta, path
         V = np.where(own, shares, 0.0) * weight[:, None]
 
 
-def k_means(X: Array, y: Array, w: Array, n_components: int, least: float) -> tuple[Array, list[int]]:
-    """The component of each row, class after class, and how many each class has; no random choice."""
-    U, total = in_own_units(X), w / w.sum()
-    U = U - total @ U
-    spread = np.sqrt(total @ U**2)
-    U /= np.where(spread > len(y) * np.finfo(float).eps, spread, 1.0)  # of a constant column, it is rounding
+def k_means(X: Array, y: Array, w: Array, n_components: int) -> tuple[Array, list[int]]:
+    """Return the component of each row, and the number of components of each class, without random choices.
+
+    The columns are standardised, after a division by powers of two so that no square overflows.
+    """
+    X, share = X.astype(np.float64), w / w.sum()
+    U = np.ldexp(X, -np.frexp(np.abs(X).max(axis=0))[1])
+    U = U - share @ U
+    spread = np.sqrt(share @ U**2)
+    U /= np.where(spread > len(y) * np.finfo(float).eps, spread, 1.0)  # a constant column has only rounding
     component = np.empty(len(y), dtype=np.int64)
     sizes: list[int] = []
     for k in range(int(y.max()) + 1):
         rows = np.flatnonzero(y == k)
-        found = clusters(U[rows], w[rows], n_components, least)
+        found = clusters(U[rows], w[rows], n_components)
         component[rows] = found + sum(sizes)
         sizes.append(int(found.max()) + 1)
     return component, sizes
 
 
-def in_own_units(X: Array) -> Array:
-    """Columns divided by powers of two that bring them to a size below one, so that no square overflows."""
-    X = X.astype(np.float64)
-    return np.ldexp(X, -np.frexp(np.abs(X).max(axis=0))[1])
+def clusters(U: Array, w: Array, n_components: int) -> Array:
+    """Return the cluster of each row, by k-means that starts along the first principal axis.
 
-
-def clusters(U: Array, w: Array, n_components: int, least: float) -> Array:
-    """The cluster of each row; centres start along the first principal axis."""
+    A cluster lighter than `LEAST_WEIGHT` is dissolved: its rows go to the nearest other one.
+    """
     v = w / w.sum()
     mean = v @ U
     axis = np.linalg.eigh((U - mean).T @ ((U - mean) * v[:, None]))[1][:, -1]
     axis = axis * np.sign(axis[np.argmax(np.abs(axis))])
     places, inverse = np.unique(np.round((U - mean) @ axis, 9), return_inverse=True)
-    number = min(n_components, max(1, int(w.sum() // least)), len(places))
+    number = min(n_components, max(1, int(w.sum() // LEAST_WEIGHT)), len(places))
     levels = (np.arange(number) + 0.5) / number
     chosen = np.unique(quantiles(places, np.bincount(inverse, weights=v), levels))
     centres = mean + chosen[:, None] * axis
     if len(centres) > 1:
-        from sklearn.cluster import KMeans  # slow to import, and few need it
+        from sklearn.cluster import KMeans  # slow to import
 
-        # Lloyd's algorithm to its end: the same for weights as for repeated rows.
+        # Run until nothing changes, so that weights give the same clusters as repeated rows.
         fitted = KMeans(len(centres), init=centres, n_init=1, tol=0.0, max_iter=100).fit(U, sample_weight=v)
         centres = fitted.cluster_centers_
     while True:
         near = np.argmin(((U[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2), axis=1)
         mass = np.bincount(near, weights=w, minlength=len(centres))
-        if len(centres) == 1 or mass.min() >= least:
+        if len(centres) == 1 or mass.min() >= LEAST_WEIGHT:
             return near
         centres = np.delete(centres, np.argmin(mass), axis=0)

@@ -1,4 +1,4 @@
-"""Tables of categories: codes, or values of any kind."""
+"""Validation of tables of categories: integer codes, or values of any kind."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from riskbayes.preprocessing import CategoryEncoder, ColumnCodes, codes_on_devic
 from riskbayes.tables import check_plain, column_name, naming_columns
 
 ALWAYS_COUNTED = 2**18
-"""Integer codes below it are counted, however few the rows: 2 MiB a class."""
+"""Integer codes below this are accepted, however few the rows: their counts take 2 MiB per class."""
 
 CODES_PER_ROW = 10
-"""Beyond it, so many codes a row: more would be a table of zeros."""
+"""Larger codes are accepted up to this many times the number of rows: beyond, most counts would be zero."""
 
 
 class CategoricalInput(BaseGenerativeClassifier):
-    """How categories come in and go out: as codes, or by value."""
+    """Base class of the estimators of categories: encodes rows to integer codes, and decodes samples."""
 
     _encoder: CategoryEncoder
     min_categories: Any
@@ -38,14 +38,16 @@ class CategoricalInput(BaseGenerativeClassifier):
             check_plain(self, X)
         if hasattr(X, "columns"):  # a data frame: its columns keep their own types
             validate_data(self, X, reset=reset, skip_check_array=True)
-            check_array(np.broadcast_to(False, X.shape), estimator=self)  # empty tables
+            check_array(np.broadcast_to(False, X.shape), estimator=self)  # refuses empty tables
         else:
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-        if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__"):
-            codes = self._encode_on_device(X, reset=reset, learn=learn)
+        names = [column_name(self, j) for j in range(self.n_features_in_)]
+        if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__"):  # must be codes already
+            if reset:
+                self._encoder = CategoryEncoder(tuple(ColumnCodes(name, None) for name in names))
+            codes = codes_on_device(X, names, learn=learn)
         else:
             known = CategoryEncoder() if reset else self._encoder
-            names = [column_name(self, j) for j in range(self.n_features_in_)]
             codes, encoder = known.encode(X, names, learn=learn)
             if learn:
                 self._encoder = encoder
@@ -53,15 +55,8 @@ class CategoricalInput(BaseGenerativeClassifier):
             self._check_sizes(codes, reset=reset)
         return codes
 
-    def _encode_on_device(self, X: Array, *, reset: bool, learn: bool) -> Array:
-        """Codes of another library's array: they must be codes already."""
-        names = [column_name(self, j) for j in range(self.n_features_in_)]
-        if reset:
-            self._encoder = CategoryEncoder(tuple(ColumnCodes(name, None) for name in names))
-        return codes_on_device(X, names, learn=learn)
-
     def _check_sizes(self, X: Array, *, reset: bool) -> None:
-        """Refuse codes far beyond the number of rows, as identifiers are, and more than can be counted."""
+        """Refuse codes far larger than the number of rows, as identifiers are, or too large for any count."""
         rows, known = X.shape[0], self._least_categories(X.shape[1])
         if not reset:
             rows += round(self.data_statistics_.total)
@@ -82,15 +77,15 @@ class CategoricalInput(BaseGenerativeClassifier):
         return self._encoder.decode(X)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Rows and labels drawn from the calibrated joint.
+        """Draw rows and labels from the calibrated joint.
 
-        Of columns coded by value only named categories are drawn: those that `min_categories` adds
-        have a probability, but no value.
+        Categories that only `min_categories` adds have a probability but no value: in columns that are coded
+        by value they are not drawn.
 
         Parameters
         ----------
         n_samples : int, default=1
-            How many.
+            Number of rows to draw.
         random_state : int, RandomState instance, Generator or None, default=None
             Makes the draw repeatable.
 
@@ -105,22 +100,22 @@ class CategoricalInput(BaseGenerativeClassifier):
 
     def _drawn(self, theta: Any) -> Any:
         columns = self._encoder.columns
-        if all(c.categories is None for c in columns):  # every code is a value
+        if all(c.categories is None for c in columns):  # every code is a value itself
             return theta
         named = np.array([np.iinfo(np.int64).max if c.categories is None else c.least for c in columns])
         return replace(theta, log_prob=theta.frame.limited_to(theta.log_prob, named))
 
     def _least_categories(self, n: int) -> Array:
-        """At least so many categories a column: those that it declares, and `min_categories`."""
+        """Return the least number of categories of each column: those it declares, and `min_categories`."""
         least = self._encoder.least_categories
-        if self.min_categories is not None:
-            wanted = np.asarray(self.min_categories)
-            if not np.issubdtype(wanted.dtype, np.signedinteger):
-                raise ValueError(f"'min_categories' should have integral type. Got {wanted.dtype} instead.")
-            if wanted.ndim and wanted.shape != (n,):
-                raise ValueError(
-                    f"'min_categories' should have shape ({n},) when an array-like is provided. "
-                    f"Got {wanted.shape} instead."
-                )
-            least = np.maximum(least, wanted)
-        return least
+        if self.min_categories is None:
+            return least
+        wanted = np.asarray(self.min_categories)
+        if not np.issubdtype(wanted.dtype, np.signedinteger):
+            raise ValueError(f"'min_categories' should have integral type. Got {wanted.dtype} instead.")
+        if wanted.ndim and wanted.shape != (n,):
+            raise ValueError(
+                f"'min_categories' should have shape ({n},) when an array-like is provided. "
+                f"Got {wanted.shape} instead."
+            )
+        return np.maximum(least, wanted)

@@ -27,57 +27,48 @@ ALPHA_MIN = 1e-10
 class CategoricalNB(CategoricalInput, StreamingClassifier):
     """Naive Bayes for categorical features, trained by risk-based calibration.
 
-    Takes integer codes as scikit-learn's twin does (categories 0 to the largest code), and negative
-    numbers, strings, booleans and categorical columns of pandas or polars by value. Codes far beyond
-    the number of rows, as of identifiers, are refused unless `min_categories` declares them. At predict time
-    a category that was not there in training has the probability alpha / (n_y + alpha K); with
-    `alpha=0` it says nothing about the class, and that feature is ignored for that row.
+    Takes integer codes as scikit-learn's `CategoricalNB` does (categories 0 to the largest code), and
+    negative numbers, strings, booleans and categorical columns of pandas or polars by value. Codes far larger
+    than the number of rows, as identifiers are, are refused unless `min_categories` declares them. In
+    predictions, a category that was not seen in training has the probability alpha / (n_y + alpha K); with
+    `alpha=0` that feature of the row is ignored.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Dirichlet pseudo-counts a cell. 0 is maximum likelihood, with cells floored at 1e-9 of the
+        Dirichlet pseudo-counts of each cell. 0 is maximum likelihood, with cells of at least 1e-9 of the
         total weight.
     force_alpha : bool, default=True
-        If False, `alpha` is at least 1e-10: a smaller one is raised to it with a warning.
+        If False, an `alpha` below 1e-10 is set to 1e-10, with a warning.
     fit_prior : bool, default=True
-        Learn p(y); otherwise it is uniform.
+        If True, p(y) is estimated; otherwise it is uniform.
     class_prior : array-like of shape (n_classes,), default=None
-        A fixed p(y).
+        Fixed p(y).
     min_categories : int or array-like of shape (n_features,), default=None
-        At least so many categories a feature.
+        Least number of categories of each feature.
     class_alpha : float, default=0.0
-        Pseudo-counts a class for p(y).
+        Pseudo-counts of each class for p(y).
     learner : str or Learner, default="rc"
-        How the statistics are trained: "closed_form" gives scikit-learn's numbers.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies `sample_weight`.
-    warm_start : bool, default=False
-        Begin a fit where the last one ended.
-    verbose : int, default=0
-        Print each iteration.
+        How the statistics are trained; "closed_form" gives scikit-learn's results.
+    class_weight, warm_start, verbose
+        As in :class:`GenerativeClassifier`.
 
     Attributes
     ----------
     categories_ : list of ndarray
         The values of each feature, in the order of the columns of `feature_log_prob_`.
     category_count_ : list of ndarray of shape (n_classes, n_categories)
-        The data's counts, by feature.
+        Counts in the data, by feature.
     class_count_ : ndarray of shape (n_classes,)
-        The data's counts of classes.
+        Weight of each class in the data.
     class_log_prior_ : ndarray of shape (n_classes,)
         Calibrated log p(y).
     feature_log_prob_ : list of ndarray of shape (n_classes, n_categories)
         Calibrated log p(x_i | y), by feature.
     n_categories_ : ndarray of shape (n_features,)
-        Number of categories.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_ : Statistics
-        Calibrated, and as counted from the data.
-    history_, n_iter_, best_iteration_, status_
-        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
-        first, the iteration that was returned (0: the closed form), how the fit ended.
+        Number of categories of each feature.
+    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+        As in :class:`GenerativeClassifier`.
 
     Examples
     --------
@@ -137,15 +128,13 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         return CategoricalModel(float(alpha), float(self.class_alpha), prior, least)
 
     def _check_counted(self, X: Array) -> None:
-        for j, k in enumerate(categories_of(X).n_categories > self.n_categories_):
-            if k:
-                raise ValueError(
-                    f"{column_name(self, j)} holds a category that was never counted: these rows were not "
-                    "fitted."
-                )
+        for j in np.flatnonzero(categories_of(X).n_categories > self.n_categories_).tolist():
+            raise ValueError(
+                f"{column_name(self, j)} holds a category that was never counted: these rows were not fitted."
+            )
 
     def _statistics_of(self, other: CategoricalNB, S: Statistics) -> tuple[Statistics, Statistics]:
-        """The other's counts, with its categories in the order of this one's."""
+        """Return the other's counts in the order of this one's categories, which take in the other's."""
         theirs, columns, n_categories, places = other._encoder.columns, [], [], []
         for j, (column, known, k) in enumerate(
             zip(theirs, self._encoder.columns, other.n_categories_.tolist(), strict=True)
@@ -160,8 +149,8 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
             position = {value: code for code, value in enumerate(union.categories or range(k))}
             named = list(column.categories or range(k))
             own, total = [position[value] for value in named], max(len(position), k)
-            # Categories that only min_categories asks for have no name. Values that only this model knows
-            # take their places, as those of further rows would: one fit has no more categories.
+            # Categories that only `min_categories` asks for have no value. Values that only this model knows
+            # take their places, as values of further rows would: so a merge has the categories of one fit.
             unnamed = sorted(set(range(total)) - set(own))[: k - len(named)]
             places.append([*own, *unnamed])
             n_categories.append(total)
@@ -170,7 +159,7 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         place = np.concatenate(
             [offset + np.array(p) for offset, p in zip(frame.offsets, places, strict=True)]
         )
-        # Where each of our cells lies among theirs; a zero column stands for those they lack.
+        # The column of their counts for each of our cells; a column of zeros for cells that they lack.
         source = np.full(int(frame.n_categories.sum()), len(place))
         source[place] = np.arange(len(place))
 
@@ -198,6 +187,7 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         return self.statistics_.frame.n_categories
 
     def _by_feature(self, table: Array) -> list[Array]:
+        """Split a table with the categories of all features side by side into one table per feature."""
         frame = self.statistics_.frame
         return [
             table[:, start : start + k]
@@ -206,17 +196,17 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
 
     @property
     def category_count_(self) -> list[Array]:
-        """The data's counts."""
+        """Counts in the data, by feature."""
         return self._by_feature(self.data_statistics_["counts"])
 
     @property
     def class_count_(self) -> Array:
-        """The data's counts of classes."""
+        """Weight of each class in the data."""
         return self.data_statistics_["s0"]
 
     @property
     def feature_log_prob_(self) -> list[Array]:
-        """Calibrated log p(x_i | y)."""
+        """Calibrated log p(x_i | y), by feature."""
         return self._by_feature(self.parameters_.log_prob)
 
     @property

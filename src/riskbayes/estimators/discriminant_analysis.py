@@ -1,4 +1,4 @@
-"""What linear and quadratic discriminant analysis share."""
+"""The base class of linear and quadratic discriminant analysis."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.checks import check_class_prior, check_prior_covariance, check_prior_mean
 from riskbayes.estimators.streaming import StreamingClassifier
+from riskbayes.learners.base import resolve_learner
 from riskbayes.models.gaussian import GaussianModel
 
 
 class DiscriminantAnalysis(StreamingClassifier):
-    """What the two share: the Gaussian prior, and covariances that are no function of S."""
+    """Base class of LDA and QDA: parameters of the Gaussian prior, and estimators of covariances."""
 
     _parameter_constraints: ClassVar[dict] = {
         **StreamingClassifier._parameter_constraints,
@@ -35,7 +36,7 @@ class DiscriminantAnalysis(StreamingClassifier):
     }
 
     def _gaussian_parameters(self) -> dict[str, Any]:
-        """Return the hyper-parameters that every Gaussian model has, checked."""
+        """Return the checked hyper-parameters that every Gaussian model has."""
         n, auto = self.n_features_in_, self.shrinkage == "auto"
         own = {f.name for f in fields(GaussianModel)} & set(self.get_params(deep=False))
         found = {name: getattr(self, name) for name in own} | {
@@ -54,24 +55,23 @@ class DiscriminantAnalysis(StreamingClassifier):
         return found
 
     def _covariance_estimator(self) -> Any:
-        """Return the estimator of the classes' covariances that the user asks for."""
-        if self.shrinkage == "auto":
-            from sklearn.covariance import LedoitWolf  # slow to import, and seldom needed
-
-            estimator = LedoitWolf()
-        else:
-            estimator = self.covariance_estimator
+        """Return the estimator of the covariances that the parameters ask for; refuse what contradicts it."""
+        auto = self.shrinkage == "auto"
         if self.shrinkage not in (None, 0) and self.covariance_estimator is not None:
             raise ValueError(
                 "covariance_estimator and shrinkage parameters are not None. Only one of the two can be set."
             )
-        if self._resolved_learner().max_iter > 0:
-            name = "shrinkage='auto'" if self.shrinkage == "auto" else "covariance_estimator"
+        if resolve_learner(self.learner).max_iter > 0:
+            name = "shrinkage='auto'" if auto else "covariance_estimator"
             raise ValueError(
                 f"{name} is no function of the statistics that {self.learner!r} calibrates: use it with "
                 "learner='closed_form', or a prior (covariance_strength) in its place."
             )
-        return estimator
+        if auto:
+            from sklearn.covariance import LedoitWolf  # slow to import, and seldom needed
+
+            return LedoitWolf()
+        return self.covariance_estimator
 
     def _check_stream(self) -> None:
         super()._check_stream()

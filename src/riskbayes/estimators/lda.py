@@ -25,20 +25,20 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     Parameters
     ----------
     solver : {"svd", "lsqr", "eigen"}, default="svd"
-        Accepted for scikit-learn's sake; it has no effect.
+        Has no effect; accepted for compatibility with scikit-learn.
     shrinkage : "auto", float or None, default=None
         A float between 0 and 1 mixes the covariance with its mean variance; "auto" (Ledoit-Wolf)
-        goes with `learner="closed_form"` only.
+        works only with `learner="closed_form"`.
     priors : array-like of shape (n_classes,), default=None
-        A fixed p(y).
+        Fixed p(y).
     n_components : int, default=None
         Number of components of `transform`.
     store_covariance : bool, default=False
-        Accepted; `covariance_` is always there.
+        Has no effect: `covariance_` is always available.
     tol : float, default=1e-4
-        Least relative singular value of a discriminant direction of `transform`.
+        Directions whose singular value is below `tol` times the largest are left out of `transform`.
     covariance_estimator : estimator, default=None
-        Goes with `learner="closed_form"` only.
+        Estimator of the covariance; only with `learner="closed_form"`.
     mean_strength, covariance_strength : float, default=0.0
         Equivalent sample sizes of the prior on means and covariance; 0 is maximum likelihood.
     prior_mean : array-like of shape (n_features,), default=None
@@ -46,39 +46,31 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     prior_covariance : array-like of shape (n_features, n_features), default=None
         Centre of the prior on the covariance; by default the pooled within-class one.
     diagonal_mix : float, default=0.0
-        Share of its own diagonal in the default prior covariance.
+        Share of the diagonal matrix of pooled variances in the default prior covariance.
     prior_form : {"exact", "paper"}, default="exact"
-        The exact mode of the posterior, or the paper's two-strength form.
+        The exact mode of the posterior, or the paper's form with two strengths.
     covariance_floor : float, default=1e-2
-        The least share of the closed form's variance that calibration leaves, in every direction.
+        Calibration keeps the variance in every direction above this share of the closed form's.
     class_alpha : float, default=0.0
-        Pseudo-counts a class for p(y).
+        Pseudo-counts of each class for p(y).
     learner : str or Learner, default="rc"
-        How the statistics are trained: "closed_form" gives scikit-learn's numbers.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies `sample_weight`.
-    warm_start : bool, default=False
-        Begin a fit where the last one ended.
-    verbose : int, default=0
-        Print each iteration.
+        How the statistics are trained; "closed_form" gives scikit-learn's results.
+    class_weight, warm_start, verbose
+        As in :class:`GenerativeClassifier`.
 
     Attributes
     ----------
     coef_, intercept_ : ndarray
-        The linear scores; one row for two classes.
+        Coefficients of the linear scores; one row for two classes.
     covariance_ : ndarray of shape (n_features, n_features)
         Calibrated within-class covariance.
     means_, priors_ : ndarray
         Calibrated means of the classes, and p(y).
     scalings_, xbar_, explained_variance_ratio_ : ndarray
-        What `transform` projects on, from where, and how much each component separates.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_ : Statistics
-        Calibrated, and as counted from the data.
-    history_, n_iter_, best_iteration_, status_
-        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
-        first, the iteration that was returned (0: the closed form), how the fit ended.
+        Directions that `transform` projects on, overall mean, and the share of each component in the
+        separation of the classes.
+    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+        As in :class:`GenerativeClassifier`.
 
     Examples
     --------
@@ -163,12 +155,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self._in_row_dtype(self._overall_mean())
 
     def _overall_mean(self) -> Array:
-        """`xbar_` in the dtype of the parameters."""
+        """Return `xbar_` in the dtype of the parameters."""
         theta = self.parameters_
         return namespace(theta.means).exp(theta.log_prior) @ theta.means + theta.frame.origin
 
     def _scores(self) -> tuple[Array, Array]:
-        """Sigma^-1 (mu - xbar) of every class, and the intercept for rows seen from xbar."""
+        """Return Sigma^-1 (mu - xbar) of every class, and the intercept for rows minus xbar."""
         theta = self.parameters_
         p = namespace(theta.means).exp(theta.log_prior)
         offsets = theta.means - (p @ theta.means)[None, :]
@@ -189,7 +181,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self._in_row_dtype(intercept[1:] - intercept[:1] if intercept.shape[0] == 2 else intercept)
 
     def _directions(self) -> tuple[Array, Array]:
-        """Discriminant directions: the singular vectors of the whitened class means."""
+        """Return the singular vectors of the whitened class means, as directions, and the singular values."""
         theta, W, xp = self.parameters_, self.parameters_.whitener, namespace(self.parameters_.means)
         p = xp.exp(theta.log_prior)
         offsets = theta.means - (p @ theta.means)[None, :]
@@ -199,12 +191,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @property
     def scalings_(self) -> Array:
-        """What `transform` projects on."""
+        """Directions that `transform` projects on."""
         return self._in_row_dtype(self._directions()[0])
 
     @property
     def explained_variance_ratio_(self) -> Array:
-        """Share of the separation that each component explains."""
+        """Share of each component in the separation of the classes."""
         singular = self._directions()[1]
         squared = singular * singular
         return self._in_row_dtype(squared[: self._n_features_out] / namespace(squared).sum(squared))
@@ -220,15 +212,15 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Returns
         -------
         X_new : ndarray of shape (n_samples, n_components)
-            Coordinates, about `xbar_`.
+            Coordinates relative to `xbar_`.
         """
         X = self._encode_again(X, "transform")
         return self._projected(X, self._directions()[0][:, : self._n_features_out], 0.0)
 
     def _projected(self, X: Array, B: Array, c: Any) -> Array:
-        """(X - xbar) B + c: from xbar, not from zero, for data may lie far away."""
+        """Return (X - xbar) B + c. Subtracting xbar first keeps the digits of data far from zero."""
         with naming_columns(self), np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
-            # In the widest precision: of nearly collinear columns, scores are differences of large terms.
+            # In the widest dtype: for nearly collinear columns, scores are differences of large terms.
             found = as_kind((widened(X) - self._overall_mean()[None, :]) @ B + c, X.dtype)
             bad = first_overflow(0.0 * found)  # NaN where an entry is not finite
             if bad is not None:
@@ -237,7 +229,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return found
 
     def decision_function(self, X: Any) -> Array:
-        """Linear scores `X @ coef_.T + intercept_`; for two classes the log odds of the second.
+        """Return the linear scores `X @ coef_.T + intercept_`; for two classes the log odds of the second.
 
         Parameters
         ----------

@@ -13,7 +13,7 @@ from riskbayes.models.gaussian import LOG_2PI
 from riskbayes.models.qda import QDAModel
 
 RECOMMENDED_STRENGTH, RECOMMENDED_MIX = 20, 0.5
-"""Rows a column, and share of the diagonal, of `prior="recommended"`."""
+"""`covariance_strength` per column, and `diagonal_mix`, of `prior="recommended"`."""
 
 
 class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
@@ -22,25 +22,25 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     Parameters
     ----------
     solver : {"svd", "eigen"}, default="svd"
-        Accepted for scikit-learn's sake; it has no effect.
+        Has no effect; accepted for compatibility with scikit-learn.
     shrinkage : "auto", float or None, default=None
         A float between 0 and 1 mixes each covariance with its mean variance; "auto" (Ledoit-Wolf)
-        goes with `learner="closed_form"` only.
+        works only with `learner="closed_form"`.
     priors : array-like of shape (n_classes,), default=None
-        A fixed p(y).
+        Fixed p(y).
     reg_param : float, default=0.0
         Sigma <- (1 - reg_param) Sigma + reg_param I.
     store_covariance : bool, default=False
-        Keep `covariance_`.
+        If True, `covariance_` is available.
     tol : float, default=1e-4
-        Accepted for scikit-learn's sake; what the rows of a class do not determine of its covariance is
-        that of all classes together, with a warning.
+        Has no effect. If the rows of a class do not determine its covariance in some directions, that of all
+        classes together is used there, with a warning.
     covariance_estimator : estimator, default=None
-        Goes with `learner="closed_form"` only.
+        Estimator of the covariance; only with `learner="closed_form"`.
     prior : "recommended" or None, default=None
-        "recommended" shrinks each covariance to half the pooled one, half its diagonal, with the weight
-        of 20 rows a column, and leaves the means free: `covariance_strength=20 * n_features` and
-        `diagonal_mix=0.5`. Where one of the two is given, it takes the place of the recommended value.
+        "recommended" shrinks each covariance towards the mean of the pooled one and its diagonal, with the
+        weight of 20 rows per column: `covariance_strength=20 * n_features` and `diagonal_mix=0.5`, unless one
+        of these is given. The means have no prior.
     mean_strength, covariance_strength : float, default=0.0
         Equivalent sample sizes of the prior on means and covariances; 0 is maximum likelihood.
     prior_mean : array-like of shape (n_features,), default=None
@@ -48,22 +48,17 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     prior_covariance : array-like of shape (n_features, n_features), default=None
         Centre of the prior on covariances; by default the pooled within-class one.
     diagonal_mix : float, default=0.0
-        Share of its own diagonal in the default prior covariance.
+        Share of the diagonal matrix of pooled variances in the default prior covariance.
     prior_form : {"exact", "paper"}, default="exact"
-        The exact mode of the posterior, or the paper's two-strength form.
+        The exact mode of the posterior, or the paper's form with two strengths.
     covariance_floor : float, default=1e-2
-        The least share of its closed form's variance that calibration leaves a class, in every
-        direction.
+        Calibration keeps the variance of a class in every direction above this share of the closed form's.
     class_alpha : float, default=0.0
-        Pseudo-counts a class for p(y).
+        Pseudo-counts of each class for p(y).
     learner : str or Learner, default="rc"
-        How the statistics are trained: "closed_form" gives scikit-learn's numbers.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies `sample_weight`.
-    warm_start : bool, default=False
-        Begin a fit where the last one ended.
-    verbose : int, default=0
-        Print each iteration.
+        How the statistics are trained; "closed_form" gives scikit-learn's results.
+    class_weight, warm_start, verbose
+        As in :class:`GenerativeClassifier`.
 
     Attributes
     ----------
@@ -73,13 +68,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         Calibrated covariances; only with `store_covariance=True`.
     rotations_, scalings_ : list of ndarray
         Principal axes of each class and the variances along them.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_ : Statistics
-        Calibrated, and as counted from the data.
-    history_, n_iter_, best_iteration_, status_
-        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
-        first, the iteration that was returned (0: the closed form), how the fit ended.
+    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+        As in :class:`GenerativeClassifier`.
 
     Examples
     --------
@@ -144,10 +134,10 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         self.verbose = verbose
 
     def _make_model(self) -> QDAModel:
-        n = self.n_features_in_
         parameters = self._gaussian_parameters()
         if self.prior == "recommended":
-            parameters["covariance_strength"] = self.covariance_strength or RECOMMENDED_STRENGTH * n
+            strength = RECOMMENDED_STRENGTH * self.n_features_in_
+            parameters["covariance_strength"] = self.covariance_strength or strength
             parameters["diagonal_mix"] = self.diagonal_mix or RECOMMENDED_MIX
         return QDAModel(**parameters, reg_param=self.reg_param)
 
@@ -159,6 +149,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         return each_class(self._in_row_dtype(self.parameters_.covariances))
 
     def _axes(self) -> tuple[Array, Array]:
+        """Return the variances along the principal axes of each class, largest first, and the axes."""
         covariances = self.parameters_.covariances
         variances, axes = namespace(covariances).linalg.eigh(covariances)
         return namespace(axes).flip(variances, axis=-1), namespace(axes).flip(axes, axis=-1)
@@ -174,7 +165,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         return each_class(self._in_row_dtype(self._axes()[0]))
 
     def decision_function(self, X: Any) -> Array:
-        """Log joint of each class but for the constant -n/2 log 2pi, as scikit-learn's.
+        """Return the log joint of each class without the constant -n/2 log 2pi, as scikit-learn does.
 
         Parameters
         ----------
@@ -191,5 +182,5 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
 
 
 def each_class(stack: Array) -> list[Array]:
-    """The arrays of a stack, one a class."""
+    """Return a stack of arrays, one per class, as a list."""
     return [stack[k, ...] for k in range(stack.shape[0])]

@@ -213,7 +213,7 @@ def whole_numbers(X: Array, names: list[str]) -> Array:
 
 
 def codes_on_device(X: Array, names: list[str], *, learn: bool) -> Array:
-    """Return integer codes, checked on their device. A negative one is refused, or `UNSEEN` in a prediction."""
+    """Return integer codes, checked on their device; a negative one is `UNSEEN`, or refused with `learn`."""
     xp = namespace(X)
     if xp.isdtype(X.dtype, "real floating"):
         if not math.isfinite(float(xp.sum(X, dtype=widest_float(X)))):
@@ -364,7 +364,7 @@ def kmeans_edges(column: Array, n_bins: int) -> Array:
     distinct = np.unique(column)
     # KBinsDiscretizer drops bins narrower than 1e-8. A power of two brings the column to a range
     # of about one without touching a digit.
-    exponent = range_exponent(distinct[0], distinct[-1])
+    exponent = range_exponents(column[:, None])[0]
     if len(distinct) <= n_bins:
         scaled = np.ldexp(distinct, -exponent)
         middle = np.ldexp((scaled[1:] + scaled[:-1]) / 2, exponent)
@@ -379,8 +379,10 @@ def kmeans_edges(column: Array, n_bins: int) -> Array:
         return np.ldexp(bins.fit(np.ldexp(column, -exponent)[:, None]).bin_edges_[0][1:-1], exponent)
 
 
-def range_exponent(low: float, high: float) -> int:
-    """Return floor(log2(high - low)), though the difference may overflow or be subnormal; 0 if it is 0."""
-    _, size = np.frexp(max(abs(low), abs(high)))
-    span = np.ldexp(high, -size) - np.ldexp(low, -size)
-    return int(size + np.frexp(span)[1] - 1) if span > 0 else 0
+def range_exponents(X: Array) -> Array:
+    """Return e of each column, with 2**e <= range < 2**(e + 1); of a constant column, that of its size."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    with np.errstate(over="ignore"):
+        size = high - low
+    size = np.where(size > 0, size, np.abs(high))
+    return np.where(np.isinf(size), np.finfo(X.dtype).maxexp, np.frexp(size)[1] - 1) * (size > 0)

@@ -20,15 +20,7 @@ from riskbayes.arrays import Array, as_kind, converted, device_of, namespace, se
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
-from riskbayes.estimators.checks import (
-    check_masses,
-    check_one_kind,
-    check_statistics,
-    check_total,
-    check_weights,
-    class_weights,
-    listed,
-)
+from riskbayes.estimators.checks import check_masses, check_one_kind, check_statistics, listed, row_weights
 from riskbayes.estimators.prediction import PredictionMixin
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.frames import same_values
@@ -203,7 +195,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         codes = codes if namespace(codes) is namespace(encoded) else sent_to(codes, encoded)
         w = None
         if sample_weight is not None or self.class_weight is not None:
-            w = self._weights(sample_weight, encoded, codes, f"sample_weight{suffix}", learn)
+            w = row_weights(self, sample_weight, encoded, codes, f"sample_weight{suffix}", learn)
         return engine_for(encoded, codes, w, self.classes_.shape[0]), encoded
 
     def _check_labels(self, y: Any, X: Array) -> Array:
@@ -256,17 +248,6 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def _statistics_of(self, other: Self, S: Statistics) -> tuple[Statistics, Statistics]:
         """Return another estimator's data and calibrated statistics, such that they can be added to S."""
         return other.data_statistics_, other.statistics_
-
-    def _weights(self, sample_weight: Any, X: Array, codes: Array, name: str, learn: bool) -> Array:
-        """Return the weights of the rows times those of their classes; `learn` sets `class_weight_`."""
-        w = check_weights(sample_weight, X, name)
-        if self.class_weight is None:
-            return w
-        if learn:
-            self.class_weight_ = sent_to(class_weights(self.class_weight, self.classes_, codes, w), X)
-        w = w * take_rows(self.class_weight_, codes)
-        check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
-        return w
 
     def _validation_rows(self, S: Statistics, X: Any, y: Any, sample_weight: Any) -> Engine:
         """Return an engine over the validation rows; refuse rows whose scores in the closed form overflow."""

@@ -76,28 +76,6 @@ class CategoricalInput(BaseGenerativeClassifier):
     def _decode(self, X: Array) -> Array:
         return self._encoder.decode(X)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Draw rows and labels from the calibrated joint.
-
-        Categories that only `min_categories` adds have a probability but no value: in columns that are coded
-        by value they are not drawn.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            Number of rows to draw.
-        random_state : int, RandomState instance, Generator or None, default=None
-            Makes the draw repeatable.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Rows.
-        y : ndarray of shape (n_samples,)
-            Labels.
-        """
-        return super().sample(n_samples, random_state)
-
     def _drawn(self, theta: Any) -> Any:
         columns = self._encoder.columns
         if all(c.categories is None for c in columns):  # every code is a value itself

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from riskbayes.arrays import Array, namespace, to_numpy, widest_float
+from riskbayes.arrays import Array, namespace, sent_to, take_rows, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError, warn
 from riskbayes.statistics import Statistics
 from riskbayes.tables import plain
@@ -97,6 +97,20 @@ def check_statistics(S: Statistics, X: Array) -> None:
 def or_wider(X: Array) -> str:
     """Return a further advice for numbers that overflow: float64, unless X has the widest dtype."""
     return "" if X.dtype == widest_float(X) else ", or pass it as float64"
+
+
+def row_weights(
+    clf: Any, sample_weight: Any, X: Array, codes: Array, name: str = "sample_weight", learn: bool = True
+) -> Array:
+    """Return the weights of the rows times those of their classes; `learn` sets `clf.class_weight_`."""
+    w = check_weights(sample_weight, X, name)
+    if clf.class_weight is None:
+        return w
+    if learn:
+        clf.class_weight_ = sent_to(class_weights(clf.class_weight, clf.classes_, codes, w), X)
+    w = w * take_rows(clf.class_weight_, codes)
+    check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
+    return w
 
 
 def class_weights(class_weight: Any, classes: Array, codes: Array, w: Array) -> Array:

@@ -70,7 +70,9 @@ class PredictionMixin:
         log_joint : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        return self._map_rows(self._encode_again(X, "predict_joint_log_proba"), "log_joint", unchanged)
+        return self._map_rows(
+            self._encode_again(X, "predict_joint_log_proba"), "log_joint", lambda joint: joint
+        )
 
     def _map_rows(
         self,
@@ -246,11 +248,16 @@ class PredictionMixin:
         """
         check_is_fitted(self)
         if self.classes_.shape[0] == 2:  # the constant of a row that scores may lack cancels
-            return self._map_rows(self._encode_again(X, "decision_function"), "scores", log_odds)
-        return self._map_rows(self._encode_again(X, "decision_function"), "log_joint", unchanged)
+            return self._map_rows(
+                self._encode_again(X, "decision_function"), "scores", lambda joint: joint[:, 1] - joint[:, 0]
+            )
+        return self._map_rows(self._encode_again(X, "decision_function"), "log_joint", lambda joint: joint)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw rows and labels from the calibrated joint.
+
+        Categories that only `min_categories` adds have a probability but no value: in columns that are coded
+        by value they are not drawn.
 
         Parameters
         ----------
@@ -291,16 +298,6 @@ def first_overflow(joint: Array) -> int | None:
     bad = ~namespace(joint).isfinite(max_of(joint, axis=1))  # NaN is the maximum of a row that has it
     rows = np.flatnonzero(to_numpy(bad))
     return int(rows[0]) if len(rows) else None
-
-
-def unchanged(joint: Array) -> Array:
-    """Return the log joint itself."""
-    return joint
-
-
-def log_odds(joint: Array) -> Array:
-    """Return log p(y=1 | x) - log p(y=0 | x) of two classes."""
-    return joint[:, 1] - joint[:, 0]
 
 
 def most_probable(joint: Array) -> Array:

@@ -19,14 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
-from riskbayes.estimators.checks import (
-    check_masses,
-    check_one_kind,
-    check_total,
-    check_weights,
-    class_weights,
-    listed,
-)
+from riskbayes.estimators.checks import check_masses, check_one_kind, listed, row_weights
 from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
@@ -211,11 +204,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.class_weight_ = None
         if sample_weight is None and self.class_weight is None:
             return None
-        w = check_weights(sample_weight, X)
-        if self.class_weight is not None:
-            self.class_weight_ = factors = class_weights(self.class_weight, self.classes_, codes, w)
-            w = w * factors[codes]
-            check_total(w, "class_weight" if sample_weight is None else "sample_weight times class_weight")
+        w = row_weights(self, sample_weight, X, codes)
         check_masses(self.classes_, np.bincount(codes, w, len(self.classes_)))
         if w.sum() < SMALL_WEIGHT * len(w):
             warn(

@@ -9,6 +9,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
+from riskbayes.preprocessing import range_exponents
 
 
 @dataclass(frozen=True)
@@ -62,15 +63,6 @@ class ColumnScales:
     def undo(self, X: Array) -> Array:
         """Return scaled rows in the user's units."""
         return np.ldexp(X, self.exponents) if len(self.scaled) else X
-
-
-def range_exponents(X: Array) -> Array:
-    """Return e of each column, with 2**e <= range < 2**(e + 1); of a constant column, that of its size."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    with np.errstate(over="ignore"):
-        size = high - low
-    size = np.where(size > 0, size, np.abs(high))
-    return np.where(np.isinf(size), np.finfo(X.dtype).maxexp, np.frexp(size)[1] - 1) * (size > 0)
 
 
 def typical_exponent(x: Array) -> float:

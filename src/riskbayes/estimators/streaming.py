@@ -124,25 +124,21 @@ class StreamingClassifier(BaseGenerativeClassifier):
         self._check_additive()
         with unchanged_on_error(self):
             for other in others:
-                self._add_model(other)
+                if type(other) is not type(self):
+                    raise TypeError(f"{type(self).__name__} cannot merge with {type(other).__name__}.")
+                check_is_fitted(other)
+                other._check_stream()
+                if not same_values(self.classes_, other.classes_):
+                    raise ValueError(
+                        f"merge needs the same classes: {listed(self.classes_)} and {listed(other.classes_)}."
+                    )
+                self._check_same_columns(other, "merge")
+                data, calibrated = self._statistics_of(other, self.data_statistics_)
+                self.data_statistics_ = self.data_statistics_ + data
+                self.statistics_ = self.statistics_ + calibrated
             self.data_statistics_ = self.model_.settle(self.data_statistics_)
             self._update(self.statistics_.to_frame(self.data_statistics_.frame))
         return self
-
-    def _add_model(self, other: Self) -> None:
-        """Add the statistics of another estimator to this one's."""
-        if type(other) is not type(self):
-            raise TypeError(f"{type(self).__name__} cannot merge with {type(other).__name__}.")
-        check_is_fitted(other)
-        other._check_stream()
-        if not same_values(self.classes_, other.classes_):
-            raise ValueError(
-                f"merge needs the same classes: {listed(self.classes_)} and {listed(other.classes_)}."
-            )
-        self._check_same_columns(other, "merge")
-        data, calibrated = self._statistics_of(other, self.data_statistics_)
-        self.data_statistics_ = self.data_statistics_ + data
-        self.statistics_ = self.statistics_ + calibrated
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows from the fit, by subtracting their statistics.

@@ -362,15 +362,14 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def kmeans_edges(column: Array, n_bins: int) -> Array:
     """Return the inner edges of the k-means bins of one column."""
     distinct = np.unique(column)
-    # KBinsDiscretizer drops bins narrower than 1e-8. A power of two brings the column to a range
-    # of about one without touching a digit.
+    # KBinsDiscretizer drops bins narrower than 1e-8. A power of two brings the column to a range of about one
+    # without touching a digit.
     exponent = range_exponents(column[:, None])[0]
     if len(distinct) <= n_bins:
         scaled = np.ldexp(distinct, -exponent)
         middle = np.ldexp((scaled[1:] + scaled[:-1]) / 2, exponent)
-        return np.where(
-            middle > distinct[:-1], middle, distinct[1:]
-        )  # a middle may round to its lower neighbour
+        # Between two adjacent numbers the middle rounds to one of them: the edge must be the upper one.
+        return np.where(middle > distinct[:-1], middle, distinct[1:])
     bins = KBinsDiscretizer(n_bins, encode="ordinal", strategy="kmeans", subsample=None)
     with warnings.catch_warnings():
         # A skewed column may have fewer clusters than n_bins, and then has fewer bins.

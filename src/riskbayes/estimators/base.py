@@ -20,7 +20,7 @@ from riskbayes.arrays import Array, as_kind, converted, device_of, namespace, se
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
-from riskbayes.estimators.checks import check_masses, check_one_kind, check_statistics, listed, row_weights
+from riskbayes.estimators.checks import check_masses, check_one_kind, listed, row_weights, statistics_overflow
 from riskbayes.estimators.prediction import PredictionMixin
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.frames import same_values
@@ -375,7 +375,9 @@ def begin_fit(
     clf.model_ = model = clf._make_model()
     clf.learner_.check(model, clf.classes_.shape[0])
     S = engine.statistics(model, engine.learn(model))
-    check_statistics(S, encoded)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not S.is_finite():
+            raise statistics_overflow(S, encoded)
     return Task(model, engine, model.settle(S))
 
 

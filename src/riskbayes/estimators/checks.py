@@ -78,16 +78,13 @@ def check_masses(classes: Array, masses: Array, every: bool = True) -> None:
         )
 
 
-def check_statistics(S: Statistics, X: Array) -> None:
-    """Refuse rows whose statistics overflow; the error names the value farthest from their centre."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if S.is_finite():
-            return
+def statistics_overflow(S: Statistics, X: Array) -> ColumnError:
+    """Return the error for rows whose statistics overflow; it names the value farthest from their centre."""
     centre = S.frame.centre()
     with np.errstate(over="ignore"):
         far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
     i, j = divmod(int(np.argmax(far)), far.shape[1])
-    raise ColumnError(
+    return ColumnError(
         j,
         f"holds {float(X[i, j]):g}: the sums of such values, or of their squares, overflow. Treat them as "
         f"missing, or scale the column{or_wider(X)}.",

@@ -245,11 +245,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _scores(self) -> tuple[Array, Array]:
         """Return Sigma^-1 (mu - xbar) of every class, and the intercept for rows minus xbar."""
-        theta = self.parameters_
-        p = namespace(theta.means).exp(theta.log_prior)
-        offsets = theta.means - (p @ theta.means)[None, :]
-        B, intercept = replace(theta, means=offsets).form
+        B, intercept = replace(self.parameters_, means=self._centred_means()[1]).form
         return B.T, intercept
+
+    def _centred_means(self) -> tuple[Array, Array]:
+        """Return p(y), and the class means minus xbar."""
+        means, log_prior = self.parameters_.means, self.parameters_.log_prior
+        p = namespace(means).exp(log_prior)
+        return p, means - (p @ means)[None, :]
 
     @property
     def coef_(self) -> Array:
@@ -266,10 +269,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _directions(self) -> tuple[Array, Array]:
         """Return the singular vectors of the whitened class means, as directions, and the singular values."""
-        theta, W, xp = self.parameters_, self.parameters_.whitener, namespace(self.parameters_.means)
-        p = xp.exp(theta.log_prior)
-        offsets = theta.means - (p @ theta.means)[None, :]
-        _, singular, Vt = xp.linalg.svd((xp.sqrt(p)[:, None] * offsets) @ W, full_matrices=False)
+        W, (p, means) = self.parameters_.whitener, self._centred_means()
+        xp = namespace(means)
+        _, singular, Vt = xp.linalg.svd((xp.sqrt(p)[:, None] * means) @ W, full_matrices=False)
         rank = int(xp.sum(xp.astype(singular > self.tol * singular[0], xp.int64)))
         return W @ Vt[:rank, :].T, singular
 

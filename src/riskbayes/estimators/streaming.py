@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.base import BaseGenerativeClassifier, begin_fit, unchanged_on_error
-from riskbayes.estimators.checks import check_statistics, listed
+from riskbayes.estimators.checks import listed, statistics_overflow
 from riskbayes.frames import same_values
 from riskbayes.learners.base import resolve_learner
 from riskbayes.models.base import Fitted
@@ -226,6 +226,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
         self._check_counted(encoded)
         with naming_columns(self):
             S = engine.statistics(self.model_, self.statistics_.frame)
-            check_statistics(S, encoded)
+            with np.errstate(over="ignore", invalid="ignore"):
+                if not S.is_finite():
+                    raise statistics_overflow(S, encoded)
             self._check_rows(encoded, Fitted(self.model_, self.statistics_, self.parameters_))
         return engine, S

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval
 
 from riskbayes.estimators.base import BaseGenerativeClassifier
-from riskbayes.estimators.categorical_input import CategoricalInput
+from riskbayes.estimators.categorical_nb import CategoricalInput
 from riskbayes.learners.rc import RC
 from riskbayes.models.augmented_nb import Parents, TreeModel
 

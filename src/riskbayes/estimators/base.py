@@ -54,7 +54,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     }
 
     _named_learners: ClassVar[dict[str, Learner]] = {}
-    """Learners that a name stands for in this estimator, if not the usual one."""
+    """Learners that replace the usual ones of these names in this estimator."""
 
     model_: GenerativeModel
     learner_: Learner
@@ -276,9 +276,10 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         return found
 
     def _calibrate(self, task: Task, rows: tuple[Any, Any, Any], max_iter: int | None = None) -> None:
-        """Run the learner and store its result; `max_iter` asks for one run of so many scans instead.
+        """Run the learner and set the fitted attributes.
 
-        `rows` are X, y and the weights as the user passed them, for callbacks.
+        `rows` are X, y and the weights as the user passed them, for callbacks. With `max_iter` the learner
+        makes a single run of at most that many scans.
         """
         learner, name = self.learner_, type(self).__name__
         self.cost_matrix_ = learner.cost_matrix
@@ -303,7 +304,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         self.data_statistics_ = task.S
         if outcome.fitted.S.frame is not task.S.frame:
             self.data_statistics_, outcome = in_one_frame(task, outcome)
-        self.cost_matrix_ = learner.cost_matrix  # RCCV may have chosen
+        self.cost_matrix_ = learner.cost_matrix  # RCCV may have chosen another
         self._store(outcome)
         floored = None if outcome.floored is None else to_numpy(outcome.floored)
         if floored is not None and floored.any() and self.model_.floor_warning is not None:

@@ -38,11 +38,12 @@ class FitTask:
 
     def begin(self, name: str, n_tasks: int = 0) -> Self:
         """Begin the next task within this one."""
-        return (
-            self if self.context is None else self._begin(self.context.subcontext(name, max_subtasks=n_tasks))
-        )
+        if self.context is None:
+            return self
+        return self._begin(self.context.subcontext(name, max_subtasks=n_tasks))
 
     def _begin(self, context: Any) -> Self:
+        """Tell the callbacks that the task of this context begins."""
         task = copy(self)
         task.context = context.call_on_fit_task_begin(**self.arguments)
         return task

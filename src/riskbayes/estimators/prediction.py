@@ -70,9 +70,8 @@ class PredictionMixin:
         log_joint : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        return self._map_rows(
-            self._encode_again(X, "predict_joint_log_proba"), "log_joint", lambda joint: joint
-        )
+        X = self._encode_again(X, "predict_joint_log_proba")
+        return self._map_rows(X, "log_joint", lambda joint: joint)
 
     def _map_rows(
         self,
@@ -87,17 +86,17 @@ class PredictionMixin:
         Rows whose scores overflow are refused. By default the scores are those of the fitted model, where a
         class without rows, which only a stream may have, gets the score -inf.
         """
-        empty: Any = None
+        seen: Any = None
         if fitted is None:
             fitted = Fitted(self.model_, self.statistics_, self.parameters_)
-            empty = self.data_statistics_["s0"] <= 0
-            empty = empty[None, :] if bool(namespace(empty).any(empty)) else None
+            seen = self.data_statistics_["s0"] > 0
+            seen = None if bool(namespace(seen).all(seen)) else seen[None, :]
         score = getattr(fitted.model, formula)
 
         def work(Z: Any, theta: Any, first: int) -> Array:
             joint = score(Z, theta)
-            if empty is not None:
-                joint = namespace(joint).where(empty, -np.inf, joint)
+            if seen is not None:
+                joint = namespace(joint).where(seen, joint, -np.inf)
             bad = first_overflow(joint)
             if bad is not None:
                 raise self._far_row(X, first + bad, formula, fitted, name)
@@ -246,12 +245,10 @@ class PredictionMixin:
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             The larger, the more probable the class.
         """
-        check_is_fitted(self)
+        X = self._encode_again(X, "decision_function")
         if self.classes_.shape[0] == 2:  # the constant of a row that scores may lack cancels
-            return self._map_rows(
-                self._encode_again(X, "decision_function"), "scores", lambda joint: joint[:, 1] - joint[:, 0]
-            )
-        return self._map_rows(self._encode_again(X, "decision_function"), "log_joint", lambda joint: joint)
+            return self._map_rows(X, "scores", lambda joint: joint[:, 1] - joint[:, 0])
+        return self._map_rows(X, "log_joint", lambda joint: joint)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw rows and labels from the calibrated joint.

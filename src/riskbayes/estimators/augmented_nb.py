@@ -73,16 +73,20 @@ class TreeAugmentedNB(AugmentedNB):
     learner : str or Learner, default="rc"
         How the statistics are trained. "rc" is RC with adaptive steps and at most 8 scans: with more, such
         tables overfit.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
         If True, `fit` starts from the statistics of the last fit; the tree must be the same.
-    class_weight, verbose
-        As in :class:`GenerativeClassifier`.
+    verbose : int, default=0
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
     parents_ : tuple of tuples of int
         The parents of each feature.
-    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
         As in :class:`GenerativeClassifier`.
 
     Examples
@@ -137,7 +141,9 @@ class KDependenceNB(AugmentedNB):
     ----------
     parents_ : tuple of tuples of int
         The parents of each feature.
-    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
         As in :class:`GenerativeClassifier`.
 
     Examples

@@ -136,8 +136,12 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         Pseudo-counts of each class for p(y).
     learner : str or Learner, default="rc"
         How the statistics are trained; "closed_form" gives scikit-learn's results.
-    class_weight, warm_start, verbose
-        As in :class:`GenerativeClassifier`.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply `sample_weight`.
+    warm_start : bool, default=False
+        If True, `fit` starts from the statistics of the last fit.
+    verbose : int, default=0
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
@@ -153,7 +157,9 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         Calibrated log p(x_i | y), by feature.
     n_categories_ : ndarray of shape (n_features,)
         Number of categories of each feature.
-    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
         As in :class:`GenerativeClassifier`.
 
     Examples

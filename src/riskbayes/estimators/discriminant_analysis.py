@@ -139,8 +139,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Pseudo-counts of each class for p(y).
     learner : str or Learner, default="rc"
         How the statistics are trained; "closed_form" gives scikit-learn's results.
-    class_weight, warm_start, verbose
-        As in :class:`GenerativeClassifier`.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply `sample_weight`.
+    warm_start : bool, default=False
+        If True, `fit` starts from the statistics of the last fit.
+    verbose : int, default=0
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
@@ -153,7 +157,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     scalings_, xbar_, explained_variance_ratio_ : ndarray
         Directions that `transform` projects on, overall mean, and the share of each component in the
         separation of the classes.
-    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
         As in :class:`GenerativeClassifier`.
 
     Examples
@@ -376,8 +382,12 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         Pseudo-counts of each class for p(y).
     learner : str or Learner, default="rc"
         How the statistics are trained; "closed_form" gives scikit-learn's results.
-    class_weight, warm_start, verbose
-        As in :class:`GenerativeClassifier`.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply `sample_weight`.
+    warm_start : bool, default=False
+        If True, `fit` starts from the statistics of the last fit.
+    verbose : int, default=0
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
@@ -387,7 +397,9 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         Calibrated covariances; only with `store_covariance=True`.
     rotations_, scalings_ : list of ndarray
         Principal axes of each class and the variances along them.
-    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
         As in :class:`GenerativeClassifier`.
 
     Examples

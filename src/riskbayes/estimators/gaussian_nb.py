@@ -33,8 +33,12 @@ class GaussianNB(StreamingClassifier):
         Pseudo-counts of each class for p(y).
     learner : str or Learner, default="rc"
         How the statistics are trained; "closed_form" gives scikit-learn's results.
-    class_weight, warm_start, verbose
-        As in :class:`GenerativeClassifier`.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply `sample_weight`.
+    warm_start : bool, default=False
+        If True, `fit` starts from the statistics of the last fit.
+    verbose : int, default=0
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
@@ -46,7 +50,9 @@ class GaussianNB(StreamingClassifier):
         Weight of each class in the data.
     epsilon_ : float
         The number that was added to the variances.
-    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
         As in :class:`GenerativeClassifier`.
 
     Examples

@@ -42,8 +42,12 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         The most iterations of EM.
     learner : str or Learner, default="rc"
         How the statistics are trained; "closed_form" is EM alone.
-    class_weight, warm_start, verbose
-        As in :class:`GenerativeClassifier`.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply `sample_weight`.
+    warm_start : bool, default=False
+        If True, `fit` starts from the statistics of the last fit.
+    verbose : int, default=0
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
@@ -55,7 +59,9 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         Number of components of each class.
     em_log_likelihood_ : list of float
         Mean joint log-likelihood of the training rows, EM iteration by iteration.
-    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
         As in :class:`GenerativeClassifier`.
 
     Examples

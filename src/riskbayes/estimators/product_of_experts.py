@@ -34,14 +34,20 @@ class ProductOfExperts(BaseGenerativeClassifier):
         Powers of the experts' densities; by default equal, with the sum one.
     learner : str or Learner, default="rc"
         How the statistics are trained.
-    class_weight, warm_start, verbose
-        As in :class:`GenerativeClassifier`.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply `sample_weight`.
+    warm_start : bool, default=False
+        If True, `fit` starts from the statistics of the last fit.
+    verbose : int, default=0
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
     experts_ : list
         The experts' models; `parameters_.experts` holds their parameters.
-    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
         As in :class:`GenerativeClassifier`; the statistics are those of all experts, side by side.
 
     Examples

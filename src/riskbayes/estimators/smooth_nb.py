@@ -36,10 +36,12 @@ class SmoothNB(BaseGenerativeClassifier):
         Pseudo-counts of each class for p(y).
     learner : str or Learner, default="rc"
         How the statistics are trained.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
         If True, `fit` starts from the statistics of the last fit; the knots must be the same.
-    class_weight, verbose
-        As in :class:`GenerativeClassifier`.
+    verbose : int, default=0
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
@@ -47,7 +49,9 @@ class SmoothNB(BaseGenerativeClassifier):
         Knots of each column.
     log_density_ : list of ndarray of shape (n_classes, n_knots)
         Calibrated log density, or log probability, at the knots of each column.
-    classes_, statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
         As in :class:`GenerativeClassifier`.
 
     Examples

@@ -30,17 +30,31 @@ def listed(values: Array) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def check_one_kind(y: Array, name: str = "y") -> None:
+def check_one_kind(y: Array) -> None:
     """Refuse labels that cannot be sorted: strings together with other types."""
     words = np.array([isinstance(label, str) for label in y.tolist()])
     if words.any() and not words.all():
         raise TypeError(
-            f"{name} has labels of several kinds, such as {plain(y[words][0])!r} and "
+            f"y has labels of several kinds, such as {plain(y[words][0])!r} and "
             f"{plain(y[~words][0])!r}: make all of them strings or all numbers, and drop rows without one."
         )
 
 
-def check_weights(sample_weight: Any, X: Array, name: str = "sample_weight") -> Array:
+def row_weights(
+    clf: Any, sample_weight: Any, X: Array, codes: Array, name: str = "sample_weight", learn: bool = True
+) -> Array:
+    """Return the weights of the rows times those of their classes; `learn` sets `clf.class_weight_`."""
+    w = check_weights(sample_weight, X, name)
+    if clf.class_weight is None:
+        return w
+    if learn:
+        clf.class_weight_ = sent_to(class_weights(clf.class_weight, clf.classes_, codes, w), X)
+    w = w * take_rows(clf.class_weight_, codes)
+    check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
+    return w
+
+
+def check_weights(sample_weight: Any, X: Array, name: str) -> Array:
     """Return the weights of the rows as an array, or raise an error with the name of the argument."""
     try:
         w = _check_sample_weight(sample_weight, X, dtype=widest_float(X), ensure_non_negative=True)
@@ -65,6 +79,26 @@ def check_total(w: Array, name: str) -> None:
             f"{name} sums to {total:g}, {beyond}flow. Scale the weights, for instance to sum to the number "
             "of rows."
         )
+
+
+def class_weights(class_weight: Any, classes: Array, codes: Array, w: Array) -> Array:
+    """Return the weight of each class, as a NumPy array; refuse weights that are not valid."""
+    for label, weight in class_weight.items() if isinstance(class_weight, dict) else ():
+        if not isinstance(weight, Real) or not 0 <= float(weight) < math.inf:
+            raise ValueError(
+                f"class_weight of class {plain(label)!r} must be a finite, non-negative number; got "
+                f"{plain(weight)!r}."
+            )
+    labels = to_numpy(classes)
+    try:
+        return compute_class_weight(
+            class_weight, classes=labels, y=labels[to_numpy(codes)], sample_weight=to_numpy(w)
+        )
+    except ValueError:
+        unknown = [plain(label) for label in class_weight if label not in labels]
+        raise ValueError(
+            f"class_weight has the class {unknown[0]!r}, which is not among the classes {listed(labels)}."
+        ) from None
 
 
 def check_masses(classes: Array, masses: Array, every: bool = True) -> None:
@@ -92,42 +126,8 @@ def statistics_overflow(S: Statistics, X: Array) -> ColumnError:
 
 
 def or_wider(X: Array) -> str:
-    """Return a further advice for numbers that overflow: float64, unless X has the widest dtype."""
+    """Return the end of a message about numbers that overflow: advises float64, unless X has it."""
     return "" if X.dtype == widest_float(X) else ", or pass it as float64"
-
-
-def row_weights(
-    clf: Any, sample_weight: Any, X: Array, codes: Array, name: str = "sample_weight", learn: bool = True
-) -> Array:
-    """Return the weights of the rows times those of their classes; `learn` sets `clf.class_weight_`."""
-    w = check_weights(sample_weight, X, name)
-    if clf.class_weight is None:
-        return w
-    if learn:
-        clf.class_weight_ = sent_to(class_weights(clf.class_weight, clf.classes_, codes, w), X)
-    w = w * take_rows(clf.class_weight_, codes)
-    check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
-    return w
-
-
-def class_weights(class_weight: Any, classes: Array, codes: Array, w: Array) -> Array:
-    """Return the weight of each class, as a NumPy array; refuse weights that are not valid."""
-    for label, weight in class_weight.items() if isinstance(class_weight, dict) else ():
-        if not isinstance(weight, Real) or not 0 <= float(weight) < math.inf:
-            raise ValueError(
-                f"class_weight of class {plain(label)!r} must be a finite, non-negative number; got "
-                f"{plain(weight)!r}."
-            )
-    labels = to_numpy(classes)
-    try:
-        return compute_class_weight(
-            class_weight, classes=labels, y=labels[to_numpy(codes)], sample_weight=to_numpy(w)
-        )
-    except ValueError:
-        unknown = [plain(label) for label in class_weight if label not in labels]
-        raise ValueError(
-            f"class_weight has the class {unknown[0]!r}, which is not among the classes {listed(labels)}."
-        ) from None
 
 
 def as_floats(value: Any, name: str) -> Array:

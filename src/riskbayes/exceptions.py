@@ -10,7 +10,7 @@ from typing import Any
 import sklearn
 
 INNER = tuple(str(Path(str(file)).parent) for file in (__file__, sklearn.__file__))
-"""Folders of the code that a user's call passes through."""
+"""Folders of this package and of scikit-learn, whose lines a warning should not point to."""
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
@@ -23,20 +23,20 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 class FlooredWarning(UserWarning):
-    """The closed form itself sits on a floor: the data do not determine its parameters."""
+    """The closed form reaches a floor of its parameters: the data do not determine them."""
 
 
 class ColumnError(ValueError):
-    """A column of X cannot be used. Models know its index; estimators put in its name by `named`.
+    """A column of X cannot be used. Models know only its index; estimators add its name with `named`.
 
     Parameters
     ----------
     column : int
         Index of the column.
     problem : str
-        What follows "Column 2 " in the message: the problem, and what to do.
+        The rest of the message, after "Column 2 ": the problem, and what to do.
     name : str or None
-        The name of the column, where it is known.
+        The name of the column, if it is known.
     """
 
     def __init__(self, column: int, problem: str, name: str | None = None):
@@ -47,7 +47,7 @@ class ColumnError(ValueError):
         return f"Column {self.column if self.name is None else repr(self.name)} {self.problem}"
 
     def named(self, names: Any) -> ColumnError:
-        """The same error with the name of the column, where it has none yet and `names` has one."""
+        """Return this error with the column's name among `names`; the error itself if it has a name."""
         if self.name is None and names is not None and self.column < len(names):
             return ColumnError(self.column, self.problem, str(names[self.column]))
         return self

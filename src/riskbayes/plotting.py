@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.statistics import Array
 
 NOT_A_RISK = ("lr", "accepted", "floored")
-"""Columns of a history that say how the fit went, not how good the model was."""
+"""Columns of a history that are not risks."""
 
 
 def require_matplotlib() -> None:
-    """Raise an ImportError that says what to install where matplotlib is missing."""
+    """Raise an ImportError that says what to install if matplotlib is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -22,7 +22,7 @@ def require_matplotlib() -> None:
 
 
 def no_pictures() -> str:
-    """Return why no picture can be drawn, and what to install; empty where matplotlib is there."""
+    """Return why no picture can be drawn, and what to install; an empty string if matplotlib is installed."""
     try:
         require_matplotlib()
     except ImportError as error:
@@ -31,7 +31,7 @@ def no_pictures() -> str:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return a figure for a file: one that pyplot does not know and nobody need close."""
+    """Return a figure for a file; pyplot does not know it, so that it need not be closed."""
     require_matplotlib()
     from matplotlib.figure import Figure
 
@@ -39,16 +39,16 @@ def new_figure(width: float, height: float) -> Any:
 
 
 class RiskPathDisplay:
-    """The risk of the training rows along the iterations of a fit.
+    """Plot of the risk on the training rows by iteration of a fit.
 
-    Make one with :meth:`from_estimator`.
+    Create one with :meth:`from_estimator`.
 
     Parameters
     ----------
     values : array of shape (n_scans,)
-        The risk of each model that was scanned; the first is the closed form.
+        The risk of each model that was scanned; the first one is the closed form.
     accepted : array of bool, shape (n_scans,)
-        False for a trial that was not kept.
+        True for models that were accepted, False for trials that were rejected.
     risk : str, default="soft_error"
         Name of the risk.
     label : str, default=None
@@ -57,13 +57,13 @@ class RiskPathDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it was drawn.
+        The axes of the plot.
     figure_ : matplotlib Figure
         The figure of `ax_`.
     line_ : matplotlib Line2D
-        The models that were kept.
+        The accepted models.
     trials_ : matplotlib Line2D or None
-        The trials that were not, as hollow markers.
+        The rejected trials, as hollow markers; None if there are none.
 
     Examples
     --------
@@ -85,23 +85,23 @@ class RiskPathDisplay:
     def from_estimator(
         cls, clf: Any, *, ax: Any = None, risk: str = "soft_error", label: str | None = None
     ) -> Self:
-        """Draw the path of a fitted classifier.
+        """Plot the risks of a fitted classifier.
 
         Parameters
         ----------
         clf : classifier of this package, or a Pipeline that ends in one
             Fitted with a learner that iterates.
         ax : matplotlib Axes, default=None
-            Where to draw; by default a new pyplot figure.
+            Axes to plot on; by default those of a new pyplot figure.
         risk : str, default="soft_error"
-            A risk that `clf.history_` has: "soft_error", "error" or "log_loss".
+            A risk in `clf.history_`: "soft_error", "error" or "log_loss".
         label : str, default=None
             Name of the line in a legend; by default the classifier's class.
 
         Returns
         -------
         display : RiskPathDisplay
-            The display that was drawn.
+            The plotted display.
         """
         require_matplotlib()
         check_is_fitted(clf)
@@ -128,25 +128,25 @@ class RiskPathDisplay:
         line_kw: dict[str, Any] | None = None,
         trial_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the path.
+        """Plot the risks.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw; by default a new pyplot figure.
+            Axes to plot on; by default those of a new pyplot figure.
         label : str, default=None
             Name of the line in a legend, in place of the display's own.
         line_kw, trial_kw : dict, default=None
-            Arguments of `Axes.plot` for the kept models and for the other trials.
+            Arguments of `Axes.plot` for the accepted models and for the rejected trials.
 
         Returns
         -------
         display : RiskPathDisplay
-            Itself.
+            This display.
         """
         require_matplotlib()
         if ax is None:
-            # As in scikit-learn: an interactive session shows only what pyplot knows.
+            # As in scikit-learn: an interactive session shows only figures that pyplot knows.
             from matplotlib import pyplot
 
             _, ax = pyplot.subplots()
@@ -171,6 +171,6 @@ class RiskPathDisplay:
 
 
 def risk_name(risk: str) -> str:
-    """Return a column of a history in words: the rows are the training rows unless it says otherwise."""
+    """Return the label of a column of a history: "val_log_loss" becomes "validation log loss"."""
     name = risk.removeprefix("val_").replace("_", " ")
     return f"{'validation' if risk.startswith('val_') else 'training'} {name}"

@@ -1,4 +1,4 @@
-"""Categories from what people have, and k-means bins for continuous columns."""
+"""Encode columns of categories as integer codes, and discretise continuous columns by k-means."""
 
 from __future__ import annotations
 
@@ -23,28 +23,29 @@ from riskbayes.exceptions import warn
 from riskbayes.tables import is_missing, shown, validated_numbers
 
 UNSEEN = 2**31 - 1
-"""The code of a value that was not there in training: beyond every category."""
+"""The code of a value that was not seen in training; larger than that of any category."""
 
 LARGEST = 2**62
-"""Whole numbers beyond it, which floats can be, are one value."""
+"""Whole numbers beyond this, which a float can hold, are clipped to it."""
 
 
 @dataclass(frozen=True)
 class ColumnCodes:
-    """How one column becomes codes: by itself (`categories` None), or by position among its values."""
+    """The encoding of one column: a value's code is its position in `categories`."""
 
     name: str
     categories: tuple[Any, ...] | None
+    """The values in the order of their codes; None if the column holds codes already."""
     declared: int = 0
-    """How many of the first categories are known without a row, since the column declares them."""
+    """How many of the first categories the column's dtype declares, so that they need no row."""
 
     @property
     def least(self) -> int:
-        """The least number of categories."""
+        """Number of known values; 0 if the column holds codes."""
         return 0 if self.categories is None else len(self.categories)
 
     def extended(self, values: list, *, declared: bool = False) -> ColumnCodes:
-        """With further categories, after those that are there."""
+        """Return this encoding with further categories after the known ones."""
         if self.categories is None:
             return self
         codes = {value: code for code, value in enumerate(dict.fromkeys([*self.categories, *values]))}
@@ -52,7 +53,7 @@ class ColumnCodes:
         return ColumnCodes(self.name, tuple(codes), known)
 
     def encode(self, values: Array, *, learn: bool) -> Array:
-        """Codes of values; those that were not there in training are `UNSEEN`."""
+        """Return the codes of values; `UNSEEN` for those that were not seen in training."""
         if self.categories is None:
             if values.dtype.kind not in "iub":
                 raise ValueError(
@@ -77,11 +78,10 @@ class ColumnCodes:
 
 
 class CategoryEncoder:
-    """Codes for the columns of a table; immutable, so that a refused batch leaves nothing behind.
+    """The encodings of a table's columns; immutable, so that a refused batch changes nothing.
 
-    Whole numbers from 0 are codes already, as in scikit-learn. A column with negative numbers,
-    strings, booleans and other values are coded by value; a data frame's categorical columns keep
-    all categories that they declare.
+    Whole numbers from 0 are codes already, as in scikit-learn. Columns of strings, booleans or negative
+    numbers are coded by value; categorical columns of a data frame keep all categories that they declare.
     """
 
     def __init__(self, columns: tuple[ColumnCodes, ...] = ()):
@@ -89,11 +89,11 @@ class CategoryEncoder:
 
     @property
     def least_categories(self) -> Array:
-        """The number of categories that each column has without a row: a fold may not have the others."""
+        """Number of categories that each column declares, which it has in every fold."""
         return np.array([column.declared for column in self.columns], dtype=np.int64)
 
     def encode(self, X: Any, names: list[str], *, learn: bool) -> tuple[Array, CategoryEncoder]:
-        """Codes of shape (m, n), and the encoder; with `learn` it takes in new values."""
+        """Return codes of shape (m, n), and the encoder; with `learn` it includes new values."""
         if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
             X = whole_numbers(X, names)
             plain = self.columns or tuple(ColumnCodes(name, None) for name in names)
@@ -111,7 +111,7 @@ class CategoryEncoder:
         return np.stack(codes, axis=1), CategoryEncoder(tuple(columns))
 
     def decode(self, codes: Array) -> Array:
-        """Values for codes; one dtype where all columns have one, else objects."""
+        """Return the values of codes; of dtype object if the columns differ in kind."""
         if all(column.categories is None for column in self.columns):
             return codes
         columns = [
@@ -124,7 +124,7 @@ class CategoryEncoder:
 
 
 def as_array(values: Sequence) -> Array:
-    """An array of values, one entry each, whatever they are."""
+    """Return a one-dimensional array with one entry for each value, whatever its type."""
     plain = np.array(values) if all(isinstance(v, str | int | float) for v in values) else None
     if plain is not None and plain.ndim == 1:
         return plain
@@ -134,7 +134,7 @@ def as_array(values: Sequence) -> Array:
 
 
 def distinct(values: Array) -> tuple[list, Array]:
-    """The distinct values, sorted where they can be, and which of them each entry is."""
+    """Return the distinct values, sorted if they can be, and the index of each entry among them."""
     try:
         found, inverse = np.unique(values, return_inverse=True)
         return found.tolist(), inverse
@@ -144,7 +144,7 @@ def distinct(values: Array) -> tuple[list, Array]:
 
 
 def start_column(name: str, values: Array, declared: list | None) -> ColumnCodes:
-    """How a column will be coded, from its first values."""
+    """Return the encoding of a column, from its first rows and its declared categories."""
     if declared is not None:
         return ColumnCodes(name, tuple(declared), len(declared))
     if values.dtype.kind == "b":
@@ -155,7 +155,7 @@ def start_column(name: str, values: Array, declared: list | None) -> ColumnCodes
 
 
 def typed(values: Array, name: str) -> Array:
-    """Values as whole numbers, booleans or strings; anything else is refused."""
+    """Return values as an array of whole numbers, booleans or strings; refuse anything else."""
     if values.dtype.kind in "iuf":
         return whole_numbers(values[:, None], [name])[:, 0]
     if values.dtype != object:
@@ -178,7 +178,7 @@ def typed(values: Array, name: str) -> Array:
 
 
 def missing_values(name: str, what: str = "NaN") -> ValueError:
-    """The error for a value that is not there."""
+    """Return the error for missing values."""
     return ValueError(
         f"Input X contains {what} in {name}: missing values are not accepted. Fill them in, or make them "
         "a category of their own."
@@ -186,7 +186,7 @@ def missing_values(name: str, what: str = "NaN") -> ValueError:
 
 
 def warn_of_fraction(name: str, value: float) -> None:
-    """Say that a number is no code."""
+    """Warn that a number is not an integer code."""
     warn(
         f"{name} holds {value:g}, which is no integer code; it is cut down to one, as in scikit-learn. Put "
         "riskbayes.preprocessing.KMeansBins before CategoricalNB, or take GaussianNB."
@@ -194,7 +194,7 @@ def warn_of_fraction(name: str, value: float) -> None:
 
 
 def whole_numbers(X: Array, names: list[str]) -> Array:
-    """Integers of the smallest type that holds them; fractions are cut off with a warning."""
+    """Return numbers in the smallest integer dtype that holds them; truncate fractions, with a warning."""
     if X.dtype.kind != "f":
         return X
     for j, name in enumerate(names):
@@ -213,7 +213,7 @@ def whole_numbers(X: Array, names: list[str]) -> Array:
 
 
 def codes_on_device(X: Array, names: list[str], *, learn: bool) -> Array:
-    """Whole numbers from 0, checked where they are; to predict, a negative one is unseen."""
+    """Return integer codes, checked on their device; a negative one is `UNSEEN`, or refused with `learn`."""
     xp = namespace(X)
     if xp.isdtype(X.dtype, "real floating"):
         if not math.isfinite(float(xp.sum(X, dtype=widest_float(X)))):
@@ -233,12 +233,12 @@ def codes_on_device(X: Array, names: list[str], *, learn: bool) -> Array:
             f"{names[j]} holds {float(xp.min(X[:, j])):g}: on a device categories are codes from 0. Code the "
             "column, for instance by sklearn.preprocessing.OrdinalEncoder."
         )
-    X = X if xp.isdtype(X.dtype, "real floating") else as_kind(X, xp.int64)  # int8 does not hold the code
+    X = X if xp.isdtype(X.dtype, "real floating") else as_kind(X, xp.int64)  # int8 cannot hold UNSEEN
     return xp.where(X < 0, UNSEEN, X)
 
 
 def table_columns(X: Any) -> Iterator[tuple[Array, list | None]]:
-    """(values, declared categories or None) of each column of an array or a data frame."""
+    """Yield (values, declared categories or None) of each column of an array or a data frame."""
     if isinstance(X, np.ndarray):
         yield from ((X[:, j], None) for j in range(X.shape[1]))
         return
@@ -254,7 +254,7 @@ def table_columns(X: Any) -> Iterator[tuple[Array, list | None]]:
 
 
 def declared_categories(column: nw.Series) -> list:
-    """All categories of a categorical column, those without a row included where it knows them."""
+    """Return the categories of a categorical column, including those without a row if it declares them."""
     if isinstance(column.dtype, nw.Enum):
         return list(column.dtype.categories)
     categories = getattr(getattr(column.to_native(), "cat", None), "categories", None)  # pandas
@@ -262,23 +262,23 @@ def declared_categories(column: nw.Series) -> list:
 
 
 class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Cut each column into bins whose values belong to one k-means cluster.
+    """Discretise each column into bins by k-means.
 
-    The codes go into :class:`riskbayes.CategoricalNB`. A column of fewer distinct values than bins
-    gets a bin a value; its bins are those of scikit-learn's `KBinsDiscretizer(strategy="kmeans")`,
-    whatever the scale of the column.
+    The codes are input for :class:`riskbayes.CategoricalNB`. The bins are those of scikit-learn's
+    `KBinsDiscretizer(strategy="kmeans")`, at any scale of the column. A column with fewer distinct values
+    than bins has one bin for each value.
 
     Parameters
     ----------
     n_bins : int, default=5
-        The most bins a column.
+        The most bins of a column.
     n_jobs : int, default=None
-        Threads that look for the bins of several columns at a time. None is one.
+        Number of threads, which find the bins of several columns in parallel. None is one.
 
     Attributes
     ----------
     bin_edges_ : list of ndarray
-        Inner edges of each column's bins, in its own units.
+        Inner edges of the bins of each column, in its units.
     n_features_in_ : int
         Number of columns.
 
@@ -309,7 +309,7 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Training rows; held-out rows must not be among them.
+            Training rows, without any rows that are held out.
         y : None
             Ignored.
 
@@ -320,14 +320,12 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         X = validated_numbers(self, X)
         columns = (to_numpy(X[:, j]).astype(np.float64) for j in range(X.shape[1]))
-        edges = Parallel(self.n_jobs, prefer="threads")(
-            delayed(kmeans_edges)(column, self.n_bins) for column in columns
-        )
-        self.bin_edges_ = list(edges)
+        parallel = Parallel(self.n_jobs, prefer="threads")
+        self.bin_edges_ = parallel(delayed(kmeans_edges)(column, self.n_bins) for column in columns)
         return self
 
     def transform(self, X: Any) -> Array:
-        """The bin of each value.
+        """Return the bin of each value.
 
         Parameters
         ----------
@@ -343,7 +341,7 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = validated_numbers(self, X, reset=False)
         if not isinstance(X, np.ndarray):
             xp = namespace(X)
-            # In the precision of the edges, as NumPy compares: rounded, they would cut elsewhere.
+            # In the dtype of the edges, as NumPy compares: rounded edges would differ.
             columns = [
                 xp.searchsorted(sent_to(edges, X), xp.asarray(widened(X[:, j]), copy=True), side="right")
                 for j, edges in enumerate(self.bin_edges_)
@@ -362,25 +360,28 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def kmeans_edges(column: Array, n_bins: int) -> Array:
-    """Inner edges of the k-means bins of one column."""
+    """Return the inner edges of the k-means bins of one column."""
     distinct = np.unique(column)
-    # KBinsDiscretizer drops bins narrower than 1e-8. A power of two brings the column to a range
-    # of about one without touching a digit.
-    exponent = range_exponent(distinct[0], distinct[-1])
+    # KBinsDiscretizer drops bins narrower than 1e-8. A power of two brings the column to a range of about one
+    # without touching a digit.
+    exponent = range_exponents(column[:, None])[0]
     if len(distinct) <= n_bins:
         scaled = np.ldexp(distinct, -exponent)
         middle = np.ldexp((scaled[1:] + scaled[:-1]) / 2, exponent)
-        return np.where(middle > distinct[:-1], middle, distinct[1:])  # beside the least number of all
+        # Between two adjacent numbers the middle rounds to one of them: the edge must be the upper one.
+        return np.where(middle > distinct[:-1], middle, distinct[1:])
     bins = KBinsDiscretizer(n_bins, encode="ordinal", strategy="kmeans", subsample=None)
     with warnings.catch_warnings():
-        # A skewed column may have fewer clusters than were asked for: its bins are fewer.
+        # A skewed column may have fewer clusters than n_bins, and then has fewer bins.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "Bins whose width are too small", UserWarning)
         return np.ldexp(bins.fit(np.ldexp(column, -exponent)[:, None]).bin_edges_[0][1:-1], exponent)
 
 
-def range_exponent(low: float, high: float) -> int:
-    """floor(log2(high - low)), of numbers whose difference may overflow or be subnormal; 0 where it is 0."""
-    _, size = np.frexp(max(abs(low), abs(high)))
-    span = np.ldexp(high, -size) - np.ldexp(low, -size)
-    return int(size + np.frexp(span)[1] - 1) if span > 0 else 0
+def range_exponents(X: Array) -> Array:
+    """Return e of each column, with 2**e <= range < 2**(e + 1); of a constant column, that of its size."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    with np.errstate(over="ignore"):
+        size = high - low
+    size = np.where(size > 0, size, np.abs(high))
+    return np.where(np.isinf(size), np.finfo(X.dtype).maxexp, np.frexp(size)[1] - 1) * (size > 0)

@@ -1,4 +1,4 @@
-"""Tables of numbers, from what people have: what is no number is refused by column and value."""
+"""Validation of tables of numbers; its errors name the column and the value that is not a number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AS_NUMBERS = "Turn dates into numbers, such as days since one of them."
 def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
     """Apply scikit-learn's `validate_data` to a table of finite numbers.
 
-    The errors of cells that are none name the column and the value, and say what takes such values.
+    If a cell is not a number, the error names the column and the value, and says which estimator takes it.
     """
     with naming_columns(estimator):
         kinds: Any = [np.float64, np.float32]
@@ -37,38 +37,39 @@ def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
             found = validate_data(estimator, X, dtype=kinds, ensure_all_finite=False, **options)
         except (TypeError, ValueError, OverflowError) as error:
             cell = first_non_number(X)
-            if cell is None or "feature" in str(error):  # of names and numbers of columns
+            if cell is None or "feature" in str(error):  # the names or the number of columns are wrong
                 raise
             raise no_number(estimator, *cell) from error
-        check_finite(estimator, found[0] if isinstance(found, tuple) else found)
+        table = found[0] if isinstance(found, tuple) else found
+        with np.errstate(over="ignore", invalid="ignore"):
+            # A finite sum proves that all entries are finite, without a mask.
+            finite = math.isfinite(float(namespace(table).sum(table, dtype=widest_float(table))))
+        if not finite:
+            check_finite_columns(estimator, table)
     return found
 
 
 @contextmanager
 def naming_columns(estimator: Any) -> Iterator[None]:
-    """Put the names of the estimator's columns, where it has them, into the errors of models."""
+    """Add the feature name, if the estimator has feature names, to a ColumnError that the block raises."""
     try:
         yield
     except ColumnError as error:
         raise error.named(getattr(estimator, "feature_names_in_", None)) from None
 
 
-def check_finite(estimator: Any, X: Array) -> None:
-    """Refuse NaN and infinity; a sum tells, without a table of booleans, that all is well."""
-    xp = namespace(X)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if math.isfinite(float(xp.sum(X, dtype=widest_float(X)))):
-            return
+def check_finite_columns(estimator: Any, X: Array) -> None:
+    """Raise an error that names the first column with a NaN or an infinity."""
     for j in range(X.shape[1]):
         column = X[:, j]
-        bad = to_numpy(column[~xp.isfinite(column)])
+        bad = to_numpy(column[~namespace(X).isfinite(column)])
         if bad.size:
             value = "NaN" if np.isnan(bad[0]) else "infinity"
             raise not_finite(estimator, f"{column_name(estimator, j)} ({bad.size} such values)", value)
 
 
 def not_finite(estimator: Any, where: str, value: str) -> ValueError:
-    """The error for NaN or infinity."""
+    """Return the error for NaN or infinity."""
     return ValueError(
         f"Input X contains {value} in {where}. {type(estimator).__name__} does not accept missing values "
         "encoded as NaN, nor infinity: drop the rows, or fill them in, for instance by "
@@ -77,13 +78,13 @@ def not_finite(estimator: Any, where: str, value: str) -> ValueError:
 
 
 def column_name(estimator: Any, j: int) -> str:
-    """How a message calls column j."""
+    """Return column j for a message: by its feature name, or by its index if there is none."""
     names = getattr(estimator, "feature_names_in_", None)
     return f"column {j}" if names is None else f"column {str(names[j])!r}"
 
 
 def check_plain(estimator: Any, X: Any) -> None:
-    """Refuse what formulas would misread: queries, arrays of other libraries, complex and masked numbers."""
+    """Refuse lazy frames, complex numbers, masked values, and arrays of libraries without support."""
     foreign = not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__") and get_namespace(X)[1]
     if foreign and is_classifier(estimator) and not estimator.__sklearn_tags__().array_api_support:
         raise TypeError(
@@ -106,7 +107,7 @@ def check_plain(estimator: Any, X: Any) -> None:
 
 
 def check_no_dates(X: Any) -> None:
-    """Refuse dates and durations, which NumPy reads as numbers of a unit that nobody chose."""
+    """Refuse dates and durations, which NumPy would cast to numbers in an arbitrary unit."""
     for j, kind in enumerate(column_dtypes(X)):
         polars = getattr(kind, "is_temporal", None)
         if getattr(kind, "kind", "") in ("m", "M") or (polars is not None and polars()):
@@ -114,32 +115,32 @@ def check_no_dates(X: Any) -> None:
 
 
 def column_dtypes(X: Any) -> list:
-    """The dtypes of a data frame's columns, that of an array, or none."""
+    """Return the dtypes of a data frame's columns, or that of an array in a list; else an empty list."""
     if hasattr(X, "columns"):
         return list(getattr(X, "dtypes", ()))
     return [X.dtype] if hasattr(X, "dtype") else []
 
 
 def own_name(X: Any, j: int) -> str | None:
-    """The name that X itself gives to column j, where it is a string."""
+    """Return the name of column j in a data frame X, if it is a string; else None."""
     name = X.columns[j] if hasattr(X, "columns") else None
     return name if isinstance(name, str) else None
 
 
 def first_non_number(X: Any) -> tuple[int, str | None, Any] | None:
-    """Index and name of the first column with a cell that is no number, and the cell; None: not found."""
+    """Return the index, the name and the value of the first cell that is not a number; None if all are."""
     for j, column in enumerate(cells(X)):
         for value in column:
             try:
                 float(value)
             except (TypeError, ValueError, OverflowError):
-                if value is not None:  # read as NaN
+                if value is not None:  # None is read as NaN
                     return j, own_name(X, j), plain(value)
     return None
 
 
 def cells(X: Any) -> Iterator[list]:
-    """The columns of a data frame or of what NumPy makes a table of, as lists; those of numbers are empty."""
+    """Yield the columns of a table as lists; columns of numbers are empty lists, or not listed at all."""
     if hasattr(X, "columns"):
         frame = nw.from_native(X, eager_only=True, pass_through=True)
         for column in frame.iter_columns() if frame is not X else ():
@@ -155,7 +156,7 @@ def cells(X: Any) -> Iterator[list]:
 
 
 def no_number(estimator: Any, j: int, name: str | None, value: Any) -> Exception:
-    """The error for a cell that is no number: what it is, and what takes such values."""
+    """Return the error for a cell that is not a number: what it is, and what to do."""
     kind, holds = type(estimator).__name__, f"holds {shown(value)}"
     if is_missing(value):
         return not_finite(estimator, column_name(estimator, j) if name is None else f"column {name!r}", "NaN")
@@ -177,22 +178,22 @@ def no_number(estimator: Any, j: int, name: str | None, value: Any) -> Exception
 
 
 def shown(value: Any) -> str:
-    """The repr of a user's value, cut in the middle where it is long."""
+    """Return the repr of a user's value, with the middle cut out if it is long."""
     short = reprlib.Repr()
     short.maxstring = short.maxother = short.maxlong = 60
     return short.repr(plain(value))
 
 
 def is_missing(value: Any) -> bool:
-    """True for None, NaN, and the missing values of data frames, which are not even equal to themselves."""
+    """True for None, NaN and the missing values of data frames, none of which equals itself."""
     try:
         return value is None or not bool(value == value)
     except TypeError:  # pandas.NA
         return True
-    except ValueError:  # an array: refused later, by its kind
+    except ValueError:  # an array, whose type is refused later
         return False
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar as the number or string that it holds; anything else as it is."""
+    """Return a NumPy scalar as a Python number or string; anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value

@@ -1,4 +1,4 @@
-"""Naive Bayes with dependences between features: trees, and k parents."""
+"""Naive Bayes with dependences between features: a tree, or up to k parents of each feature."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval
 
 from riskbayes.estimators.base import BaseGenerativeClassifier
-from riskbayes.estimators.categorical_input import CategoricalInput
-from riskbayes.learners.base import Learner
+from riskbayes.estimators.categorical_nb import CategoricalInput
 from riskbayes.learners.rc import RC
 from riskbayes.models.augmented_nb import Parents, TreeModel
 
-FEW_ITERATIONS = 8
-"""Scans of `learner="rc"`: tables of pairs overfit after that."""
-
 
 class AugmentedNB(CategoricalInput):
-    """What the two share: tables of a feature and its parents, and the structure from the data's counts."""
+    """Base class of the two: tables of each feature given its parents, which the data's counts determine."""
 
     _parameter_constraints: ClassVar[dict] = {
         **BaseGenerativeClassifier._parameter_constraints,
@@ -28,35 +24,24 @@ class AugmentedNB(CategoricalInput):
         "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
     }
 
+    # Tables of pairs overfit after about eight scans.
+    _named_learners: ClassVar = {RC.name: RC(step="adaptive", max_iter=8)}
+
     alpha: float
     backoff: float
     class_alpha: float
+    _structure: Any
+    """How the parents are chosen: "tree", or their largest number, as in the model."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = False
         return tags
 
-    def _resolved_learner(self) -> Learner:
-        if isinstance(self.learner, str) and self.learner == RC.name:
-            return RC(step="adaptive", max_iter=FEW_ITERATIONS)
-        return super()._resolved_learner()
-
-    @property
-    def _structure(self) -> str | int:
-        """How the parents are chosen, in the model's terms."""
-        raise NotImplementedError
-
     def _make_model(self) -> TreeModel:
         least = self._least_categories(self.n_features_in_)
-        return TreeModel(
-            None,
-            self.alpha,
-            self.backoff,
-            self.class_alpha,
-            min_categories=least,
-            structure=self._structure,
-        )
+        smoothing = self.alpha, self.backoff, self.class_alpha
+        return TreeModel(None, *smoothing, min_categories=least, structure=self._structure)
 
     @property
     def parents_(self) -> Parents:
@@ -71,29 +56,29 @@ class TreeAugmentedNB(AugmentedNB):
     the class. Takes what :class:`CategoricalNB` takes; continuous columns go through
     :class:`riskbayes.preprocessing.KMeansBins`. The tree comes from all rows: there is no `partial_fit`.
 
-    Mutual informations that agree in nine decimals tie. What the columns hold then decides, not where they
-    stand: a permutation of the columns changes no prediction, but of rows in which columns differ that held
-    the same in training, up to the names of their categories.
+    Mutual informations that agree in nine decimals are ties, which are broken by the values of the columns,
+    not by their positions. A permutation of the columns therefore changes no prediction, except for rows in
+    which two columns differ that were equal in training, up to the names of their categories.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Dirichlet pseudo-counts a cell of p(x | y).
+        Dirichlet pseudo-counts of each cell of p(x | y).
     backoff : float, default=5.0
-        Rows' worth of p(x | y) that p(x | parent, y) is smoothed by.
+        Number of rows that p(x | y) counts as when it smooths p(x | parent, y).
     class_alpha : float, default=0.0
-        Pseudo-counts a class for p(y).
+        Pseudo-counts of each class for p(y).
     min_categories : int or array-like of shape (n_features,), default=None
-        At least so many categories a feature.
+        Least number of categories of each feature.
     learner : str or Learner, default="rc"
-        How the statistics are trained; "rc" is RC with adaptive steps and 8 scans at most, after which such
+        How the statistics are trained. "rc" is RC with adaptive steps and at most 8 scans: with more, such
         tables overfit.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies `sample_weight`.
+        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
-        Begin a fit where the last one ended; the tree must be the same.
+        If True, `fit` starts from the statistics of the last fit; the tree must be the same.
     verbose : int, default=0
-        Print each iteration.
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
@@ -101,11 +86,8 @@ class TreeAugmentedNB(AugmentedNB):
         The parents of each feature.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    statistics_, data_statistics_ : Statistics
-        Calibrated, and as counted from the data.
-    history_, n_iter_, best_iteration_, status_
-        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
-        first, the iteration that was returned (0: the closed form), how the fit ended.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+        As in :class:`GenerativeClassifier`.
 
     Examples
     --------
@@ -115,6 +97,8 @@ class TreeAugmentedNB(AugmentedNB):
     >>> clf.predict([["a", "a"], ["b", "a"]])
     array([0, 1])
     """
+
+    _structure = "tree"
 
     def __init__(
         self,
@@ -137,22 +121,19 @@ class TreeAugmentedNB(AugmentedNB):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    @property
-    def _structure(self) -> str:
-        return "tree"
-
 
 class KDependenceNB(AugmentedNB):
     """k-dependence naive Bayes (k-DB), trained by risk-based calibration.
 
-    Features are ordered by what they tell of the class; each has as parents the k features before it that
-    tell most of it given the class; ties are broken as in :class:`TreeAugmentedNB`. Takes what
-    :class:`CategoricalNB` takes. The structure comes from all rows: there is no `partial_fit`.
+    Features are ordered by their mutual information with the class. The parents of a feature are those k
+    features before it that have the largest mutual information with it given the class; ties are broken as in
+    :class:`TreeAugmentedNB`. Takes what :class:`CategoricalNB` takes. The structure comes from all rows:
+    there is no `partial_fit`.
 
     Parameters
     ----------
     k : int, default=2
-        The most parents of a feature, beside the class; a table has as many cells as their values make.
+        The most parents of a feature, beside the class. A table has a cell for each combination of values.
     alpha, backoff, class_alpha, min_categories, learner, class_weight, warm_start, verbose
         As in :class:`TreeAugmentedNB`.
 
@@ -162,11 +143,8 @@ class KDependenceNB(AugmentedNB):
         The parents of each feature.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    statistics_, data_statistics_ : Statistics
-        Calibrated, and as counted from the data.
-    history_, n_iter_, best_iteration_, status_
-        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
-        first, the iteration that was returned (0: the closed form), how the fit ended.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+        As in :class:`GenerativeClassifier`.
 
     Examples
     --------

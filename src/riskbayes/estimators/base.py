@@ -1,7 +1,9 @@
-"""The scikit-learn side of every model: validation, and fit."""
+"""The base class of the estimators: validation of the input, and `fit`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
@@ -14,31 +16,13 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y
 
-from riskbayes.arrays import (
-    Array,
-    as_kind,
-    converted,
-    device_of,
-    namespace,
-    sent_to,
-    take_rows,
-    to_numpy,
-)
+from riskbayes.arrays import Array, as_kind, converted, device_of, namespace, sent_to, take_rows, to_numpy
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
-from riskbayes.estimators.callbacks import CallbackSupportMixin, FitProgress
-from riskbayes.estimators.checks import (
-    check_masses,
-    check_one_kind,
-    check_statistics,
-    check_total,
-    check_weights,
-    class_weights,
-    listed,
-    unchanged_on_error,
-)
+from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
+from riskbayes.estimators.checks import check_masses, check_one_kind, listed, row_weights, statistics_overflow
 from riskbayes.estimators.prediction import PredictionMixin
-from riskbayes.exceptions import FlooredWarning, warn
+from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loop import history_of, run
@@ -50,17 +34,16 @@ from riskbayes.task import Iteration, Outcome, Status, Task
 
 @dataclass
 class GenerativeTags(Tags):
-    """scikit-learn's tags, and what only a generative classifier has."""
+    """scikit-learn's tags, and one that only generative classifiers have."""
 
     normalised_density: bool = True
-    """Whether `score_samples` is a log density; otherwise it misses a constant, and there is no `sample`."""
+    """True if `score_samples` is a log density; otherwise it lacks a constant, and there is no `sample`."""
 
 
 class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """A generative model, a learner, and scikit-learn's interface to them.
+    """Base class of the estimators: a generative model, a learner, and scikit-learn's interface to them.
 
-    A subclass says how its parameters make a model (`_make_model`), and, where its input is not
-    a table of numbers, how to encode it (`_encode`) and decode it (`_decode`).
+    A subclass implements `_make_model`, and, if its input is not a table of numbers, `_encode` and `_decode`.
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -70,31 +53,37 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         "verbose": ["verbose"],
     }
 
+    _named_learners: ClassVar[dict[str, Learner]] = {}
+    """Learners that replace the usual ones of these names in this estimator."""
+
     model_: GenerativeModel
     learner_: Learner
     class_weight_: Array | None
     _row_dtype: str
     """Name of the floating dtype of the training rows."""
     _forgotten: Statistics | None = None
-    """Statistics of the rows that were taken out since the fit: rounding is measured by them too."""
+    """Statistics of all rows that `forget` subtracted since the fit: they bound the rounding errors too."""
     learner: Any
     class_weight: Any
     warm_start: Any
     verbose: Any
 
     def _make_model(self) -> GenerativeModel:
-        """Return the model of the parameters; `classes_` and `n_features_in_` are known."""
+        """Return the model with this estimator's parameters; `classes_` and `n_features_in_` are set."""
         raise NotImplementedError
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        """Validated input; `reset` starts anew, `learn` may take in what is new (categories)."""
+        """Return validated rows as an array.
+
+        `reset` discards what earlier rows determined (columns, categories); `learn` allows new categories.
+        """
         X = validated_numbers(self, X, reset=reset)
         if reset:
             self._row_dtype = "float32" if X.dtype == namespace(X).float32 else "float64"
         return X
 
     def _in_row_dtype(self, value: Array) -> Array:
-        """Cast a fitted attribute to the dtype of the training rows, as in scikit-learn."""
+        """Cast a fitted attribute to the dtype of the training rows, as scikit-learn does."""
         return as_kind(value, getattr(namespace(value), self._row_dtype))
 
     def __sklearn_tags__(self) -> Any:
@@ -103,14 +92,14 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         return GenerativeTags(**{f.name: getattr(tags, f.name) for f in fields(tags)})
 
     def __sklearn_array_api_convert__(self, converter: Any) -> Self:
-        """The same estimator with arrays of another library, for scikit-learn's `move_estimator_to`."""
+        """Return a copy with arrays of another library, for scikit-learn's `move_estimator_to`."""
         moved = copy(self)
         for name, value in vars(self).items():
             setattr(moved, name, converted(value, converter))
         return moved
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, those of a learner instance by `learner__<name>`.
+        """Set parameters; `learner__<name>` sets one of a learner instance.
 
         Parameters
         ----------
@@ -141,7 +130,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         y_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Self:
-        """Fit the model: the closed form, then the learner's iterations.
+        """Fit the model: compute its closed form, then run the learner's iterations.
 
         Parameters
         ----------
@@ -150,10 +139,10 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows. A weight of 2 is the row twice.
+            Weights of the rows. A weight of 2 counts the row twice.
         X_val, y_val, sample_weight_val : array-like, default=None
-            Rows that only judge: the model returned is the best one for them, and a learner with
-            `n_iter_no_change` stops when they do not improve.
+            Validation rows: the iteration with the least risk on them is returned, and a learner with
+            `n_iter_no_change` stops when that risk no longer falls.
 
         Returns
         -------
@@ -172,12 +161,6 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
                 held = self._validation_rows(task.S, X_val, y_val, sample_weight_val)
                 task = replace(task, validation=held)
             self._calibrate(task, (X, y, sample_weight))
-        return self._unless_interrupted()
-
-    def _unless_interrupted(self) -> Self:
-        """Re-raise the KeyboardInterrupt that the loop caught, now that the best model is stored."""
-        if self.status_ is Status.INTERRUPTED:
-            raise KeyboardInterrupt
         return self
 
     def _rows(
@@ -191,10 +174,10 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         new_classes: bool = False,
         suffix: str = "",
     ) -> tuple[Engine, Array]:
-        """Return an engine over validated rows with labels, and the rows.
+        """Return an engine over validated rows with labels, and the encoded rows.
 
-        `reset` starts anew, `learn` may take in what is new (categories), `new_classes` sets `classes_`.
-        Messages call the arguments `X` and `y` with the suffix.
+        `reset` and `learn` are those of `_encode`; `new_classes` sets `classes_` by y. Messages append
+        `suffix` to the names of the arguments.
         """
         encoded = self._encode(X, reset=reset, learn=learn)
         if y is None:
@@ -212,11 +195,11 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         codes = codes if namespace(codes) is namespace(encoded) else sent_to(codes, encoded)
         w = None
         if sample_weight is not None or self.class_weight is not None:
-            w = self._weights(sample_weight, encoded, codes, f"sample_weight{suffix}", learn)
+            w = row_weights(self, sample_weight, encoded, codes, f"sample_weight{suffix}", learn)
         return engine_for(encoded, codes, w, self.classes_.shape[0]), encoded
 
     def _check_labels(self, y: Any, X: Array) -> Array:
-        """Return labels as an array of X's library, on its device; strings stay on the host."""
+        """Return labels as an array of X's library, on its device; strings stay NumPy arrays."""
         labels = _check_y(y, estimator=self)
         if labels.dtype == object:
             check_one_kind(labels)
@@ -225,15 +208,12 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             return labels
         return move_to(labels, xp=namespace(X), device=device_of(X))
 
-    def _resolved_learner(self) -> Learner:
-        return resolve_learner(self.learner)
-
     def _needs_all_classes(self) -> bool:
         """True if a fit needs two classes or more, each with a weight."""
         return True
 
     def _start_from(self, old: Self, S: Statistics) -> Statistics:
-        """The statistics that an earlier fit ended at, brought to the mass of these rows."""
+        """Return the statistics of an earlier fit, scaled to the total weight of the new rows, S.total."""
         same = same_values(self.classes_, old.classes_) and self.n_features_in_ == old.n_features_in_
         if not same:
             raise ValueError(
@@ -245,7 +225,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         return (S.total / last.total) * last
 
     def _check_same_columns(self, other: Self, what: str) -> None:
-        """Refuse statistics of other columns, or of the same ones in another order."""
+        """Raise an error if the other estimator was fitted to other columns, or to another order of them."""
         if self.n_features_in_ != other.n_features_in_:
             raise ValueError(
                 f"{what} needs the same columns; the models have {self.n_features_in_} and "
@@ -266,34 +246,11 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
             )
 
     def _statistics_of(self, other: Self, S: Statistics) -> tuple[Statistics, Statistics]:
-        """Return another estimator's data and calibrated statistics, to be added to S, this one's."""
+        """Return another estimator's data and calibrated statistics, such that they can be added to S."""
         return other.data_statistics_, other.statistics_
 
-    def _weights(self, sample_weight: Any, X: Array, codes: Array, name: str, learn: bool) -> Array:
-        """Return the weights of the rows, times those of their classes; `learn` sets `class_weight_`."""
-        w = check_weights(sample_weight, X, name)
-        if self.class_weight is None:
-            return w
-        if learn:
-            self.class_weight_ = sent_to(class_weights(self.class_weight, self.classes_, codes, w), X)
-        w = w * take_rows(self.class_weight_, codes)
-        check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
-        return w
-
-    def _closed_form(self, engine: Engine, X: Array) -> Statistics:
-        """Set the model; return the statistics of an engine's rows with all that it learns from them."""
-        if self.classes_.shape[0] < 2 and self._needs_all_classes():
-            raise ValueError(
-                f"{type(self).__name__} with learner={self.learner!r} needs at least two classes in y; got "
-                f"one class, {listed(self.classes_)}."
-            )
-        self.model_ = model = self._make_model()
-        self.learner_.check(model, self.classes_.shape[0])
-        S = engine.statistics(model, engine.learn(model))
-        check_statistics(S, X)
-        return model.settle(S)
-
     def _validation_rows(self, S: Statistics, X: Any, y: Any, sample_weight: Any) -> Engine:
+        """Return an engine over the validation rows; refuse rows whose scores in the closed form overflow."""
         if X is None and y is None:
             raise ValueError("sample_weight_val weights the rows of X_val: pass X_val and y_val too.")
         if X is None or y is None:
@@ -303,7 +260,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         return engine
 
     def _codes(self, labels: Array, name: str) -> Array:
-        """Return the codes of labels, all of them among `classes_`."""
+        """Return the index of each label in `classes_`; refuse labels that are not among them."""
         xp, classes = namespace(labels), self.classes_
         if xp is np:
             found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
@@ -319,61 +276,122 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         return found
 
     def _calibrate(self, task: Task, rows: tuple[Any, Any, Any], max_iter: int | None = None) -> None:
-        """Run the learner and store what it found; `max_iter` asks for so many steps only."""
-        learner = self.learner_
+        """Run the learner and set the fitted attributes.
+
+        `rows` are X, y and the weights as the user passed them, for callbacks. With `max_iter` the learner
+        makes a single run of at most that many scans.
+        """
+        learner, name = self.learner_, type(self).__name__
         self.cost_matrix_ = learner.cost_matrix
-
-        def fitted(iteration: Iteration) -> dict[str, Any]:
-            model, S, theta = iteration.fitted
-            return {"model_": model, "data_statistics_": task.S, "statistics_": S, "parameters_": theta}
-
         most = learner.most_iterations if max_iter is None else max_iter + 1
-        progress = FitProgress(self, most, rows, fitted)
-        task = replace(task, on_iteration=progress)
+        progress = FitTask(self, most, rows)
+
+        def on_iteration(iteration: Iteration) -> bool:
+            """Report an accepted iteration to the user and to callbacks; True stops the fit."""
+            if self.verbose:
+                risks = iteration.risks
+                print(
+                    f"[{name}] iteration {iteration.number}/{most - 1}  soft error "
+                    f"{risks['soft_error']:.6f}  error {risks['error']:.4f}  log loss {risks['log_loss']:.6f}"
+                )
+            if progress.context is None:
+                return False
+            fitted = dict(zip(("model_", "statistics_", "parameters_"), iteration.fitted, strict=True))
+            return progress.begin("iteration").end(lambda: {"data_statistics_": task.S} | fitted)
+
+        task = replace(task, on_iteration=on_iteration)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
         self.data_statistics_ = task.S
         if outcome.fitted.S.frame is not task.S.frame:
             self.data_statistics_, outcome = in_one_frame(task, outcome)
-        self.cost_matrix_ = learner.cost_matrix  # RCCV may have chosen
+        self.cost_matrix_ = learner.cost_matrix  # RCCV may have chosen another
         self._store(outcome)
         floored = None if outcome.floored is None else to_numpy(outcome.floored)
         if floored is not None and floored.any() and self.model_.floor_warning is not None:
             named = listed(to_numpy(self.classes_)[floored > 0])
-            message = self.model_.floor_warning.format(classes=named, most=floored.max())
-            warn(message, FlooredWarning)
-        progress.end()
+            warn(self.model_.floor_warning.format(classes=named, most=floored.max()), FlooredWarning)
+        if self.verbose:
+            print(f"[{name}] {self.status_.message}")
+        progress.end(dict)
 
     def _store(self, outcome: Outcome) -> None:
+        """Set the fitted attributes."""
         self.model_, self.statistics_, self.parameters_ = outcome.fitted
         self.history_, self.status_ = outcome.history, outcome.status
         self.n_iter_, self.best_iteration_ = max(0, len(outcome.history["lr"]) - 1), outcome.number
         self.refit_history_ = outcome.refit_history
 
     def _update(self, S: Statistics) -> None:
-        """Store the model of S, without a scan."""
+        """Set the fitted attributes for the statistics S, without running the learner."""
         self._store(Outcome(Fitted.of(self.model_, S), history_of([]), Status.UPDATED, None))
 
 
-def begin_fit(clf: BaseGenerativeClassifier, X: Any, y: Any, sample_weight: Any = None) -> Task:
-    """Validate the rows of a fit; return what its learner starts from: the closed form."""
-    clf.learner_, clf.class_weight_ = clf._resolved_learner(), None
-    engine, encoded = clf._rows(X, y, sample_weight, reset=True, learn=True, new_classes=True)
-    if sample_weight is not None or clf.class_weight is not None:
+@contextmanager
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
+    """Restore the attributes of the estimator if the block raises: it fits entirely or not at all.
+
+    Column errors get the name of the column; attributes of callbacks are not restored. A KeyboardInterrupt
+    that the loop caught is raised again at the end, when the best model so far is stored.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException as error:
+        names = getattr(estimator, "feature_names_in_", None)
+        for name in set(vars(estimator)) - set(before):
+            if not name.startswith(("_callback", "_skl")):
+                delattr(estimator, name)
+        vars(estimator).update(before)
+        if isinstance(error, ColumnError):
+            raise error.named(names) from None
+        raise
+    if estimator.status_ is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
+def begin_fit(
+    clf: BaseGenerativeClassifier,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    reset: bool = True,
+    new_classes: bool = True,
+) -> Task:
+    """Validate training rows and make the model; return the learner's task, which starts at the closed form.
+
+    A batch of a stream has `new_classes=False`, for the user declares the classes, and all but the first one
+    `reset=False`.
+    """
+    named = clf._named_learners.get(clf.learner) if isinstance(clf.learner, str) else None
+    clf.learner_, clf.class_weight_ = resolve_learner(named or clf.learner), None
+    engine, encoded = clf._rows(X, y, sample_weight, reset=reset, learn=True, new_classes=new_classes)
+    if new_classes and (sample_weight is not None or clf.class_weight is not None):
         check_masses(clf.classes_, engine.masses, every=clf._needs_all_classes())
-    S = clf._closed_form(engine, encoded)
-    return Task(clf.model_, engine, S)
+    if clf.classes_.shape[0] < 2 and clf._needs_all_classes():
+        raise ValueError(
+            f"{type(clf).__name__} with learner={clf.learner!r} needs at least two classes in y; got "
+            f"one class, {listed(clf.classes_)}."
+        )
+    clf.model_ = model = clf._make_model()
+    clf.learner_.check(model, clf.classes_.shape[0])
+    S = engine.statistics(model, engine.learn(model))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not S.is_finite():
+            raise statistics_overflow(S, encoded)
+    return Task(model, engine, model.settle(S))
 
 
 def rows_for(clf: BaseGenerativeClassifier, X: Any) -> Engine:
-    """Return an engine over new rows of an estimator that has begun a fit."""
+    """Return an engine over rows without labels, for an estimator whose fit has begun."""
     return engine_for(clf._encode(X, reset=False, learn=False), None, None, clf.classes_.shape[0])
 
 
 def in_one_frame(task: Task, outcome: Outcome) -> tuple[Statistics, Outcome]:
-    """Return what was counted, and the outcome, in a common frame.
+    """Return the statistics of the data, and the outcome, in a common frame.
 
-    They differ where an outcome was learned from part of the rows. Where the model learned structure, all
-    rows are counted again by it.
+    Their frames differ if the outcome's was learned from part of the rows. If the model learned a structure
+    from that part, the statistics of all rows are counted again with this structure.
     """
     (model, found, _), S = outcome.fitted, task.S
     if not model.additive and found.frame != S.frame:

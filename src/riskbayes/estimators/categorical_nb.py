@@ -1,83 +1,166 @@
-"""Naive Bayes for categorical features."""
+"""Categorical input of estimators, and naive Bayes for categorical features."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_array, validate_data
 
 from riskbayes.arrays import Array, namespace, sent_to
-from riskbayes.estimators.categorical_input import CategoricalInput
+from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import check_class_prior
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.exceptions import warn
 from riskbayes.frames import Categories
 from riskbayes.models.categorical import CategoricalModel
-from riskbayes.models.codes import categories_of
-from riskbayes.preprocessing import CategoryEncoder, as_array
+from riskbayes.models.codes import categories_of, check_sizes
+from riskbayes.preprocessing import CategoryEncoder, ColumnCodes, as_array, codes_on_device
 from riskbayes.statistics import Statistics
-from riskbayes.tables import column_name
+from riskbayes.tables import check_plain, column_name, naming_columns
 
 ALPHA_MIN = 1e-10
-"""Least `alpha` where `force_alpha` is False, as in scikit-learn."""
+"""The least `alpha` if `force_alpha` is False, as in scikit-learn."""
+
+ALWAYS_COUNTED = 2**18
+"""Integer codes below this are accepted, however few the rows: their counts take 2 MiB per class."""
+
+CODES_PER_ROW = 10
+"""Larger codes are accepted up to this many times the number of rows: beyond, most counts would be zero."""
+
+
+class CategoricalInput(BaseGenerativeClassifier):
+    """Base class of the estimators of categories: encodes rows to integer codes, and decodes samples."""
+
+    _encoder: CategoryEncoder
+    min_categories: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
+
+    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
+        with naming_columns(self):
+            check_plain(self, X)
+        if hasattr(X, "columns"):  # a data frame: its columns keep their own types
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            check_array(np.broadcast_to(False, X.shape), estimator=self)  # refuses empty tables
+        else:
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        names = [column_name(self, j) for j in range(self.n_features_in_)]
+        if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__"):  # on a device only codes are accepted
+            if reset:
+                self._encoder = CategoryEncoder(tuple(ColumnCodes(name, None) for name in names))
+            codes = codes_on_device(X, names, learn=learn)
+        else:
+            known = CategoryEncoder() if reset else self._encoder
+            codes, encoder = known.encode(X, names, learn=learn)
+            if learn:
+                self._encoder = encoder
+        if learn:
+            self._check_sizes(codes, reset=reset)
+        return codes
+
+    def _check_sizes(self, X: Array, *, reset: bool) -> None:
+        """Refuse codes far larger than the number of rows, as identifiers are, or too large for any count."""
+        rows, known = X.shape[0], self._least_categories(X.shape[1])
+        if not reset:
+            rows += round(self.data_statistics_.total)
+            known = np.maximum(known, self.data_statistics_.frame.n_categories)
+        sizes = categories_of(X, known).n_categories
+        far = sizes > np.maximum(known, max(ALWAYS_COUNTED, CODES_PER_ROW * rows))
+        if far.any():
+            j = int(np.argmax(np.where(far, sizes, 0)))
+            raise ValueError(
+                f"{column_name(self, j)} holds the code {sizes[j] - 1}: integer codes are categories counted "
+                f"from 0, {sizes[j]} of them for {rows} rows. Drop a column of identifiers; pass "
+                "other values as strings, or code them by sklearn.preprocessing.OrdinalEncoder; set "
+                "min_categories if there are so many."
+            )
+        check_sizes(sizes, partial(column_name, self))
+
+    def _decode(self, X: Array) -> Array:
+        return self._encoder.decode(X)
+
+    def _drawn(self, theta: Any) -> Any:
+        columns = self._encoder.columns
+        if all(c.categories is None for c in columns):  # every code is a value itself
+            return theta
+        named = np.array([np.iinfo(np.int64).max if c.categories is None else c.least for c in columns])
+        return replace(theta, log_prob=theta.frame.limited_to(theta.log_prob, named))
+
+    def _least_categories(self, n: int) -> Array:
+        """Return the least number of categories of each column: those it declares, and `min_categories`."""
+        least = self._encoder.least_categories
+        if self.min_categories is None:
+            return least
+        wanted = np.asarray(self.min_categories)
+        if not np.issubdtype(wanted.dtype, np.signedinteger):
+            raise ValueError(f"'min_categories' should have integral type. Got {wanted.dtype} instead.")
+        if wanted.ndim and wanted.shape != (n,):
+            raise ValueError(
+                f"'min_categories' should have shape ({n},) when an array-like is provided. "
+                f"Got {wanted.shape} instead."
+            )
+        return np.maximum(least, wanted)
 
 
 class CategoricalNB(CategoricalInput, StreamingClassifier):
     """Naive Bayes for categorical features, trained by risk-based calibration.
 
-    Takes integer codes as scikit-learn's twin does (categories 0 to the largest code), and negative
-    numbers, strings, booleans and categorical columns of pandas or polars by value. Codes far beyond
-    the number of rows, as of identifiers, are refused unless `min_categories` declares them. At predict time
-    a category that was not there in training has the probability alpha / (n_y + alpha K); with
-    `alpha=0` it says nothing about the class, and that feature is ignored for that row.
+    Takes integer codes as scikit-learn's `CategoricalNB` does (categories 0 to the largest code), and
+    negative numbers, strings, booleans and categorical columns of pandas or polars by value. Codes far larger
+    than the number of rows, as identifiers are, are refused unless `min_categories` declares them. In
+    predictions, a category that was not seen in training has the probability alpha / (n_y + alpha K); with
+    `alpha=0` that feature of the row is ignored.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Dirichlet pseudo-counts a cell. 0 is maximum likelihood, with cells floored at 1e-9 of the
+        Dirichlet pseudo-counts of each cell. 0 is maximum likelihood, with cells of at least 1e-9 of the
         total weight.
     force_alpha : bool, default=True
-        If False, `alpha` is at least 1e-10: a smaller one is raised to it with a warning.
+        If False, an `alpha` below 1e-10 is set to 1e-10, with a warning.
     fit_prior : bool, default=True
-        Learn p(y); otherwise it is uniform.
+        If True, p(y) is estimated; otherwise it is uniform.
     class_prior : array-like of shape (n_classes,), default=None
-        A fixed p(y).
+        Fixed p(y).
     min_categories : int or array-like of shape (n_features,), default=None
-        At least so many categories a feature.
+        Least number of categories of each feature.
     class_alpha : float, default=0.0
-        Pseudo-counts a class for p(y).
+        Pseudo-counts of each class for p(y).
     learner : str or Learner, default="rc"
-        How the statistics are trained: "closed_form" gives scikit-learn's numbers.
+        How the statistics are trained; "closed_form" gives scikit-learn's results.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies `sample_weight`.
+        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
-        Begin a fit where the last one ended.
+        If True, `fit` starts from the statistics of the last fit.
     verbose : int, default=0
-        Print each iteration.
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
     categories_ : list of ndarray
         The values of each feature, in the order of the columns of `feature_log_prob_`.
     category_count_ : list of ndarray of shape (n_classes, n_categories)
-        The data's counts, by feature.
+        Counts in the data, by feature.
     class_count_ : ndarray of shape (n_classes,)
-        The data's counts of classes.
+        Weight of each class in the data.
     class_log_prior_ : ndarray of shape (n_classes,)
         Calibrated log p(y).
     feature_log_prob_ : list of ndarray of shape (n_classes, n_categories)
         Calibrated log p(x_i | y), by feature.
     n_categories_ : ndarray of shape (n_features,)
-        Number of categories.
+        Number of categories of each feature.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    statistics_, data_statistics_ : Statistics
-        Calibrated, and as counted from the data.
-    history_, n_iter_, best_iteration_, status_
-        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
-        first, the iteration that was returned (0: the closed form), how the fit ended.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+        As in :class:`GenerativeClassifier`.
 
     Examples
     --------
@@ -137,15 +220,13 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         return CategoricalModel(float(alpha), float(self.class_alpha), prior, least)
 
     def _check_counted(self, X: Array) -> None:
-        for j, k in enumerate(categories_of(X).n_categories > self.n_categories_):
-            if k:
-                raise ValueError(
-                    f"{column_name(self, j)} holds a category that was never counted: these rows were not "
-                    "fitted."
-                )
+        for j in np.flatnonzero(categories_of(X).n_categories > self.n_categories_).tolist():
+            raise ValueError(
+                f"{column_name(self, j)} holds a category that was never counted: these rows were not fitted."
+            )
 
     def _statistics_of(self, other: CategoricalNB, S: Statistics) -> tuple[Statistics, Statistics]:
-        """The other's counts, with its categories in the order of this one's."""
+        """Return the other's counts in the order of this one's categories, which take in the other's."""
         theirs, columns, n_categories, places = other._encoder.columns, [], [], []
         for j, (column, known, k) in enumerate(
             zip(theirs, self._encoder.columns, other.n_categories_.tolist(), strict=True)
@@ -160,8 +241,8 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
             position = {value: code for code, value in enumerate(union.categories or range(k))}
             named = list(column.categories or range(k))
             own, total = [position[value] for value in named], max(len(position), k)
-            # Categories that only min_categories asks for have no name. Values that only this model knows
-            # take their places, as those of further rows would: one fit has no more categories.
+            # Categories that only `min_categories` asks for have no value. Values that only this model knows
+            # take their places, as values of further rows would: so a merge has the categories of one fit.
             unnamed = sorted(set(range(total)) - set(own))[: k - len(named)]
             places.append([*own, *unnamed])
             n_categories.append(total)
@@ -170,7 +251,7 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         place = np.concatenate(
             [offset + np.array(p) for offset, p in zip(frame.offsets, places, strict=True)]
         )
-        # Where each of our cells lies among theirs; a zero column stands for those they lack.
+        # The column of their counts for each of our cells; a column of zeros for cells that they lack.
         source = np.full(int(frame.n_categories.sum()), len(place))
         source[place] = np.arange(len(place))
 
@@ -198,6 +279,7 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         return self.statistics_.frame.n_categories
 
     def _by_feature(self, table: Array) -> list[Array]:
+        """Split a table with the categories of all features side by side into one table per feature."""
         frame = self.statistics_.frame
         return [
             table[:, start : start + k]
@@ -206,17 +288,17 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
 
     @property
     def category_count_(self) -> list[Array]:
-        """The data's counts."""
+        """Counts in the data, by feature."""
         return self._by_feature(self.data_statistics_["counts"])
 
     @property
     def class_count_(self) -> Array:
-        """The data's counts of classes."""
+        """Weight of each class in the data."""
         return self.data_statistics_["s0"]
 
     @property
     def feature_log_prob_(self) -> list[Array]:
-        """Calibrated log p(x_i | y)."""
+        """Calibrated log p(x_i | y), by feature."""
         return self._by_feature(self.parameters_.log_prob)
 
     @property

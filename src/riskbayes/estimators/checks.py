@@ -1,11 +1,9 @@
-"""Checks whose errors name the parameter, the column or the class, and say what to do."""
+"""Checks of parameters, labels and weights; their errors name the culprit and say what to do."""
 
 from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Real
 from typing import Any
 
@@ -13,62 +11,56 @@ import numpy as np
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from riskbayes.arrays import Array, namespace, to_numpy, widest_float
+from riskbayes.arrays import Array, namespace, sent_to, take_rows, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError, warn
 from riskbayes.statistics import Statistics
 from riskbayes.tables import plain
 
 MOST_LISTED = 5
-"""Values that a message lists."""
+"""The most values that a message lists."""
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
-"""Sums of weights: their squares, and their products with squares of values, must be numbers."""
-
-
-@contextmanager
-def unchanged_on_error(estimator: Any) -> Iterator[None]:
-    """All or nothing: an estimator that refuses its input, or is interrupted too early, stays as it was.
-
-    Errors of models get the names of the columns. What belongs to callbacks is left to them.
-    """
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException as error:
-        names = getattr(estimator, "feature_names_in_", None)
-        for name in set(vars(estimator)) - set(before):
-            if not name.startswith(("_callback", "_skl")):
-                delattr(estimator, name)
-        vars(estimator).update(before)
-        if isinstance(error, ColumnError):
-            raise error.named(names) from None
-        raise
+"""Bounds on a sum of weights: its square, and its products with squares of values, must not overflow."""
 
 
 def listed(values: Array) -> str:
-    """Labels or numbers for a message, as the user wrote them; of many the first five and how many more."""
+    """Return the repr of values for a message: at most the first five, and how many more there are."""
     found = to_numpy(values).tolist()
     shown, more = ", ".join(map(repr, found[:MOST_LISTED])), len(found) - MOST_LISTED
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def check_one_kind(y: Array, name: str = "y") -> None:
-    """Refuse labels that cannot be sorted: strings and others."""
+def check_one_kind(y: Array) -> None:
+    """Refuse labels that cannot be sorted: strings together with other types."""
     words = np.array([isinstance(label, str) for label in y.tolist()])
     if words.any() and not words.all():
         raise TypeError(
-            f"{name} has labels of several kinds, such as {plain(y[words][0])!r} and "
+            f"y has labels of several kinds, such as {plain(y[words][0])!r} and "
             f"{plain(y[~words][0])!r}: make all of them strings or all numbers, and drop rows without one."
         )
 
 
-def check_weights(sample_weight: Any, X: Array, name: str = "sample_weight") -> Array:
-    """Weights of the rows as an array, or an error that names them."""
+def row_weights(
+    clf: Any, sample_weight: Any, X: Array, codes: Array, name: str = "sample_weight", learn: bool = True
+) -> Array:
+    """Return the weights of the rows times those of their classes; `learn` sets `clf.class_weight_`."""
+    w = check_weights(sample_weight, X, name)
+    if clf.class_weight is None:
+        return w
+    if learn:
+        clf.class_weight_ = sent_to(class_weights(clf.class_weight, clf.classes_, codes, w), X)
+    w = w * take_rows(clf.class_weight_, codes)
+    check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
+    return w
+
+
+def check_weights(sample_weight: Any, X: Array, name: str) -> Array:
+    """Return the weights of the rows as an array, or raise an error with the name of the argument."""
     try:
         w = _check_sample_weight(sample_weight, X, dtype=widest_float(X), ensure_non_negative=True)
     except (TypeError, ValueError) as error:
         said = str(error).splitlines()[0]
-        if "weight" not in said.lower():  # of one entry, not of what it belongs to
+        if "weight" not in said.lower():  # the error describes one entry, without its argument
             said = f"sample_weight must be numbers, one a row: {said}"
         raise ValueError(said.replace("sample_weight", name)) from error
     check_total(w, name)
@@ -76,7 +68,7 @@ def check_weights(sample_weight: Any, X: Array, name: str = "sample_weight") -> 
 
 
 def check_total(w: Array, name: str) -> None:
-    """Refuse weights that are too large or too small to be multiplied by values."""
+    """Refuse weights whose sum is so large or small that weighted sums would overflow or underflow."""
     with np.errstate(over="ignore"):
         total = float(namespace(w).sum(w))
     if not total <= MOST_WEIGHT or 0 < total < LEAST_WEIGHT:
@@ -89,51 +81,14 @@ def check_total(w: Array, name: str) -> None:
         )
 
 
-def check_class_weight(class_weight: Any) -> None:
-    """Refuse weights of classes that are no finite, non-negative numbers."""
+def class_weights(class_weight: Any, classes: Array, codes: Array, w: Array) -> Array:
+    """Return the weight of each class, as a NumPy array; refuse weights that are not valid."""
     for label, weight in class_weight.items() if isinstance(class_weight, dict) else ():
         if not isinstance(weight, Real) or not 0 <= float(weight) < math.inf:
             raise ValueError(
                 f"class_weight of class {plain(label)!r} must be a finite, non-negative number; got "
                 f"{plain(weight)!r}."
             )
-
-
-def check_masses(classes: Array, masses: Array, every: bool = True) -> None:
-    """Refuse a class with no weight; where not every class needs one, refuse only if none has."""
-    masses = to_numpy(masses)
-    if (masses.min() if every else masses.max()) <= 0:
-        k = int(np.argmin(masses))
-        raise ValueError(
-            f"The class {listed(classes[k : k + 1])} has no weight: its rows have sample_weight or "
-            "class_weight zero. Drop these rows, or give the class a positive weight."
-        )
-
-
-def check_statistics(S: Statistics, X: Array) -> None:
-    """Refuse rows whose statistics overflow; the value that is farthest from their centre is to blame."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if S.is_finite():
-            return
-    centre = S.frame.centre()
-    with np.errstate(over="ignore"):
-        far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
-    i, j = divmod(int(np.argmax(far)), far.shape[1])
-    raise ColumnError(
-        j,
-        f"holds {float(X[i, j]):g}: the sums of such values, or of their squares, overflow. Treat them as "
-        f"missing, or scale the column{or_wider(X)}.",
-    )
-
-
-def or_wider(X: Array) -> str:
-    """What else to do where numbers of X overflow: the wider precision, unless X has it."""
-    return "" if X.dtype == widest_float(X) else ", or pass it as float64"
-
-
-def class_weights(class_weight: Any, classes: Array, codes: Array, w: Array) -> Array:
-    """Return what `class_weight` multiplies the weights of each class's rows by, on the host."""
-    check_class_weight(class_weight)
     labels = to_numpy(classes)
     try:
         return compute_class_weight(
@@ -146,8 +101,37 @@ def class_weights(class_weight: Any, classes: Array, codes: Array, w: Array) -> 
         ) from None
 
 
+def check_masses(classes: Array, masses: Array, every: bool = True) -> None:
+    """Refuse a class without weight; if not `every` class needs one, refuse only if no class has any."""
+    masses = to_numpy(masses)
+    if (masses.min() if every else masses.max()) <= 0:
+        k = int(np.argmin(masses))
+        raise ValueError(
+            f"The class {listed(classes[k : k + 1])} has no weight: its rows have sample_weight or "
+            "class_weight zero. Drop these rows, or give the class a positive weight."
+        )
+
+
+def statistics_overflow(S: Statistics, X: Array) -> ColumnError:
+    """Return the error for rows whose statistics overflow; it names the value farthest from their centre."""
+    centre = S.frame.centre()
+    with np.errstate(over="ignore"):
+        far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
+    i, j = divmod(int(np.argmax(far)), far.shape[1])
+    return ColumnError(
+        j,
+        f"holds {float(X[i, j]):g}: the sums of such values, or of their squares, overflow. Treat them as "
+        f"missing, or scale the column{or_wider(X)}.",
+    )
+
+
+def or_wider(X: Array) -> str:
+    """Return the end of a message about numbers that overflow: advises float64, unless X has it."""
+    return "" if X.dtype == widest_float(X) else ", or pass it as float64"
+
+
 def as_floats(value: Any, name: str) -> Array:
-    """Numbers, or an error that names the parameter."""
+    """Return a parameter as a float64 array, or raise an error that names it."""
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -155,7 +139,7 @@ def as_floats(value: Any, name: str) -> Array:
 
 
 def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool = False) -> Array:
-    """Return a fixed p(y); refuse what is none, or divide it by its sum with a warning."""
+    """Return a fixed p(y) as an array; if its sum is not one, refuse or `renormalise` it with a warning."""
     p = as_floats(prior, name)
     if p.shape != (n_classes,):
         raise ValueError(
@@ -163,20 +147,19 @@ def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool =
             "classes. Pass one probability for each class."
         )
     if (p < 0).any() or not (np.isfinite(p).all() and p.any()):
-        who = name if renormalise else "Priors"  # scikit-learn's sentences, letter by letter
+        who = name if renormalise else "Priors"  # the messages begin with scikit-learn's sentences
         raise ValueError(f"{who} must be non-negative, and not all zero; got {name}={listed(p)}.")
     if abs(p.sum() - 1.0) <= 1e-8:
         return p
     if not renormalise:
         raise ValueError(f"The sum of the priors should be 1, got {p.sum():g}: divide {name} by its sum.")
     if abs(p.sum() - 1.0) > 1e-5:
-        message = f"The priors do not sum to 1. Renormalizing: {name} was divided by its sum, {p.sum():g}."
-        warn(message)
+        warn(f"The priors do not sum to 1. Renormalizing: {name} was divided by its sum, {p.sum():g}.")
     return p / p.sum()
 
 
 def check_prior_mean(mean: Any, n: int) -> Array:
-    """A centre of the prior on means."""
+    """Return the centre of the prior on means as an array: finite numbers."""
     mu = as_floats(mean, f"prior_mean, one for each of the {n} features,")
     if mu.shape != (n,) or not np.isfinite(mu).all():
         raise ValueError(f"prior_mean must be {n} finite numbers, one a feature; got shape {mu.shape}.")
@@ -184,7 +167,7 @@ def check_prior_mean(mean: Any, n: int) -> Array:
 
 
 def check_prior_covariance(covariance: Any, n: int) -> Array:
-    """A centre of the prior on covariances: symmetric and positive definite."""
+    """Return the centre of the prior on covariances as an array: symmetric and positive definite."""
     C = as_floats(covariance, "prior_covariance")
     if C.shape != (n, n) or not np.isfinite(C).all() or not np.allclose(C, C.T):
         raise ValueError(
@@ -196,7 +179,7 @@ def check_prior_covariance(covariance: Any, n: int) -> Array:
 
 
 def check_prior_variance(variance: Any, n: int) -> Array:
-    """A centre of the prior on variances: positive."""
+    """Return the centre of the prior on variances as an array: positive numbers."""
     v = as_floats(variance, "prior_variance")
     if v.shape != (n,) or not (np.isfinite(v) & (v > 0)).all():
         raise ValueError(f"prior_variance must be {n} positive numbers, one a feature; got shape {v.shape}.")

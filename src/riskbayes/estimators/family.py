@@ -1,4 +1,4 @@
-"""The members of :class:`RiskBayesClassifier`, and the walk of their paths in folds."""
+"""The members of :class:`RiskBayesClassifier`, and their cross-validation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from riskbayes.arrays import Array
 from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
 from riskbayes.estimators.base import begin_fit, rows_for
 from riskbayes.estimators.callbacks import FitTask
-from riskbayes.estimators.lda import LinearDiscriminantAnalysis
+from riskbayes.estimators.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
 from riskbayes.estimators.member import (
     CHECKPOINTS,
     Member,
@@ -28,33 +31,32 @@ from riskbayes.estimators.member import (
 )
 from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
 from riskbayes.estimators.product_of_experts import ProductOfExperts, default_experts
-from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.exceptions import ColumnError
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.search import HeldOut, posteriors_along
 
 REPEATED_ROWS, MOST_REPEATS = 4000, 4
-"""Few rows are folded again and again, until about so many were judged: a choice by few is mostly noise."""
+"""Folds are repeated until about this many rows are held out, at most so often: fewer give a noisy choice."""
 
 
 def recipe(n_iter: int = 24) -> ProductOfExperts:
-    """The fixed product of `strategy="single"`: powers below one make up for what its experts both say."""
+    """Return the product of `strategy="single"`; its powers are small, for the experts share evidence."""
     return ProductOfExperts(weights=[0.25, 0.25], learner=family_learner(n_iter))
 
 
 def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
-    """QDA whose covariances are held by a prior of so many rows."""
+    """Return QDA whose prior on covariances counts as this number of rows."""
     return QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=strength, diagonal_mix=0.3)
 
 
 def product(weights: list[float], n: int, n_knots: int = 6) -> ProductOfExperts:
-    """The recipe with other powers or knots."""
+    """Return the recipe for n columns with other powers or knots."""
     return ProductOfExperts(default_experts(n, n_knots), weights)
 
 
 def family(n: int) -> list[Member]:
-    """The members for so many columns, best first: a limit of time leaves out the last."""
+    """Return the members for n columns, best first, for a time limit leaves out the last ones."""
     scores, bins = NormalScores(), KMeansBins()
     tied = MixtureDiscriminantAnalysis(3, covariance_strength=5 * n, diagonal_mix=0.5)
     full = clone(tied).set_params(covariance="full", covariance_strength=20 * n)
@@ -87,9 +89,9 @@ def fold_posteriors(
     seed: int,
     learner: Any = None,
 ) -> Array:
-    """Return posteriors of one fold's held rows at each checkpoint, averaged over the bags.
+    """Return the posteriors of a fold's held rows at each checkpoint, averaged over the bootstrap samples.
 
-    The path is that of the family's learner, or of another.
+    The learner is the family's by default.
     """
     learner = learner or family_learner(member.most)
     total = np.zeros((len(CHECKPOINTS), len(held), n_classes))
@@ -101,7 +103,7 @@ def fold_posteriors(
             task = begin_fit(clf, X_kept[rows], y_kept[rows], weights)
             found = posteriors_along(task, learner, rows_for(clf, X_held), CHECKPOINTS)
             total[:, :, clf.classes_] += found
-        except ColumnError:  # a fold whose rows it cannot read: what is not finite is not chosen
+        except ColumnError:  # this fold's rows cannot be used: a member with NaN is not chosen
             total[:] = np.nan
     return (total / member.bags).astype(np.float32)
 
@@ -119,10 +121,10 @@ def cross_validate(
     report: Callable[[str], None] = lambda line: None,
     fit: FitTask | None = None,
 ) -> tuple[HeldOut, list[float]]:
-    """Walk the path of every member in every fold; return what held rows say of them, and the seconds.
+    """Fit every member in every fold; return their scores on the held rows, and the seconds of each member.
 
-    Past the deadline no further member is begun. Members and folds are tasks of `fit`; if a callback asks
-    to stop, the member at hand is the last. Posteriors are kept to `combine` members.
+    No member is begun after the deadline. Members and folds are tasks of `fit`; if a callback asks to stop,
+    the present member is the last one. With `combine`, posteriors are kept, to choose an ensemble.
     """
     r, fit = int(y.max()) + 1, fit or FitTask()
     judged = np.concatenate([held for _, held in folds])
@@ -154,16 +156,16 @@ def cross_validate(
 
 
 def in_tasks(walked: Iterator[Array], task: FitTask, n_folds: int, stopped: list[bool]) -> Iterator[Array]:
-    """Yield what is walked, each fold a task; add to `stopped` whether a callback asked to stop there."""
+    """Yield the result of each fold, as a task; append to `stopped` whether a callback asked to stop."""
     for _ in range(n_folds):
         fold = task.begin("fold")
         yield next(walked)
         stopped.append(fold.end())
-    next(walked, None)  # joblib must see the end of it
+    next(walked, None)  # joblib requires that its generator is exhausted
 
 
 def folds_of(cv: Any, X: Array, y: Array, w: Array | None, seed: int) -> list[tuple[Array, Array]]:
-    """Rows kept and rows held, fold after fold; rows without weight are in none."""
+    """Return the indices of the rows kept and held out in each fold; rows without weight are in neither."""
     from sklearn.model_selection import RepeatedStratifiedKFold, check_cv  # here: slow to import
 
     counted = np.arange(len(y)) if w is None else np.flatnonzero(w > 0)
@@ -175,7 +177,7 @@ def folds_of(cv: Any, X: Array, y: Array, w: Array | None, seed: int) -> list[tu
         k = min(int(cv), fewest)
         splitter = RepeatedStratifiedKFold(n_splits=k, n_repeats=repeats, random_state=seed)
         splits = list(splitter.split(X[counted], y[counted]))
-        # A handful of rows has few partitions: one that comes again tells nothing new.
+        # A handful of rows has few partitions; repeated ones are dropped.
         partitions = {
             frozenset(held.tobytes() for _, held in splits[i : i + k]): splits[i : i + k]
             for i in range(0, len(splits), k)
@@ -183,7 +185,7 @@ def folds_of(cv: Any, X: Array, y: Array, w: Array | None, seed: int) -> list[tu
         return [(counted[kept], counted[held]) for folds in partitions.values() for kept, held in folds]
     folds = []
     for fold in check_cv(cv, y, classifier=True).split(X, y):
-        # Indices, lists or masks.
+        # A split may be indices, lists or masks.
         kept, held = (np.arange(len(y))[np.asarray(part)] if len(part) else counted[:0] for part in fold)
         folds.append((kept[np.isin(kept, counted)], held[np.isin(held, counted)]))
     if not folds:
@@ -198,8 +200,8 @@ def folds_of(cv: Any, X: Array, y: Array, w: Array | None, seed: int) -> list[tu
 
 
 def one_thread(work: Callable, n_jobs: int | None, *args: Any) -> Any:
-    """The work with one BLAS thread where several jobs run."""
-    if n_jobs in (None, 1):  # to look for BLAS takes longer than a path on few rows
+    """Return work(*args), with one BLAS thread if several jobs run."""
+    if n_jobs in (None, 1):  # looking for BLAS takes longer than a fit to few rows
         return work(*args)
     with threadpool_limits(limits=1):
         return work(*args)

@@ -19,26 +19,26 @@ class GaussianNB(StreamingClassifier):
     Parameters
     ----------
     priors : array-like of shape (n_classes,), default=None
-        A fixed p(y).
+        Fixed p(y).
     var_smoothing : float, default=1e-9
-        Share of the largest variance that is added to every variance. The largest variance is the
-        weighted one, so that weights equal repeated rows; scikit-learn takes the unweighted one.
+        Share of the largest variance that is added to every variance. That variance is weighted, so that a
+        weight of 2 counts a row twice; scikit-learn's is not.
     mean_strength, variance_strength : float, default=0.0
         Equivalent sample sizes of the prior on means and variances; 0 is maximum likelihood.
     prior_mean, prior_variance : array-like of shape (n_features,), default=None
-        Centre of that prior; by default the pooled mean and within-class variance.
+        Centre of that prior; by default the pooled mean and the pooled within-class variance.
     prior_form : {"exact", "paper"}, default="exact"
-        The exact mode of the posterior, or the paper's two-strength form.
+        The exact mode of the posterior, or the paper's form with two strengths.
     class_alpha : float, default=0.0
-        Pseudo-counts a class for p(y).
+        Pseudo-counts of each class for p(y).
     learner : str or Learner, default="rc"
-        How the statistics are trained: "closed_form" gives scikit-learn's numbers.
+        How the statistics are trained; "closed_form" gives scikit-learn's results.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies `sample_weight`.
+        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
-        Begin a fit where the last one ended.
+        If True, `fit` starts from the statistics of the last fit.
     verbose : int, default=0
-        Print each iteration.
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
@@ -47,16 +47,13 @@ class GaussianNB(StreamingClassifier):
     class_prior_ : ndarray of shape (n_classes,)
         Calibrated p(y).
     class_count_ : ndarray of shape (n_classes,)
-        The data's weight of each class.
+        Weight of each class in the data.
     epsilon_ : float
-        What was added to the variances.
+        The number that was added to the variances.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    statistics_, data_statistics_ : Statistics
-        Calibrated, and as counted from the data.
-    history_, n_iter_, best_iteration_, status_
-        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
-        first, the iteration that was returned (0: the closed form), how the fit ended.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+        As in :class:`GenerativeClassifier`.
 
     Examples
     --------
@@ -138,7 +135,7 @@ class GaussianNB(StreamingClassifier):
 
     @property
     def epsilon_(self) -> float:
-        """What was added to the variances."""
+        """The number that was added to the variances."""
         return self.parameters_.epsilon
 
     @property
@@ -148,5 +145,5 @@ class GaussianNB(StreamingClassifier):
 
     @property
     def class_count_(self) -> Array:
-        """The data's weight of each class."""
+        """Weight of each class in the data."""
         return self._in_row_dtype(self.data_statistics_["s0"])

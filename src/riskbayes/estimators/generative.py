@@ -1,4 +1,4 @@
-"""A classifier from any model."""
+"""The estimator for any model, a user's own included."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from riskbayes.models.base import GenerativeModel
 
 
 class GenerativeClassifier(StreamingClassifier):
-    """A classifier from any :class:`riskbayes.models.GenerativeModel`, your own included.
+    """Classifier for any :class:`riskbayes.models.GenerativeModel`, your own included.
 
     Parameters
     ----------
     model : GenerativeModel
-        The joint model in its three formulas.
+        The joint model p(x, y): its statistics, its parameters, its log joint.
     learner : str or Learner, default="rc"
-        How it is trained.
+        How the statistics are trained: the name of a learner, or an instance such as `RC(lr=0.1)`.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies `sample_weight`.
+        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
-        Begin a fit where the last one ended.
+        If True, `fit` starts from the statistics of the last fit.
     verbose : int, default=0
-        Print each iteration.
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     statistics_, data_statistics_ : Statistics
-        Calibrated, and as counted from the data.
+        The calibrated statistics, and those of the data.
     parameters_ : object
-        The model's parameters of `statistics_`.
+        The model's parameters, computed from `statistics_`.
     history_ : dict of arrays
-        Risks of the training rows by iteration; entry 0 is the closed form.
+        Risks of the training rows (and of validation rows, `val_*`) by iteration; entry 0 is the closed form.
     n_iter_ : int
-        Scans after that of the closed form.
+        Number of scans after that of the closed form.
     best_iteration_ : int
-        The iteration in `history_` that was returned: the last good one, or with validation rows the best
-        for them; 0 is the closed form.
+        The iteration in `history_` that was returned: with validation rows the one of least risk on them,
+        else the last accepted one; 0 is the closed form.
     status_ : Status
         How the fit ended.
     refit_history_ : dict of arrays or None
-        After early stopping with `refit=True`: the risks of all rows, by iteration of the refit. `history_`,
-        `n_iter_`, `best_iteration_` and `status_` then tell of the path that held rows out.
+        After early stopping with `refit=True`: the risks of all rows by iteration of the refit. `history_`,
+        `n_iter_`, `best_iteration_` and `status_` then describe the fit before it, which held rows out.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What the members of :class:`RiskBayesClassifier` were judged by, as a dict of arrays, best first."""
+"""The scores of the members of :class:`RiskBayesClassifier`, as a dict of arrays, best first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Leaderboard = dict[str, Array]
 def cross_validated(
     names: list[str], found: HeldOut, seconds: list[float], weights: dict[tuple[int, int], float]
 ) -> Leaderboard:
-    """Return an entry for each member tried, at the best checkpoint of its path."""
+    """Return an entry for each member tried, with its scores at its best checkpoint."""
     errors, losses, scores = np.array(found.errors), np.array(found.log_losses), found.scores()
     order, best = np.argsort(scores.min(axis=1), kind="stable"), scores.argmin(axis=1)[:, None]
 
@@ -36,7 +36,7 @@ def cross_validated(
 
 
 def in_train(member: str, clf: Any, seconds: float) -> Leaderboard:
-    """Return the one entry of a member that was fitted without a search, by its training rows."""
+    """Return the one entry of a member that was fitted without a search, with risks of the training rows."""
     history, at = clf.history_, best_iteration(clf)
     return leaderboard(
         member=[member],
@@ -50,11 +50,11 @@ def in_train(member: str, clf: Any, seconds: float) -> Leaderboard:
 
 
 def leaderboard(member: list[str], **columns: Any) -> Leaderboard:
-    """Return the columns as arrays; names are of dtype object, so that each is a str."""
+    """Return the columns as arrays; names have the dtype object, so that each is a str."""
     return {"member": np.array(member, dtype=object)} | {k: np.asarray(v) for k, v in columns.items()}
 
 
 def best_iteration(clf: Any) -> int:
-    """Return the iteration of a path that was returned: without validation rows, the last accepted one."""
+    """Return the iteration that a fit without validation rows returned: the last accepted one."""
     accepted = np.flatnonzero(clf.history_["accepted"])
     return int(accepted[-1]) if len(accepted) else 0

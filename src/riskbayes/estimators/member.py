@@ -1,4 +1,4 @@
-"""One member of the family: an estimator, what makes its columns, how often it is bagged."""
+"""One member of the family: an estimator, the transformer before it, its number of bootstrap samples."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from sklearn.preprocessing import QuantileTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.scaling import range_exponents
 from riskbayes.learners.closed_form import ClosedForm
 from riskbayes.learners.rc import RC
+from riskbayes.preprocessing import range_exponents
 
 CHECKPOINTS = (0, 1, 2, 4, 8, 16, 24, 32)
-"""Iterations of a path that are compared."""
+"""Iterations of a fit that cross-validation compares."""
 
 RATE, ANCHOR = 0.3, 0.03
-"""Length of the members' steps, and the weight of their joint likelihood."""
+"""`lr` and `generative_weight` of the members' learner."""
 
 
 def family_learner(n_iter: int) -> RC | ClosedForm:
-    """How members are trained: the path whose iterations are compared."""
+    """Return the learner of the members, with this number of iterations."""
     if n_iter == 0:
         return ClosedForm()
     return RC(lr=RATE, max_iter=n_iter, monitor="log_loss", generative_weight=ANCHOR)
@@ -38,14 +38,14 @@ class Member:
     name: str
     estimator: Any
     before: Any = None
-    """What makes the columns that it reads."""
+    """The transformer whose output the estimator reads."""
     bags: int = 1
-    """Bootstrap samples whose posteriors are averaged."""
+    """Number of bootstrap samples ("bags") whose posteriors are averaged; 1 is the rows themselves."""
     most: int = CHECKPOINTS[-1]
-    """Iterations after which its path ends."""
+    """The most iterations of a fit."""
 
     def with_iterations(self, n_iter: int, random_state: int) -> Any:
-        """The estimator whose learner stops after so many scans."""
+        """Return an unfitted estimator whose learner has this number of iterations."""
         estimator = clone(self.estimator).set_params(learner=family_learner(n_iter))
         if self.before is None and self.bags == 1:
             return estimator
@@ -53,10 +53,10 @@ class Member:
 
 
 class NormalScores(BaseEstimator):
-    """Columns brought to the quantiles of a Gaussian, without their extremes.
+    """Transform columns to Gaussian quantiles, clipped to [-3, 3].
 
-    Each column is first multiplied by a power of two, to a range of about one: QuantileTransformer takes
-    values within 1e-7 of an end, whatever the unit, as that end.
+    Each column is first multiplied by a power of two, to a range of about one: QuantileTransformer maps
+    values within 1e-7 of the least or largest, in any unit, to that end.
     """
 
     def fit(self, X: Array, y: Any = None) -> Self:
@@ -69,36 +69,36 @@ class NormalScores(BaseEstimator):
         return self
 
     def transform(self, X: Array) -> Array:
-        """The scores, between -3 and 3."""
+        """Return the scores, between -3 and 3."""
         with np.errstate(over="ignore"):
-            scaled = np.nan_to_num(np.ldexp(X, -self.exponents_))  # beyond all numbers is at the end
+            scaled = np.nan_to_num(np.ldexp(X, -self.exponents_))  # infinity becomes the largest number
         return np.clip(self.scores_.transform(scaled), -3.0, 3.0)
 
 
 class MemberClassifier(ClassifierMixin, BaseEstimator):
-    """An estimator after a transformer, on bootstrap samples.
+    """A transformer, and an estimator that is fitted to bootstrap samples of its output.
 
     Parameters
     ----------
     estimator : estimator
-        What is fitted.
+        The estimator to fit.
     before : transformer or None, default=None
-        Makes the columns that it reads, from all rows alike: weights do not count there.
+        The transformer whose output the estimator reads. It is fitted without weights.
     bags : int, default=1
-        Bootstrap samples; 1 is the rows themselves.
+        Number of bootstrap samples; 1 is the rows themselves.
     random_state : int, default=0
-        For the bags.
+        Seed of the bootstrap samples.
 
     Attributes
     ----------
     estimators_ : list
-        One a bag.
+        The fitted estimators, one per bootstrap sample.
     before_ : transformer or None
-        Fitted.
+        The fitted transformer.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     history_, n_iter_, status_
-        Those of the first bag.
+        Those of the first estimator.
     """
 
     def __init__(self, estimator: Any, before: Any = None, bags: int = 1, random_state: int = 0):
@@ -108,7 +108,7 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
-        """Fit the transformer, then an estimator a bag."""
+        """Fit the transformer, then one estimator per bootstrap sample."""
         X, y = np.asarray(X), np.asarray(y)
         sample_weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.classes_ = np.unique(y)
@@ -123,7 +123,7 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Array) -> Array:
-        """Posteriors averaged over the bags; a bag that lacks a class gives it none."""
+        """Return the posteriors averaged over the estimators; one that lacks a class gives it zero."""
         check_is_fitted(self)
         columns = transformed(self.before_, np.asarray(X))
         total = np.zeros((len(X), len(self.classes_)))
@@ -132,7 +132,7 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
         return total / len(self.estimators_)
 
     def predict_log_proba(self, X: Array) -> Array:
-        """Logarithm of `predict_proba`, which does not underflow."""
+        """Return the logarithm of `predict_proba`, which does not underflow."""
         check_is_fitted(self)
         columns = transformed(self.before_, np.asarray(X))
         logs = np.full((len(self.estimators_), len(X), len(self.classes_)), -np.inf)
@@ -141,13 +141,13 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
         return logsumexp(logs, axis=0) - np.log(len(logs))
 
     def predict(self, X: Array) -> Array:
-        """The most probable class."""
+        """Return the most probable class."""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
 
 def fitted_before(before: Any, X: Array) -> Any:
-    """A transformer fitted on these rows; whatever scikit-learn's output is set to, it gives arrays."""
+    """Return a clone of the transformer, fitted to these rows, whose output is always arrays."""
     if before is None:
         return None
     own = clone(before)
@@ -155,12 +155,15 @@ def fitted_before(before: Any, X: Array) -> Any:
 
 
 def transformed(before: Any, X: Array) -> Array:
-    """The columns that an estimator reads."""
+    """Return the rows after the transformer, if there is one."""
     return X if before is None else before.transform(X)
 
 
 def drawn_bags(bags: int, y: Array, w: Array | None, seed: int) -> Iterator[tuple[Any, Array | None]]:
-    """Rows and weights of each bag, which is drawn by weight and keeps the total; one bag is all rows."""
+    """Yield the rows and weights of each bootstrap sample, or all rows if there is one.
+
+    Rows are drawn with probability proportional to their weight, and then share the total weight equally.
+    """
     if bags == 1:
         yield slice(None), w
         return

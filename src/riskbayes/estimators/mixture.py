@@ -20,35 +20,34 @@ from riskbayes.statistics import Statistics
 class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
     """Discriminant analysis whose classes are mixtures of Gaussians, trained by risk-based calibration.
 
-    Each class is cut into clusters by k-means, EM makes a mixture of them (the closed form here), and RC
-    moves the statistics of the components: the residual of a class goes to its components by their
-    posterior within it. No choice is random.
+    k-means divides each class into clusters, EM turns them into a mixture (the closed form of this model),
+    and RC calibrates the statistics of the components: the residual of a class is shared among its components
+    by their posterior within the class. Nothing is random.
 
     The components come from all rows together, so there is no `partial_fit`.
 
     Parameters
     ----------
     n_components : int, default=3
-        Components of a class; clusters lighter than two rows are merged with their neighbours.
+        Components of each class; clusters with less weight than two rows are merged with their neighbours.
     covariance : {"tied", "full"}, default="tied"
         One covariance for all components of all classes, or one for each.
     covariance_strength : float, default=0.0
         Equivalent sample size of the prior on covariances; 0 is maximum likelihood.
     diagonal_mix : float, default=0.0
-        Share of its own diagonal in that prior's centre, the pooled covariance within components.
+        Share of the diagonal in that prior's centre; the rest is the pooled covariance within components.
     covariance_floor : float, default=1e-2
-        The least share of its closed form's variance that calibration leaves a class, in every
-        direction.
+        Calibration keeps the variance of a class in every direction above this share of the closed form's.
     em_iter : int, default=50
         The most iterations of EM.
     learner : str or Learner, default="rc"
-        How the statistics are trained: "closed_form" is EM alone.
+        How the statistics are trained; "closed_form" is EM alone.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies `sample_weight`.
+        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
-        Begin a fit where the last one ended.
+        If True, `fit` starts from the statistics of the last fit.
     verbose : int, default=0
-        Print each iteration.
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
@@ -57,16 +56,13 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
     weights_ : ndarray of shape (n_components_in_all,)
         Calibrated probabilities of the components.
     n_components_ : ndarray of shape (n_classes,)
-        Components of each class.
+        Number of components of each class.
     em_log_likelihood_ : list of float
         Mean joint log-likelihood of the training rows, EM iteration by iteration.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    statistics_, data_statistics_ : Statistics
-        Calibrated, and as counted from the data.
-    history_, n_iter_, best_iteration_, status_
-        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
-        first, the iteration that was returned (0: the closed form), how the fit ended.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+        As in :class:`GenerativeClassifier`.
 
     Examples
     --------
@@ -127,11 +123,10 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         return MixtureModel(base, n_components=self.n_components, em_iter=self.em_iter)
 
     def _statistics_of(self, other: Self, S: Statistics) -> tuple[Statistics, Statistics]:
-        sizes = S.frame.sizes
-        if not same_values(other.n_components_, sizes):
+        if not same_values(other.n_components_, S.frame.sizes):
             raise ValueError(
                 f"warm_start goes on from {listed(other.n_components_)} components of the classes; these "
-                f"rows have {listed(sizes)}. Set warm_start=False."
+                f"rows have {listed(S.frame.sizes)}. Set warm_start=False."
             )
         return super()._statistics_of(other, S)
 
@@ -154,5 +149,5 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
 
     @property
     def n_components_(self) -> Array:
-        """Components of each class."""
+        """Number of components of each class."""
         return self.parameters_.sizes

@@ -1,4 +1,4 @@
-"""The one predict path: log joint, log-sum-exp, argmax; and draws from the joint."""
+"""Predictions of a fitted model (log joint, posterior, class), and samples from its joint."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from riskbayes.statistics import Statistics
 from riskbayes.tables import naming_columns
 
 MOST_SUSPECTS = 64
-"""Columns of a row that overflows, the farthest from the fitted rows first, that are tried alone."""
+"""How many columns of a row that overflows are tried one by one, the farthest from the fit's centre first."""
 
 
 class PredictionMixin:
-    """What a fitted model answers."""
+    """The prediction methods of an estimator."""
 
     model_: GenerativeModel
     parameters_: Any
@@ -50,14 +50,15 @@ class PredictionMixin:
         raise NotImplementedError
 
     def _decode(self, X: Array) -> Array:
+        """Return encoded rows as the user's values: the inverse of `_encode`."""
         return X
 
     def _drawn(self, theta: Any) -> Any:
-        """What `sample` draws from, of the parameters on the host."""
+        """Return the parameters that `sample` draws from, given those of the model as NumPy arrays."""
         return theta
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """Log joint log p(x, y) of each row and class.
+        """Return the log joint log p(x, y) of each row and class.
 
         Parameters
         ----------
@@ -69,54 +70,51 @@ class PredictionMixin:
         log_joint : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        return self._chunkwise(X, "predict_joint_log_proba", "log_joint", unchanged)
-
-    def _chunkwise(self, X: Any, method: str, formula: str, finish: Callable[[Array], Array]) -> Array:
-        """Apply `finish` to the model's `log_joint` or `scores` of the rows, a chunk of them at a time."""
-        X = self._encode_again(X, method)
-        fitted = Fitted(self.model_, self.statistics_, self.parameters_)
-        masses: Any = self.data_statistics_["s0"]
-        if float(namespace(masses).min(masses)) > 0:
-            masses = None  # there are classes without rows only in a stream that has not seen them all
-        with naming_columns(self):
-            return self._map_rows(X, fitted, formula, finish, masses=masses)
+        X = self._encode_again(X, "predict_joint_log_proba")
+        return self._map_rows(X, "log_joint", lambda joint: joint)
 
     def _map_rows(
         self,
         X: Array,
-        fitted: Fitted,
         formula: str,
         finish: Callable[[Array], Array],
+        fitted: Fitted | None = None,
         name: str = "X",
-        masses: Array | None = None,
     ) -> Array:
-        """Apply `finish` to the scores of encoded rows; rows whose scores overflow are refused.
+        """Apply `finish` to the `log_joint` or the `scores` of encoded rows, chunk by chunk.
 
-        Where masses are given, a class without any is impossible.
+        Rows whose scores overflow are refused. By default the scores are those of the fitted model, where a
+        class without rows, which only a stream may have, gets the score -inf.
         """
+        seen: Any = None
+        if fitted is None:
+            fitted = Fitted(self.model_, self.statistics_, self.parameters_)
+            seen = self.data_statistics_["s0"] > 0
+            seen = None if bool(namespace(seen).all(seen)) else seen[None, :]
         score = getattr(fitted.model, formula)
 
         def work(Z: Any, theta: Any, first: int) -> Array:
             joint = score(Z, theta)
-            if masses is not None:
-                joint = namespace(joint).where((masses > 0)[None, :], joint, -np.inf)
+            if seen is not None:
+                joint = namespace(joint).where(seen, joint, -np.inf)
             bad = first_overflow(joint)
             if bad is not None:
                 raise self._far_row(X, first + bad, formula, fitted, name)
             return finish(joint)
 
         engine = engine_for(X, None, None, fitted.S["s0"].shape[0])
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+        with naming_columns(self), np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
             return engine.map_rows([fitted], work)[0]
 
     def _check_rows(self, X: Array, fitted: Fitted, name: str = "X") -> None:
-        """Refuse rows whose log joints overflow before they are worked with."""
-        self._map_rows(X, fitted, "log_joint", most_probable, name)
+        """Refuse encoded rows whose log joints overflow."""
+        self._map_rows(X, "log_joint", most_probable, fitted, name)
 
     def _far_row(self, X: Array, i: int, formula: str, fitted: Fitted, name: str = "X") -> ColumnError:
-        """Return the error for row i, whose scores overflow: it names the column that is to blame.
+        """Return the error for row i, whose scores overflow; it names the column that causes the overflow.
 
-        That is one whose value overflows among those of the fit's centre, else the farthest from it.
+        That is the farthest column from the fit's centre whose value overflows even in a row that is at the
+        centre otherwise; if there is none, the farthest column.
         """
         x = to_numpy(X[i, :]).astype(np.float64)
         centre = fitted.S.frame.centre()
@@ -136,17 +134,17 @@ class PredictionMixin:
 
     @property
     def _fitted_on(self) -> Array:
-        """An array that tells the library and the device of the fit."""
+        """An array of the library and on the device of the fit."""
         return self.data_statistics_["s0"]
 
     def _encode_again(self, X: Any, method: str) -> Array:
-        """Rows to predict, on the device of the fit."""
+        """Return encoded rows to predict; refuse rows that are not on the device of the fit."""
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="_fitted_on", method=method)
         return self._encode(X, reset=False, learn=False)
 
     def score_samples(self, X: Any) -> Array:
-        """Log density (or log probability) log p(x) of each row.
+        """Return the log density (or log probability) log p(x) of each row.
 
         Parameters
         ----------
@@ -156,12 +154,12 @@ class PredictionMixin:
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
-            Under the calibrated joint.
+            Log density under the calibrated joint.
         """
-        return self._chunkwise(X, "score_samples", "log_joint", log_evidence)
+        return self._map_rows(self._encode_again(X, "score_samples"), "log_joint", log_evidence)
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Log posterior log p(y | x).
+        """Return the log posterior log p(y | x).
 
         Parameters
         ----------
@@ -173,10 +171,10 @@ class PredictionMixin:
         log_proba : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        return self._chunkwise(X, "predict_log_proba", "scores", log_posterior)
+        return self._map_rows(self._encode_again(X, "predict_log_proba"), "scores", log_posterior)
 
     def predict_proba(self, X: Any) -> Array:
-        """Posterior p(y | x).
+        """Return the posterior p(y | x).
 
         Parameters
         ----------
@@ -188,10 +186,10 @@ class PredictionMixin:
         proba : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        return self._chunkwise(X, "predict_proba", "scores", posterior)
+        return self._map_rows(self._encode_again(X, "predict_proba"), "scores", posterior)
 
     def predict(self, X: Any) -> Array:
-        """The class of the largest posterior; after training for costs, that of least expected cost.
+        """Return the class of the largest posterior; after training for costs, that of least expected cost.
 
         Parameters
         ----------
@@ -205,24 +203,23 @@ class PredictionMixin:
         """
         costs = getattr(self, "cost_matrix_", None)
         decide = most_probable if costs is None else partial(least_cost, C=costs)
-        return self._labels(self._chunkwise(X, "predict", "scores", decide))
+        return self._labels(self._map_rows(self._encode_again(X, "predict"), "scores", decide))
 
     def _labels(self, codes: Array) -> Array:
-        """The classes of codes, where the codes are, or on the host if labels are strings."""
+        """Return the labels of class codes, on their device unless `classes_` is a NumPy array."""
         if isinstance(self.classes_, np.ndarray):
             codes = to_numpy(codes)
         return take_rows(self.classes_, codes)
 
     def decide(self, X: Any, cost_matrix: Any) -> Array:
-        """The decision of least expected cost under the posterior, however the model was trained.
+        """Return the class of least expected cost under the posterior, however the model was trained.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         cost_matrix : array-like of shape (n_classes, n_classes)
-            What it costs to decide for the class of the column where that of the row is true; both
-            follow `classes_`.
+            Entry (i, j) is the cost of deciding for class j if class i is true; both follow `classes_`.
 
         Returns
         -------
@@ -231,10 +228,12 @@ class PredictionMixin:
         """
         check_is_fitted(self)
         C = check_cost_matrix(cost_matrix, self.classes_.shape[0], "cost_matrix")
-        return self._labels(self._chunkwise(X, "decide", "scores", partial(least_cost, C=C)))
+        return self._labels(
+            self._map_rows(self._encode_again(X, "decide"), "scores", partial(least_cost, C=C))
+        )
 
     def decision_function(self, X: Any) -> Array:
-        """Log joint of each class; for two classes the log odds of the second.
+        """Return the log joint of each class; for two classes the log odds of the second.
 
         Parameters
         ----------
@@ -246,18 +245,21 @@ class PredictionMixin:
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             The larger, the more probable the class.
         """
-        check_is_fitted(self)
-        if self.classes_.shape[0] == 2:  # the constant of a row that scores may miss is in both
-            return self._chunkwise(X, "decision_function", "scores", log_odds)
-        return self._chunkwise(X, "decision_function", "log_joint", unchanged)
+        X = self._encode_again(X, "decision_function")
+        if self.classes_.shape[0] == 2:  # the constant of a row that scores may lack cancels
+            return self._map_rows(X, "scores", lambda joint: joint[:, 1] - joint[:, 0])
+        return self._map_rows(X, "log_joint", lambda joint: joint)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Rows and labels drawn from the calibrated joint.
+        """Draw rows and labels from the calibrated joint.
+
+        Categories that only `min_categories` adds have a probability but no value: in columns that are coded
+        by value they are not drawn.
 
         Parameters
         ----------
         n_samples : int, default=1
-            How many.
+            Number of rows to draw.
         random_state : int, RandomState instance, Generator or None, default=None
             Makes the draw repeatable.
 
@@ -284,9 +286,9 @@ class PredictionMixin:
 
 
 def first_overflow(joint: Array) -> int | None:
-    """The first row that has no finite maximum, or an entry that is no number; None where there is none.
+    """Return the first row whose maximum is not finite, or that has a NaN; None if there is none.
 
-    A class of no mass may have -inf.
+    Single entries may be -inf: those of a class without mass.
     """
     if math.isfinite(float(sum_of(joint))):
         return None
@@ -295,22 +297,12 @@ def first_overflow(joint: Array) -> int | None:
     return int(rows[0]) if len(rows) else None
 
 
-def unchanged(joint: Array) -> Array:
-    """The log joint itself."""
-    return joint
-
-
-def log_odds(joint: Array) -> Array:
-    """log p(y=1 | x) - log p(y=0 | x) of two classes."""
-    return joint[:, 1] - joint[:, 0]
-
-
 def most_probable(joint: Array) -> Array:
-    """The code of the class of the largest posterior."""
+    """Return the code of the class with the largest posterior."""
     return namespace(joint).argmax(joint, axis=1)
 
 
 def least_cost(joint: Array, C: Array) -> Array:
-    """The code of the decision of least expected cost under the posterior."""
+    """Return the code of the class with the least expected cost under the posterior."""
     P = posterior(joint)
     return namespace(P).argmin(P @ as_kind(sent_to(C, P), P.dtype), axis=1)

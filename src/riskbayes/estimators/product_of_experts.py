@@ -1,4 +1,4 @@
-"""Several models of the same rows as one classifier."""
+"""A product of several models of the same rows as one classifier."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import as_floats
-from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
+from riskbayes.estimators.discriminant_analysis import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.product import ProductModel
@@ -21,37 +21,34 @@ class ProductOfExperts(BaseGenerativeClassifier):
     The posterior is that of p(y) prod_e p_e(x | y)^weight_e: the log joints of the experts are weighted and
     added, the class prior counts once, and RC moves the statistics of all experts by one residual.
 
-    A product of densities is no density: `predict_joint_log_proba` and `score_samples` miss a constant of
-    the model, so they compare rows with each other, and there is no `sample`.
+    A product of densities is not normalised: `predict_joint_log_proba` and `score_samples` lack a constant
+    of the model. They can still compare rows with each other; there is no `sample`.
 
     Parameters
     ----------
     experts : sequence of estimators or models
-        Estimators of this package that take tables of numbers (their `learner` and weights are not used;
-        p(y) is the first one's), or models. By default :class:`QuadraticDiscriminantAnalysis` with a prior
-        of 5 rows a column and :class:`SmoothNB`.
+        Models, or estimators of this package that take tables of numbers; their `learner` and weights are
+        not used, and p(y) is the first one's. By default :class:`QuadraticDiscriminantAnalysis` with a prior
+        of 5 rows per column, and :class:`SmoothNB`.
     weights : sequence of float, default=None
-        The powers of the experts' densities; by default they are equal and sum to one.
+        Powers of the experts' densities; by default equal, with the sum one.
     learner : str or Learner, default="rc"
         How the statistics are trained.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies `sample_weight`.
+        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
-        Begin a fit where the last one ended.
+        If True, `fit` starts from the statistics of the last fit.
     verbose : int, default=0
-        Print each iteration.
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
     experts_ : list
-        The experts' models, bound to the training rows; `parameters_.experts` are their parameters.
+        The experts' models; `parameters_.experts` holds their parameters.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    statistics_, data_statistics_ : Statistics
-        Calibrated, and as counted from the data: those of the experts, side by side.
-    history_, n_iter_, best_iteration_, status_
-        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
-        first, the iteration that was returned (0: the closed form), how the fit ended.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+        As in :class:`GenerativeClassifier`; the statistics are those of all experts, side by side.
 
     Examples
     --------
@@ -97,19 +94,17 @@ class ProductOfExperts(BaseGenerativeClassifier):
         experts = default_experts(self.n_features_in_) if self.experts is None else list(self.experts)
         if not experts:
             raise ValueError("experts must hold at least one estimator or model.")
-        weights = (
-            np.full(len(experts), 1 / len(experts))
-            if self.weights is None
-            else as_floats(self.weights, "weights")
-        )
+        weights = np.full(len(experts), 1 / len(experts))
+        if self.weights is not None:
+            weights = as_floats(self.weights, "weights")
         if weights.shape != (len(experts),) or not (np.isfinite(weights) & (weights > 0)).all():
             raise ValueError(
                 f"weights must be one positive number an expert, {len(experts)} in all; got {self.weights!r}."
             )
-        models = tuple(self._model_of(expert) for expert in experts)
-        return ProductModel(models, tuple(weights.tolist()))
+        return ProductModel(tuple(map(self._model_of, experts)), tuple(weights.tolist()))
 
     def _model_of(self, expert: Any) -> GenerativeModel:
+        """Return the model of an expert; refuse what is none, or reads categories."""
         if isinstance(expert, GenerativeModel):
             return expert
         if not isinstance(expert, BaseGenerativeClassifier):
@@ -134,14 +129,14 @@ class ProductOfExperts(BaseGenerativeClassifier):
 
 
 def takes_any_array(expert: Any) -> bool:
-    """Whether an expert takes arrays of every library."""
+    """True if an expert takes arrays of every library."""
     if isinstance(expert, BaseGenerativeClassifier):
         return bool(expert.__sklearn_tags__().array_api_support)
     return getattr(expert, "array_api", False)
 
 
 def default_experts(n_features: int, n_knots: int = 6) -> list[Any]:
-    """A Gaussian a class, held by a prior, and smooth naive Bayes: what `RiskBayesClassifier` fits."""
+    """Return QDA with a strong prior, and smooth naive Bayes: the experts of `RiskBayesClassifier`."""
     gaussian = QuadraticDiscriminantAnalysis(
         prior="recommended", covariance_strength=5 * n_features, diagonal_mix=0.3
     )

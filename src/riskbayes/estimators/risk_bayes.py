@@ -1,4 +1,4 @@
-"""The one estimator to try first."""
+"""The estimator to try first: it fits one recipe, or chooses from a family of models."""
 
 from __future__ import annotations
 
@@ -17,19 +17,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
+from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
-from riskbayes.estimators.checks import (
-    check_masses,
-    check_one_kind,
-    check_total,
-    check_weights,
-    class_weights,
-    listed,
-    unchanged_on_error,
-)
+from riskbayes.estimators.checks import check_masses, check_one_kind, listed, row_weights
 from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
-from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier
+from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
 from riskbayes.estimators.scaling import ColumnScales
 from riskbayes.exceptions import FlooredWarning, warn
 from riskbayes.learners.rc import SMALL_WEIGHT
@@ -38,12 +31,12 @@ from riskbayes.tables import column_name, naming_columns, validated_numbers
 
 
 def has_joint(clf: RiskBayesClassifier) -> bool:
-    """True if `sample` can be asked for; otherwise an error that says why not."""
+    """True if `sample` is available; raises an error that says why not otherwise."""
     return not hasattr(clf, "members_") or clf._normalised() is not None
 
 
 def has_density(clf: RiskBayesClassifier) -> bool:
-    """True if `score_samples` can be asked for; otherwise an error that says why not."""
+    """True if `score_samples` is available; raises an error that says why not otherwise."""
     if hasattr(clf, "members_") and has_joint(clf):
         for j in clf._scales.scaled.tolist():
             raise NotImplementedError(
@@ -54,60 +47,60 @@ def has_density(clf: RiskBayesClassifier) -> bool:
 
 
 class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
-    """A classifier from a family of generative models trained by risk-based calibration.
+    """Classifier that fits or chooses generative models, trained by risk-based calibration.
 
-    Takes tables of numbers, in any unit. An interrupt leaves it as it was before `fit`. How accurate it is,
-    and where it is not: `doc/accuracy.md`.
+    Takes tables of numbers, in any unit. If `fit` is interrupted, the estimator stays as it was before.
+    `doc/accuracy.md` says how accurate it is, and where it is not.
 
-    For a progress bar set scikit-learn's callback, `sklearn.callback.ProgressBar`: members and folds are
-    tasks of a fit. A callback that asks to stop ends the search with the member at hand.
+    For a progress bar set scikit-learn's callback `sklearn.callback.ProgressBar`: members and folds are
+    tasks of the fit. If a callback asks to stop, the search ends after the present member.
 
     Parameters
     ----------
     strategy : {"single", "cv", "ensemble"}, default="single"
-        "single" fits one recipe, the product of a Gaussian a class, held by a prior, and smooth naive
-        Bayes: no search, nothing to tune. "cv" walks the path of every member of the family in every
-        fold, and refits the member and the iteration of the least cross-validated error and log loss.
-        "ensemble" averages the posteriors of several, chosen greedily by the same of their average.
+        "single" fits one recipe without a search: the product of QDA with a strong prior and smooth naive
+        Bayes. "cv" trains every member of the family in every fold, and refits the member and the iteration
+        with the least sum of cross-validated error and log loss. "ensemble" averages the posteriors of
+        several members, which are added greedily by the same score of their average.
     cv : int, splitter or iterable of splits, default=4
-        Number of stratified folds (fewer where a class has fewer rows), shuffled by `random_state` and, for
+        Number of stratified folds (fewer if a class has fewer rows), shuffled by `random_state` and, for
         tables of few rows, repeated up to four times; or splits, as in scikit-learn, where None is five folds
         that are not shuffled.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies `sample_weight`, in the members and in what they are chosen by.
+        Weights of the classes, which multiply `sample_weight` in the members and in their scores.
     time_limit : float or None, default=None
-        Seconds after which no further member is tried. The members tried so far are chosen from and
-        refitted, so a fit takes somewhat longer.
+        Seconds after which no further member is tried. The choice is then among those tried so far. A fit
+        takes somewhat longer, for the chosen members are refitted.
     n_jobs : int or None, default=None
-        Folds walked at the same time.
+        Number of folds that run in parallel.
     random_state : int, RandomState instance or None, default=None
-        For the folds and the bags; "single" makes no random choice.
+        Seed of the folds and of bootstrap samples; "single" makes no random choice.
     verbose : int, default=0
-        Print a line a member.
+        If positive, print a line for each member.
 
     Attributes
     ----------
     members_ : list of (estimator, weight)
-        The fitted estimators whose posteriors are averaged; of "single" and "cv" there is one. Their classes
-        are codes, places in `classes_`. A column whose range is beyond 2**256 or 2**-256 (2**32 or 2**-32 in
-        float32) they read multiplied by a power of two.
+        The fitted estimators whose posteriors are averaged; "single" and "cv" have one. Their classes are
+        indices of `classes_`. A column whose range is beyond 2**256 or 2**-256 (2**32 or 2**-32 in float32)
+        is multiplied by a power of two before they read it.
     leaderboard_ : dict of arrays
         An entry for each member tried, best first; `pandas.DataFrame` takes it. `member`; cross-validated
         `cv_error` and `cv_log_loss` at the best iteration, `cv_error_closed_form`, the `cv_score` that
-        choices are made by (the error and the log loss: least is best); best `n_iter`, `seconds` of all
+        members are chosen by (the error and the log loss: least is best); best `n_iter`, `seconds` of all
         folds, `weight` in the classifier. "single" is not cross-validated: it has `train_error`,
         `train_error_closed_form` and `train_log_loss`, of the training rows.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     class_weight_ : ndarray of shape (n_classes,) or None
-        What `class_weight` came to.
+        Weights of the classes, if `class_weight` is set.
     history_ : dict of arrays
-        Risks of the training rows by iteration; entry 0 is the closed form, and where that was chosen there
-        are none. For "ensemble" a list of them, one a member of `members_`; of a bagged member it is that
-        of the first bag.
+        Risks of the training rows by iteration; entry 0 is the closed form. Empty if the closed form was
+        chosen. For "ensemble" a list of them, one for each of `members_`. Of a bagged member it is that of
+        the first bootstrap sample.
     n_iter_, best_iteration_, status_ : int, int, Status
-        Scans after that of the closed form, the iteration that was kept, how the fit ended. For "ensemble"
-        lists, as `history_`.
+        Number of scans after that of the closed form, the iteration that was returned, how the fit ended. For
+        "ensemble" lists, as `history_`.
 
     Examples
     --------
@@ -152,7 +145,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose members and fit them.
+        """Fit the recipe, or choose members and fit them.
 
         Parameters
         ----------
@@ -169,12 +162,13 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         with unchanged_on_error(self), warnings.catch_warnings():
-            # Priors hold what the rows do not determine, and a constant column tells nothing.
+            # Priors determine what the rows do not, and a constant column does no harm.
             warnings.simplefilter("ignore", FlooredWarning)
             self._fit_rows(X, y, sample_weight)
         return self
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Validate the rows, fit the members, and set the fitted attributes."""
         start, rows = perf_counter(), (X, y, sample_weight)
         X, y = validated_numbers(self, X, y=y)
         if y.dtype == object:
@@ -187,24 +181,30 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"{listed(self.classes_)}."
             )
         w = self._weights(sample_weight, X, codes)
-        # A power of two changes no digit: that the rows held out of a fold are counted here tells it nothing.
+        # Learned from all rows, but no leak into the folds: a power of two changes no digit.
         self._scales = ColumnScales.learn(X if w is None else X[w > 0])
         X = self._scales.apply(X)
-        if self.strategy == "single":
-            self._fit_recipe(X, codes, w, start, rows)
+        members = [] if self.strategy == "single" else family(X.shape[1])
+        fit = FitTask(self, len(members) + 1, rows)
+        if members:
+            self._fit_family(members, X, codes, w, start, fit)
         else:
-            self._fit_family(X, codes, w, start, rows)
+            clf = recipe()
+            with fit.fitting("member", clf):
+                clf.fit(*weighted_rows(X, codes, w))
+            self.members_ = [(clf, 1.0)]
+            self.leaderboard_ = in_train("product", clf, perf_counter() - start)
+        paths = [(clf.history_, clf.n_iter_, best_iteration(clf), clf.status_) for clf, _ in self.members_]
+        found: Any = map(list, zip(*paths, strict=True)) if self.strategy == "ensemble" else paths[0]
+        self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
+        fit.end(dict)
 
     def _weights(self, sample_weight: Any, X: Array, codes: Array) -> Array | None:
-        """Weights of the rows, times those of their classes; None is one each."""
+        """Return the weights of the rows times those of their classes; None if all are one."""
         self.class_weight_ = None
         if sample_weight is None and self.class_weight is None:
             return None
-        w = check_weights(sample_weight, X)
-        if self.class_weight is not None:
-            self.class_weight_ = factors = class_weights(self.class_weight, self.classes_, codes, w)
-            w = w * factors[codes]
-            check_total(w, "class_weight" if sample_weight is None else "sample_weight times class_weight")
+        w = row_weights(self, sample_weight, X, codes)
         check_masses(self.classes_, np.bincount(codes, w, len(self.classes_)))
         if w.sum() < SMALL_WEIGHT * len(w):
             warn(
@@ -213,18 +213,10 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
         return w
 
-    def _fit_recipe(self, X: Array, codes: Array, w: Array | None, start: float, rows: tuple) -> None:
-        fit, clf = FitTask.root(self, 1, rows), recipe()
-        with fit.fitting("member", clf):
-            clf.fit(*weighted_rows(X, codes, w))
-        self.members_ = [(clf, 1.0)]
-        self.leaderboard_ = in_train("product", clf, perf_counter() - start)
-        self._keep_paths()
-        fit.end(dict)
-
-    def _fit_family(self, X: Array, codes: Array, w: Array | None, start: float, rows: tuple) -> None:
-        members = family(X.shape[1])
-        fit = FitTask.root(self, len(members) + 1, rows)
+    def _fit_family(
+        self, members: list[Member], X: Array, codes: Array, w: Array | None, start: float, fit: FitTask
+    ) -> None:
+        """Cross-validate the members, choose one or several, and refit these to all rows."""
         seed = check_random_state(self.random_state).randint(2**31 - 1000)
         deadline = np.inf if self.time_limit is None else start + self.time_limit
         combine, folds = self.strategy == "ensemble", folds_of(self.cv, X, codes, w, seed)
@@ -245,21 +237,13 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 self.members_.append((clf.fit(*weighted_rows(X, codes, w)), float(weight)))
         refit.end()
         self.leaderboard_ = cross_validated([member.name for member in members], found, seconds, weights)
-        self._keep_paths()
-        fit.end(dict)
-
-    def _keep_paths(self) -> None:
-        """Set `history_` and what it comes with: those of the one member, or lists over an ensemble."""
-        paths = [(clf.history_, clf.n_iter_, best_iteration(clf), clf.status_) for clf, _ in self.members_]
-        found: Any = map(list, zip(*paths, strict=True)) if self.strategy == "ensemble" else paths[0]
-        self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
 
     def _say(self, line: str) -> None:
         if self.verbose:
             print(f"[{type(self).__name__}] {line}")
 
     def predict_proba(self, X: Any) -> Array:
-        """Posterior of each class, averaged over the members.
+        """Return the posterior of each class, averaged over the members.
 
         Parameters
         ----------
@@ -276,14 +260,14 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)
 
     def _columns(self, X: Any) -> Array:
-        """Rows to predict, as the members read them."""
+        """Return validated rows to predict, with columns scaled as the members read them."""
         check_is_fitted(self)
         X = validated_numbers(self, X, reset=False)
         with naming_columns(self):
             return self._scales.apply_to_new(X)
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithm of `predict_proba`, which does not underflow.
+        """Return the logarithm of `predict_proba`, which does not underflow.
 
         Parameters
         ----------
@@ -304,7 +288,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return logsumexp(np.stack(logs), axis=0, b=weights)
 
     def predict(self, X: Any) -> Array:
-        """The most probable class.
+        """Return the most probable class.
 
         Parameters
         ----------
@@ -320,15 +304,14 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self.classes_[best]
 
     def decide(self, X: Any, cost_matrix: Any) -> Array:
-        """The decision of least expected cost under the posterior.
+        """Return the class of least expected cost under the posterior.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows.
         cost_matrix : array-like of shape (n_classes, n_classes)
-            What it costs to decide for the class of the column where that of the row is true; both
-            follow `classes_`.
+            Entry (i, j) is the cost of deciding for class j if class i is true; both follow `classes_`.
 
         Returns
         -------
@@ -340,7 +323,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self.classes_[(self.predict_proba(X) @ C).argmin(axis=1)]
 
     def decision_function(self, X: Any) -> Array:
-        """Log posterior of each class; for two classes the log odds of the second.
+        """Return the log posterior of each class; for two classes the log odds of the second.
 
         Parameters
         ----------
@@ -357,10 +340,10 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     @available_if(has_density)
     def score_samples(self, X: Any) -> Array:
-        """Log density log p(x) of each row, where "cv" chose a member that has one.
+        """Return the log density log p(x) of each row, if "cv" chose a member that has one.
 
-        That is LDA, QDA, MDA or smooth naive Bayes. "single" is a product of densities, which is none, and
-        "ensemble" averages posteriors: they have neither this method nor `sample`.
+        That is LDA, QDA, MDA or smooth naive Bayes. "single" is a product of densities, which is not
+        normalised, and "ensemble" averages posteriors: they have neither this method nor `sample`.
 
         Parameters
         ----------
@@ -370,7 +353,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         log_density : ndarray of shape (n_samples,)
-            Under the calibrated joint.
+            Log density under the calibrated joint.
         """
         clf, X = self._normalised(), self._columns(X)
         with naming_columns(self):
@@ -378,12 +361,12 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     @available_if(has_joint)
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
-        """Rows and labels drawn from the calibrated joint, where "cv" chose a member that has one.
+        """Draw rows and labels from the calibrated joint, if "cv" chose a member that has one.
 
         Parameters
         ----------
         n_samples : int, default=1
-            How many.
+            Number of rows to draw.
         random_state : int, RandomState instance, Generator or None, default=None
             Makes the draw repeatable.
 
@@ -398,7 +381,7 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return self._scales.undo(X), self.classes_[codes]
 
     def _normalised(self) -> Any:
-        """The one member, if its joint is a density of the columns; otherwise an error that says why not."""
+        """Return the one member if its joint is a density of the columns; raise an error otherwise."""
         check_is_fitted(self)
         clf = self.members_[0][0]
         if len(self.members_) > 1:
@@ -416,5 +399,5 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
 
 def weighted_rows(X: Array, y: Array, w: Array | None) -> tuple[Array, Array, Array | None]:
-    """Return the rows that have a weight, which alone may shape a transformer or a bag."""
+    """Return the rows with a positive weight: others must not affect a transformer or a bootstrap sample."""
     return (X, y, w) if w is None or (w > 0).all() else (X[w > 0], y[w > 0], w[w > 0])

@@ -1,4 +1,4 @@
-"""Columns multiplied by powers of two: no digit is touched, and squares of extreme values stay numbers."""
+"""Scale columns of extreme range by powers of two: exact, and squares of their values do not overflow."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
+from riskbayes.preprocessing import range_exponents
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class ColumnScales:
 
     @classmethod
     def learn(cls, X: Array) -> Self:
-        """Return the scales of these rows; refuse values beside which the others would have no digits."""
+        """Return the scales of these rows; refuse values so large that the others would lose all digits."""
         exponents = range_exponents(X)
         most = np.finfo(X.dtype).maxexp
         for j in np.flatnonzero(exponents > most // 2).tolist():
@@ -38,45 +39,35 @@ class ColumnScales:
 
     @property
     def scaled(self) -> Array:
-        """Columns that are multiplied."""
+        """Indices of the columns that are scaled."""
         return np.flatnonzero(self.exponents)
 
     def apply(self, X: Array) -> Array:
-        """Return the columns as members read them; a value far beyond the training rows may be infinite."""
+        """Return scaled rows; a value far larger than those of the training rows may become infinite."""
         if not len(self.scaled):
             return X
         with np.errstate(over="ignore"):
             return np.ldexp(X, -self.exponents)
 
     def apply_to_new(self, X: Array) -> Array:
-        """Apply to rows to predict; refuse a value that is too large beside the training rows."""
+        """Return scaled rows to predict; refuse a value that overflows."""
         found = self.apply(X)
-        beyond = np.argwhere(np.isinf(found)) if len(self.scaled) else np.empty((0, 2), int)
-        for i, j in beyond[:1]:
+        for i, j in np.argwhere(np.isinf(found)).tolist() if len(self.scaled) else ():
             raise ColumnError(
-                int(j),
+                j,
                 f"holds {X[i, j]:g}, which overflows beside the training rows: their range is about "
                 f"2**{self.exponents[j]}. Treat it as missing, or drop the row.",
             )
         return found
 
     def undo(self, X: Array) -> Array:
-        """Return rows of scaled columns in the user's units."""
+        """Return scaled rows in the user's units."""
         return np.ldexp(X, self.exponents) if len(self.scaled) else X
 
 
-def range_exponents(X: Array) -> Array:
-    """Return e with a range between 2**e and 2**(e + 1) for each column; of a constant, that of its size."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    with np.errstate(over="ignore"):
-        size = high - low
-    size = np.where(size > 0, size, np.abs(high))
-    return np.where(np.isinf(size), np.finfo(X.dtype).maxexp, np.frexp(size)[1] - 1) * (size > 0)
-
-
 def typical_exponent(x: Array) -> float:
-    """Return the exponent of the median distance from the median, of the values that differ from it."""
-    halves = x / 2  # their distances do not overflow
+    """Return the exponent of the median distance from the median, among values that differ from it."""
+    halves = x / 2  # distances of halves do not overflow
     away = np.abs(halves - np.median(halves))
     away = away[away > 0]
     return np.frexp(np.median(away))[1] if len(away) else np.inf

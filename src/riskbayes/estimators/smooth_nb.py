@@ -16,46 +16,43 @@ from riskbayes.models.smooth import SmoothModel
 class SmoothNB(BaseGenerativeClassifier):
     """Naive Bayes whose densities are log-linear between quantile knots, trained by risk-based calibration.
 
-    Each class has for each feature a density that is log-linear between knots, the same for all classes,
-    and falls exponentially beyond the outer ones; it integrates to one. A column of few values has a
-    probability for each of them instead; a value between two of them is read as one between knots.
+    The density of a feature in a class is log-linear between knots, which all classes share, and falls
+    exponentially beyond the outer ones; it integrates to one. A column with few distinct values has a
+    probability for each of them instead; between two of them the logarithm is interpolated too.
 
     Knots are quantiles of all rows, so there is no `partial_fit`.
 
     Parameters
     ----------
     n_knots : int, default=6
-        Knots a column.
+        Number of knots of each column.
     max_categories : int, default=20
-        A column of at most so many values (or of `n_knots`) has a probability for each.
+        A column with at most this many distinct values (or `n_knots`) has a probability for each of them.
     alpha : float, default=1.0
-        Dirichlet pseudo-counts a knot.
+        Dirichlet pseudo-counts of each knot.
     priors : array-like of shape (n_classes,), default=None
-        A fixed p(y).
+        Fixed p(y).
     class_alpha : float, default=0.0
-        Pseudo-counts a class for p(y).
+        Pseudo-counts of each class for p(y).
     learner : str or Learner, default="rc"
         How the statistics are trained.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies `sample_weight`.
+        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
-        Begin a fit where the last one ended; the knots must be the same.
+        If True, `fit` starts from the statistics of the last fit; the knots must be the same.
     verbose : int, default=0
-        Print each iteration.
+        If positive, print the risks of each iteration.
 
     Attributes
     ----------
     knots_ : list of ndarray
-        The knots of each column.
+        Knots of each column.
     log_density_ : list of ndarray of shape (n_classes, n_knots)
         Calibrated log density, or log probability, at the knots of each column.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    statistics_, data_statistics_ : Statistics
-        Calibrated, and as counted from the data.
-    history_, n_iter_, best_iteration_, status_
-        Risks of the training rows (and of validation rows, `val_*`) by iteration, number of scans after the
-        first, the iteration that was returned (0: the closed form), how the fit ended.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+        As in :class:`GenerativeClassifier`.
 
     Examples
     --------
@@ -105,11 +102,13 @@ class SmoothNB(BaseGenerativeClassifier):
         return tags
 
     def _make_model(self) -> SmoothModel:
-        given, r = self.priors, self.classes_.shape[0]
-        prior = None if given is None else check_class_prior(given, r, "priors")
+        prior = self.priors
+        if prior is not None:
+            prior = check_class_prior(prior, self.classes_.shape[0], "priors")
         return SmoothModel(self.n_knots, self.max_categories, self.alpha, self.class_alpha, prior)
 
     def _by_column(self, table: Array) -> list[Array]:
+        """Split a table with the knots of all columns side by side into one table per column."""
         frame = self.parameters_.frame
         pairs = zip(frame.offsets, frame.n_categories, strict=True)
         return [table[..., start : start + k] for start, k in pairs]

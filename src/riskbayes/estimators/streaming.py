@@ -1,4 +1,4 @@
-"""Arithmetic on the statistics: batches of rows, models fitted apart, rows to forget."""
+"""Estimators whose statistics add: fit in batches, merge models, forget rows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.engines.base import Engine
-from riskbayes.estimators.base import BaseGenerativeClassifier
-from riskbayes.estimators.checks import (
-    check_statistics,
-    listed,
-    unchanged_on_error,
-)
+from riskbayes.estimators.base import BaseGenerativeClassifier, begin_fit, unchanged_on_error
+from riskbayes.estimators.checks import listed, statistics_overflow
 from riskbayes.frames import same_values
+from riskbayes.learners.base import resolve_learner
 from riskbayes.models.base import Fitted
 from riskbayes.statistics import Statistics
 from riskbayes.tables import naming_columns
@@ -25,15 +22,15 @@ from riskbayes.task import Task
 
 
 class StreamingClassifier(BaseGenerativeClassifier):
-    """An estimator whose statistics add and subtract."""
+    """Base class of the estimators whose statistics add: those with `partial_fit`, `merge` and `forget`."""
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add a batch of rows.
+        """Fit a further batch of rows.
 
-        Its statistics are added to those of the rows before: for `learner="closed_form"` the result
-        is that of one `fit` on all rows. Other learners then take one step on the rows of the batch,
-        once every class has rows: as long a step as the batch is a share of all rows so far.
+        Its statistics are added to those of the rows so far: with `learner="closed_form"` the result is that
+        of one `fit` to all rows. Other learners then take one step on the rows of the batch, as soon as every
+        class has rows; the step is scaled by the batch's share of all rows so far.
 
         Parameters
         ----------
@@ -42,7 +39,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), default=None
-            All classes that will ever appear; needed in the first call.
+            All classes that will ever appear; required in the first call.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
 
@@ -54,14 +51,14 @@ class StreamingClassifier(BaseGenerativeClassifier):
         self._check_stream()
         with unchanged_on_error(self):
             self._add_batch(X, y, classes, sample_weight)
-        return self._unless_interrupted()
+        return self
 
     def _needs_all_classes(self) -> bool:
-        """False for the closed form: a class without weight is never predicted, a single one always."""
+        """False for the closed form, which may have a single class, or a class without weight."""
         return self.learner_.max_iter > 0
 
     def _check_stream(self) -> None:
-        """Refuse what only all rows together tell."""
+        """Refuse parameters whose effect depends on all rows together."""
         if isinstance(self.class_weight, str):
             raise ValueError(
                 "class_weight='balanced' depends on all rows together, so that rows cannot be added or taken "
@@ -69,7 +66,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
             )
 
     def _check_additive(self) -> None:
-        """Refuse to add statistics that count different things."""
+        """Refuse a model whose statistics do not add, for each fit counts another structure."""
         if not self.model_.additive:
             raise ValueError(
                 f"{type(self.model_).__name__} learns its structure from the rows of one fit: statistics of "
@@ -77,6 +74,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
             )
 
     def _add_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        """Add the statistics of a batch; calibrate on it, if every class has rows by now."""
         first = not hasattr(self, "classes_")
         if first:
             if classes is None:
@@ -90,32 +88,31 @@ class StreamingClassifier(BaseGenerativeClassifier):
                 f"was: {listed(self.classes_)}."
             )
         past = None if first else (self.data_statistics_, self.statistics_)
-        self.learner_, self.class_weight_ = self._resolved_learner(), None
-        engine, encoded = self._rows(X, y, sample_weight, reset=first, learn=True)
-        S = start = self._closed_form(engine, encoded)
+        batch = begin_fit(self, X, y, sample_weight, reset=first, new_classes=False)
+        S = start = batch.S
         self._check_additive()
         if past is not None:
             S = self.model_.settle(past[0] + S)
             start = (past[1] + start).to_frame(S.frame)
         self.data_statistics_ = S
         if float(namespace(S["s0"]).min(S["s0"])) > 0:
-            task = Task(self.model_, engine, S, start)
+            task = Task(self.model_, batch.engine, S, start)
             self._calibrate(task, (X, y, sample_weight), max_iter=1)
-        else:  # a class is still without rows: `predict_joint_log_proba` gives it probability zero
+        else:  # a class still has no rows: its probability is zero in every prediction
             with np.errstate(divide="ignore", invalid="ignore"):
                 self._update(start)
 
     def merge(self, *others: Self) -> Self:
-        """Take in models fitted apart, by adding their statistics.
+        """Merge models that were fitted to other rows, by adding their statistics.
 
-        For `learner="closed_form"` the result is that of one fit on all rows. For other learners it is
-        a start: `calibrate` goes on from it.
+        With `learner="closed_form"` the result is that of one fit to all rows. With other learners it is a
+        starting point: `calibrate` continues from it.
 
         Parameters
         ----------
         *others : estimators
-            Of the same class, fitted with the same classes and columns. Names of columns are compared
-            where both have them; where one has none, columns are matched by position, with a warning.
+            Estimators of the same class, fitted with the same classes and columns. Feature names are
+            compared; if only one of two estimators has them, columns are matched by position, with a warning.
 
         Returns
         -------
@@ -127,36 +124,32 @@ class StreamingClassifier(BaseGenerativeClassifier):
         self._check_additive()
         with unchanged_on_error(self):
             for other in others:
-                self._take_in(other)
+                if type(other) is not type(self):
+                    raise TypeError(f"{type(self).__name__} cannot merge with {type(other).__name__}.")
+                check_is_fitted(other)
+                other._check_stream()
+                if not same_values(self.classes_, other.classes_):
+                    raise ValueError(
+                        f"merge needs the same classes: {listed(self.classes_)} and {listed(other.classes_)}."
+                    )
+                self._check_same_columns(other, "merge")
+                data, calibrated = self._statistics_of(other, self.data_statistics_)
+                self.data_statistics_ = self.data_statistics_ + data
+                self.statistics_ = self.statistics_ + calibrated
             self.data_statistics_ = self.model_.settle(self.data_statistics_)
             self._update(self.statistics_.to_frame(self.data_statistics_.frame))
         return self
 
-    def _take_in(self, other: Self) -> None:
-        """Add the statistics of one estimator to this one's."""
-        if type(other) is not type(self):
-            raise TypeError(f"{type(self).__name__} cannot merge with {type(other).__name__}.")
-        check_is_fitted(other)
-        other._check_stream()
-        if not same_values(self.classes_, other.classes_):
-            raise ValueError(
-                f"merge needs the same classes: {listed(self.classes_)} and {listed(other.classes_)}."
-            )
-        self._check_same_columns(other, "merge")
-        data, calibrated = self._statistics_of(other, self.data_statistics_)
-        self.data_statistics_ = self.data_statistics_ + data
-        self.statistics_ = self.statistics_ + calibrated
-
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take rows out again, by subtracting their statistics.
+        """Remove rows from the fit, by subtracting their statistics.
 
-        Exact for `learner="closed_form"`. For other learners what the rows did to the calibration
-        stays: call `calibrate` on the rows that remain. Where the calibrated statistics would be left
-        without a class, the closed form of what remains takes their place.
+        Exact for `learner="closed_form"`. With other learners the effect of the rows on the calibration
+        remains: call `calibrate` on the remaining rows. If the calibrated statistics without the rows are not
+        valid, the closed form of the remaining rows replaces them.
 
-        Rows that were never fitted are refused where the statistics prove it: a count below zero, a scatter
-        that is not positive semidefinite. They do not always: a few rows with small changes, or with the
-        label of a class nearby, leave statistics that other rows could have.
+        Rows that were never fitted are refused if the statistics prove it: a count below zero, a scatter
+        that is not positive semidefinite. They do not always: if a few rows are slightly changed, or have the
+        label of a class nearby, the remaining statistics could be those of other rows.
 
         Parameters
         ----------
@@ -175,7 +168,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         self._check_stream()
         _, S = self._more_rows(X, y, sample_weight)
         left = self.data_statistics_ - S
-        # What is left of a class without rows is rounding.
+        # A class whose rows are all subtracted keeps a rounding error.
         gone = to_numpy(left["s0"] <= 1e-9 * self.data_statistics_["s0"])
         if gone.any():
             label = to_numpy(self.classes_)[gone].tolist()[0]
@@ -197,7 +190,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def calibrate(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Run the learner from the present statistics, on rows that are counted already.
+        """Run the learner from the present statistics, on rows that were fitted before.
 
         Parameters
         ----------
@@ -216,23 +209,25 @@ class StreamingClassifier(BaseGenerativeClassifier):
         engine, S = self._more_rows(X, y, sample_weight)
         past = self.data_statistics_ - S
         with unchanged_on_error(self):
-            self.learner_ = self._resolved_learner()  # it may have been set since the fit
-            # What is left of no other rows is rounding.
+            self.learner_ = resolve_learner(self.learner)  # it may have been set since the fit
+            # If these are all rows, the rest is a rounding error.
             rest = past if past.total > 1e-9 * self.data_statistics_.total else None
             task = Task(self.model_, engine, self.data_statistics_, self.statistics_, past=rest)
             self._calibrate(task, (X, y, sample_weight))
-        return self._unless_interrupted()
+        return self
 
     def _check_counted(self, X: Array) -> None:
         """Refuse rows that cannot be among those that were fitted."""
 
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Engine, Statistics]:
-        """Return an engine over further rows of a fitted estimator, and their statistics."""
+        """Return an engine over rows to calibrate on or to forget, and their statistics."""
         check_is_fitted(self)
         engine, encoded = self._rows(X, y, sample_weight)
         self._check_counted(encoded)
         with naming_columns(self):
             S = engine.statistics(self.model_, self.statistics_.frame)
-            check_statistics(S, encoded)
+            with np.errstate(over="ignore", invalid="ignore"):
+                if not S.is_finite():
+                    raise statistics_overflow(S, encoded)
             self._check_rows(encoded, Fitted(self.model_, self.statistics_, self.parameters_))
         return engine, S

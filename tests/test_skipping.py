@@ -186,7 +186,7 @@ def test_the_bounds_hold(seed, size):
         replace(
             before,
             means=before.means + size * rng.standard_normal((3, 5)),
-            covariances=A @ before.covariances @ np.swapaxes(A, 1, 2),
+            projected=A @ before.covariances @ np.swapaxes(A, 1, 2),
         ),
         150.0,
     )

@@ -127,6 +127,7 @@ class Walk:
             floored = new.fitted.floored
             self.rows.append({**new.risks, "lr": step.lr, "accepted": accepted, "floored": floored})
             if not accepted:
+                del new  # its arrays may be large
                 if step.retry():
                     continue
                 return Status.RISK_ROSE

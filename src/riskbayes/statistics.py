@@ -125,11 +125,9 @@ class Statistics(Mapping[str, Array]):
         if frame is not other.frame or [v.shape for v in a.values()] != [v.shape for v in b.values()]:
             mine, theirs = self._aligned(other)
             frame, a, b = mine.frame, mine._arrays, theirs._arrays
-        if scale != 1.0:
-            a = {name: scale * value for name, value in a.items()}
-        if factor != 1.0:
-            b = {name: factor * value for name, value in b.items()}
-        return Statistics({name: a[name] + b[name] for name in a}, frame)
+        if scale == 1.0:
+            return Statistics({name: a[name] + factor * b[name] for name in a}, frame)
+        return Statistics({name: scale * a[name] + factor * b[name] for name in a}, frame)
 
     def __add__(self, other: Statistics) -> Statistics:
         return self.plus(1.0, other)

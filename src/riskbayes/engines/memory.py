@@ -140,32 +140,47 @@ class MemoryEngine(Engine):
             rows.plan = plan
 
         dS, risks = self._sum(
-            model, lambda Z, y, w: model.scan_chunk(Z, y, w, plan, objective, risks_only), Z, y, w
+            model,
+            lambda Z, y, w: model.scan_chunk(Z, y, w, plan, objective, risks_only),
+            Z,
+            y,
+            w,
+            residuals=not risks_only and model.returns_residuals(Z),
         )
         return Scan(None if dS is None else dS.to_frame(S.frame), risks)
 
     def _sum(
-        self, model: GenerativeModel, work: Callable, Z: Any, y: Array, w: Array | None
+        self,
+        model: GenerativeModel,
+        work: Callable,
+        Z: Any,
+        y: Array,
+        w: Array | None,
+        residuals: bool = False,
     ) -> tuple[Statistics | None, Risks]:
-        """Return the sums of the statistics and risks that `work` returns for each chunk of rows."""
-        shares = shares_of(Z.shape[0], model.row_cells(Z) + self.n_classes, self.chunk_cells)
-        if len(shares) == 1 == len(shares[0]):
-            return work(Z, y, w)
+        """Return the sums of the statistics and risks that `work` returns for each chunk of rows.
 
-        def on_share(share: list[slice]) -> tuple[Sum, Risks]:
-            total, risks = Sum(), NO_RISK
+        Where it returns `residuals`, the model sums the statistics of all rows at once.
+        """
+
+        def on_share(share: list[slice]) -> tuple[Any, Risks]:
+            total: Any = [] if residuals else Sum()
+            risks = NO_RISK
             for chunk in share:
                 S, found = work(Z[chunk], y[chunk], None if w is None else w[chunk])
-                total.add(S)
+                total.append(S)
                 risks = risks.plus(found)
             return total, risks
 
+        shares = shares_of(Z.shape[0], model.row_cells(Z) + self.n_classes, self.chunk_cells)
+        if len(shares) == 1 == len(shares[0]) and not residuals:
+            return work(Z, y, w)
         found = self._threads(on_share, shares, model.releases_lock(Z))
         total, risks = next(found)
         for more, others in found:
-            total.add(more.value())
+            total.extend(more)
             risks = risks.plus(others)
-        return total.value(), risks
+        return model.statistics(Z, np.concatenate(total)) if residuals else total.value(), risks
 
     def _threads(self, work: Callable[[Any], T], parts: Sequence[Any], threaded: bool) -> Iterator[T]:
         """Apply `work` to every part, in threads where that gains; yield the results in order."""
@@ -273,7 +288,7 @@ class Sum:
         self.first: Statistics | None = None
         self.arrays: dict[str, Array] = {}
 
-    def add(self, S: Statistics | None) -> None:
+    def append(self, S: Statistics | None) -> None:
         """Add the statistics of one chunk."""
         if S is None:
             return
@@ -285,6 +300,10 @@ class Sum:
         else:
             self.arrays = {name: value + S[name] for name, value in self.first.items()}
             self.first = None
+
+    def extend(self, other: Sum) -> None:
+        """Add another sum."""
+        self.append(other.value())
 
     def value(self) -> Statistics | None:
         """Return the sum; None if nothing was added."""

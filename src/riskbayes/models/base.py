@@ -114,6 +114,13 @@ class GenerativeModel(ABC):
         """True if scans of Z spend their time outside of Python's lock, so that threads gain."""
         return False
 
+    def returns_residuals(self, Z: Any) -> bool:
+        """True if `scan_chunk` returns the residuals of its rows in place of their statistics.
+
+        They are then summed for all rows at once: statistics may be larger than a chunk of rows.
+        """
+        return False
+
     def plan(self, Z: Any, theta: Any) -> Any:
         """Return what the formulas read in place of theta for rows like Z: in their dtype, say."""
         return theta
@@ -173,7 +180,7 @@ class GenerativeModel(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no `expected_statistics`.")
 
     def anchor_statistics(self, S: Statistics) -> Statistics:
-        """Statistics of total one whose likelihood is largest at `parameters(S)`: what an anchor holds to.
+        """Return statistics of total one whose likelihood is largest at `parameters(S)`, for an anchor.
 
         By default the expected ones of the closed form: under ML those of the data, under MAP the prior
         counts as rows.
@@ -222,7 +229,7 @@ class GenerativeModel(ABC):
 
     def scan_chunk(
         self, Z: Any, y: Array, w: Array | None, plan: Any, objective: Objective, risks_only: bool
-    ) -> tuple[Statistics | None, Risks]:
+    ) -> tuple[Statistics | Array | None, Risks]:
         """Log joint, posterior, residual, statistics: one pass over a chunk of rows."""
         return self.scan_scores(Z, self.scores(Z, plan), y, w, plan, objective, risks_only)
 
@@ -235,7 +242,7 @@ class GenerativeModel(ABC):
         theta: Any,
         objective: Objective,
         risks_only: bool,
-    ) -> tuple[Statistics | None, Risks]:
+    ) -> tuple[Statistics | Array | None, Risks]:
         """The same, once the scores of the chunk are known."""
         P, risks = posterior_and_risks(scores, y, w, objective)
         if risks_only:

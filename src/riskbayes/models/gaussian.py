@@ -56,15 +56,17 @@ class Settled:
     """How many such directions each covariance has."""
     reference: Array | None = None
     """The closed form's covariances: calibration leaves at least a share of them."""
+    data: Statistics | None = None
+    """Statistics of the data that the reference is made of class by class, where it is too large to keep."""
 
     @cached_property
     def widest(self) -> float:
         """The largest variance."""
         return float(max_of(self.variance))
 
-    def completed(self, C: Array) -> Array:
-        """Return covariances with what the rows do not determine of them."""
-        return C if self.completion is None else C + self.completion
+    def completed(self, C: Array, classes: slice = slice(None)) -> Array:
+        """Return covariances, of some classes, with what the rows do not determine of them."""
+        return C if self.completion is None else C + self.completion[classes, ...]
 
     def uncompleted(self, C: Array) -> Array:
         """Return covariances without it: the inverse of `completed`."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from riskbayes.arrays import (
     Array,
+    as_kind,
     like,
     max_of,
     namespace,
@@ -33,10 +36,11 @@ from riskbayes.models.gaussian import (
     spread,
 )
 from riskbayes.models.skipping import SkippingScan, next_scan
-from riskbayes.models.whitening import completed, floor_eigenvalues, whiten
+from riskbayes.models.whitening import SMALL, completed, floor_eigenvalues, whiten
 from riskbayes.objectives import Objective
-from riskbayes.risks import Risks
+from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
+from riskbayes.threads import available_threads, in_threads
 
 BLOCK = 128
 """Columns of a triangular product that are made at once: what lies below the diagonal is left out."""
@@ -59,17 +63,41 @@ class FullMoments(Origin):
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """The model and the statistics that parameters were estimated from."""
+
+    model: QDAModel
+    S: Statistics
+
+
+@dataclass(frozen=True)
 class QDAParameters:
     """p(y); means relative to the frame's origin; W_y W_y^T = Sigma_y^-1; log|Sigma_y|/2."""
 
     log_prior: Array
     means: Array
-    covariances: Array
     forms: Array
     """A stack A with W^T (x - mu) = A^T (1, 0, 0, 0, x)."""
     half_log_det: Array
     frame: Any
     floored: Array
+    estimate: Estimate | None = None
+    projected: Array | None = None
+    """Covariances that are not those of statistics, of a gradient step."""
+
+    @cached_property
+    def covariances(self) -> Array:
+        """Those of the statistics, or of W where calibration floored them; made when they are asked for."""
+        if self.projected is not None:
+            return self.projected
+        assert self.estimate is not None
+        model, S = self.estimate.model, self.estimate.S
+        settled, xp = model.settled_of(S), namespace(self.means)
+        C, low = settled.completed(model.covariances(S, settled)), self.floored > settled.missing
+        if not bool(xp.any(low)):
+            return C
+        factors = xp.linalg.inv(self.whiteners)
+        return xp.where(low[:, None, None], xp.matrix_transpose(factors) @ factors, C)
 
     @property
     def whiteners(self) -> Array:
@@ -108,6 +136,10 @@ class QDAModel(GaussianModel):
     reg_param: float = 0.0
     shrinkage: float = 0.0
 
+    def plan(self, Z: Centred, theta: QDAParameters) -> QDAParameters:
+        """Return theta in the dtype of the rows, without what scans do not read."""
+        return theta if Z.dtype == theta.means.dtype else super().plan(Z, replace(theta, estimate=None))
+
     def plan_scan(
         self, Z: Centred, theta: QDAParameters, objective: Objective, last: QDAPlan | None
     ) -> QDAPlan:
@@ -118,7 +150,7 @@ class QDAModel(GaussianModel):
 
     def scan_chunk(
         self, Z: Centred, y: Array, w: Array | None, plan: QDAPlan, objective: Objective, risks_only: bool
-    ) -> tuple[Statistics | None, Risks]:
+    ) -> tuple[Statistics | Array | None, Risks]:
         """Scan the rows of a chunk that are not known to be saturated."""
         theta, skipping = plan
         if skipping is None:
@@ -133,8 +165,33 @@ class QDAModel(GaussianModel):
         if len(rows) == 0:
             rows = np.zeros(1, dtype=np.int64)  # one row gives the sums their shape
         own = None if w is None else w[rows]
+        dS: Any
         dS, risks = super().scan_chunk(Z[rows], y[rows], own, theta, objective, risks_only)
+        if not risks_only and self.returns_residuals(Z):  # those of the other rows are zero
+            residuals, dS = dS, np.zeros((len(y), dS.shape[1]))
+            dS[rows] = residuals
         return dS, Risks(risks.names, risks.sums, len(y) if w is None else w.sum())
+
+    def returns_residuals(self, Z: Centred) -> bool:
+        """True for wide rows on the CPU: a chunk would have n^2 sums a class."""
+        return isinstance(Z.X, np.ndarray) and Z.shape[1] > SMALL
+
+    def scan_scores(
+        self,
+        Z: Centred,
+        scores: Array,
+        y: Array,
+        w: Array | None,
+        theta: QDAParameters,
+        objective: Objective,
+        risks_only: bool,
+    ) -> tuple[Statistics | Array | None, Risks]:
+        """Return the residuals of wide rows, whose statistics are summed once: a chunk has n^2 a class."""
+        if risks_only or not self.returns_residuals(Z):
+            return super().scan_scores(Z, scores, y, w, theta, objective, risks_only)
+        P, risks = posterior_and_risks(scores, y, w, objective)
+        E = objective.residual(P, y)
+        return E if w is None else E * as_kind(w, E.dtype)[:, None], risks
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, first and second moments about the origin; rows of no weight are left out."""
@@ -142,25 +199,16 @@ class QDAModel(GaussianModel):
         if xp is not np:  # once for all classes: a device waits for each choice of rows
             rows = rows_that_count(max_of(xp.abs(V), axis=1))
             Z, V = (Z, V) if rows is None else (Z[rows], take_rows(V, rows))
-        if in_one_product(V, Z.shape[1]):
-            D, weights = Z.exact, V.T
-            first, second = weights @ D, D.T[None, ...] @ (weights[:, :, None] * D[None, :, :])
+            cells = max(1, math.prod(V.shape) * Z.shape[1])
+            step = max(1, V.shape[0] * SMALL_ON_DEVICE // cells)
+            parts = [slice(start, min(V.shape[0], start + step)) for start in range(0, V.shape[0], step)]
+            found = [together(Z[part].exact, V[part, ...].T) for part in parts or [slice(0, 0)]]
+            first, second = (sum(moments[1:], moments[0]) for moments in zip(*found, strict=True))
+        elif V.size * Z.shape[1] <= SMALL_CELLS:
+            first, second = together(Z.exact, V.T)
         else:
-            moments = [self._moments(Z, V[:, k]) for k in range(W.shape[1])]
-            first, second = (xp.stack([found[order] for found in moments]) for order in (0, 1))
+            first, second = class_by_class_moments(Z, V)
         return Statistics({"s0": sum_of(widened(W), axis=0), "s1": first, "s2": second}, Z.frame)
-
-    def _moments(self, Z: Centred, w: Array) -> tuple[Array, Array]:
-        """sum_i w_i x_i and sum_i w_i x_i x_i^T, over the rows that count."""
-        rows, n = rows_that_count(w), Z.shape[1]
-        if rows is not None:
-            Z, w = Z[rows], take_rows(w, rows)
-        step = max(4 * n, CACHED_CELLS // n)
-        if Z.shape[0] <= step or not isinstance(w, np.ndarray):
-            return w @ Z.exact, (Z.exact * w[:, None]).T @ Z.exact
-        parts = [slice(start, start + step) for start in range(0, Z.shape[0], step)]
-        found = [(w[part] @ D, (D * w[part, None]).T @ D) for part in parts for D in [Z[part].exact]]
-        return sum(first for first, _ in found), sum(second for _, second in found)
 
     def second_moments(self, n: int) -> float:
         """Of a class's own."""
@@ -186,13 +234,15 @@ class QDAModel(GaussianModel):
             C = S.frame.given
         else:
             if self.prior_form == "exact":
-                scatter = S["s2"] - (kappa[:, None] * mu)[:, :, None] * mu[:, None, :]
+                scatter = (-kappa[:, None] * mu)[:, :, None] * mu[:, None, :]
+                scatter += S["s2"]  # in place: these are large
                 scatter = scatter + m1 * outer(mu0)[None, ...] if m1 else scatter
             else:
                 own = S["s1"] / xp.where(s0 > 0, s0, 1.0)[:, None]
                 scatter = S["s2"] - S["s1"][:, :, None] * own[:, None, :]
             scatter = scatter + m2 * settled.covariance[None, ...] if m2 else scatter
-            C = scatter / xp.where(s0 + m2 > 0, s0 + m2, 1.0)[:, None, None]
+            scatter /= xp.where(s0 + m2 > 0, s0 + m2, 1.0)[:, None, None]
+            C = scatter
         if self.shrinkage > 0:
             C = (1 - self.shrinkage) * C + self.shrinkage * spread(C)[:, None, None] * eye_like(C)[None, ...]
         if self.reg_param > 0:
@@ -213,18 +263,54 @@ class QDAModel(GaussianModel):
         """mu = (m1 mu0 + s1) / (m1 + s0), and the covariances, floored."""
         settled = self.settled_of(S)
         mu, xp = self.means(S, settled)[0], namespace(S["s0"])
-        C = settled.completed(self.covariances(S, settled))
-        whiteners, half_log_det, C, floored = whiten(C, settled.reference, self.covariance_floor)
-        shifts = -(mu[:, None, :] @ whiteners)
-        zeros = xp.zeros((mu.shape[0], PAD - 1, mu.shape[1]), **like(mu))
+        r, n = mu.shape
+
+        def form(classes: slice) -> tuple[Array, Array, Array]:
+            C = self._completed(S, settled, classes)
+            if settled.reference is None:
+                assert settled.data is not None
+                reference = self._completed(settled.data, settled, classes)
+            else:
+                reference = settled.reference[classes, ...]
+            W, half_log_det, _, floored = whiten(C, reference, self.covariance_floor)
+            zeros = xp.zeros((W.shape[0], PAD - 1, n), **like(mu))
+            return xp.concat([-(mu[classes, None, :] @ W), zeros, W], axis=1), half_log_det, floored
+
+        if xp is np and n > SMALL:  # a class after another, in threads: what they leave is small
+            forms, half_log_det = np.empty((r, PAD + n, n)), np.empty(r)
+            floored = np.empty(r, dtype=np.int64)
+
+            def one(k: int) -> None:
+                own = slice(k, k + 1)
+                forms[own], half_log_det[own], floored[own] = form(own)
+
+            for _ in in_threads(one, range(r), min(r, available_threads())):
+                pass
+        else:
+            forms, half_log_det, floored = form(slice(0, r))
         return QDAParameters(
             self.log_class_prior(S),
             mu,
-            C,
-            xp.concat([shifts, zeros, whiteners], axis=1),
+            forms,
             half_log_det,
             S.frame,
             floored + settled.missing,
+            Estimate(self, S),
+        )
+
+    def _completed(self, S: Statistics, settled: Settled, classes: slice) -> Array:
+        """Return the closed form's covariances of some classes, before any floor."""
+        if classes != slice(0, S["s0"].shape[0]):
+            given = None if S.frame.given is None else S.frame.given[classes, ...]
+            own = {name: value[classes, ...] for name, value in S.items()}
+            S = Statistics(own, replace(S.frame, given=given))
+        return settled.completed(self.covariances(S, settled), classes)
+
+    def settled_by(self, S: Statistics) -> Settled:
+        """Return what statistics of the data settle; of wide rows, with them in place of the reference."""
+        settled, wide = super().settled_by(S), S["s1"].shape[1] > SMALL
+        return (
+            replace(settled, reference=None, data=S) if wide and isinstance(S["s0"], np.ndarray) else settled
         )
 
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:
@@ -238,19 +324,30 @@ class QDAModel(GaussianModel):
     def distances(self, Z: Centred, theta: QDAParameters) -> Array:
         """|W^T (x - mu)|^2 of each row and class, so many rows at once as stay in the cache."""
         (m, n), xp = Z.shape, namespace(theta.means)
-        step = max(64, CACHED_CELLS // n) if xp is np else max(1, m)
+        wide = SMALL_ON_DEVICE // (theta.means.shape[0] * min(n, BLOCK))
+        step = max(64, CACHED_CELLS // n if xp is np else wide)
         found = [
             self.squared_distances(Z[start : min(m, start + step)].design, theta)
-            for start in range(0, m, step)
+            for start in range(0, max(1, m), step)
         ]
         return found[0] if len(found) == 1 else xp.concat(found)
 
     def squared_distances(self, D: Array, theta: QDAParameters) -> Array:
         """The same of rows of a design, by the blocks of the triangle W."""
         (r, n), columns = theta.means.shape, []
-        if isinstance(D, np.ndarray) and in_one_product(D, 1, r):
+        if isinstance(D, np.ndarray) and D.size * r <= SMALL_CELLS:
             z = D @ theta.forms
             return np.einsum("kij,kij->ki", z, z).T
+        if not isinstance(D, np.ndarray):  # a product for all classes: a device is slow at many small ones
+            xp = namespace(D)
+            distances: Any = 0.0
+            for start in range(0, n, BLOCK):
+                stop = min(n, start + BLOCK)
+                block = xp.permute_dims(theta.forms[:, : PAD + stop, start:stop], (1, 0, 2))
+                z = D[:, : PAD + stop] @ xp.reshape(block, (PAD + stop, r * (stop - start)))
+                norms = xp.linalg.vector_norm(xp.reshape(z, (D.shape[0], r, stop - start)), axis=2)
+                distances = distances + norms * norms
+            return distances
         for k in range(r):
             total: Any = 0.0
             for start in range(0, n, BLOCK):
@@ -273,7 +370,9 @@ class QDAModel(GaussianModel):
     def expected_statistics(self, theta: QDAParameters, total: float) -> Statistics:
         """Moments of `total` rows: s0 (1, mu, Sigma + mu mu^T)."""
         s0 = total * namespace(theta.log_prior).exp(theta.log_prior)
-        s2 = s0[:, None, None] * (theta.covariances + outer(theta.means))
+        s2 = outer(theta.means)
+        s2 += theta.covariances
+        s2 *= s0[:, None, None]
         return Statistics({"s0": s0, "s1": s0[:, None] * theta.means, "s2": s2}, theta.frame)
 
     def log_likelihood(self, S: Statistics, theta: QDAParameters) -> float:
@@ -284,9 +383,7 @@ class QDAModel(GaussianModel):
         W = theta.whiteners
         moved = (mu[:, None, :] @ W)[:, 0, :]
         first = (S["s1"][:, None, :] @ W)[:, 0, :]
-        traces = sum_of((S["s2"] @ W) * W, axis=(1, 2)) + sum_of(
-            (s0[:, None] * moved - 2 * first) * moved, axis=1
-        )
+        traces = quadratic_traces(S["s2"], W) + sum_of((s0[:, None] * moved - 2 * first) * moved, axis=1)
         constants = theta.log_prior - theta.half_log_det - 0.5 * mu.shape[1] * LOG_2PI
         return float(s0 @ constants - 0.5 * sum_of(traces))
 
@@ -330,10 +427,67 @@ class QDAModel(GaussianModel):
         C = floor_eigenvalues(-0.5 * namespace(eta["eta2"]).linalg.inv(eta["eta2"]), floor)
         mu = (C @ eta["eta1"][:, :, None])[:, :, 0] - theta.frame.origin[None, :]
         log_prior = simplex(eta["eta0"])
-        return replace(theta, log_prior=log_prior, means=mu, covariances=C)
+        return replace(theta, log_prior=log_prior, means=mu, projected=C)
 
 
-def in_one_product(A: Array, *sizes: int) -> bool:
-    """Whether an array times these sizes is small enough to be made for all classes at once."""
-    cells = math.prod(A.shape) * math.prod(sizes)
-    return cells <= (SMALL_CELLS if isinstance(A, np.ndarray) else SMALL_ON_DEVICE)
+def quadratic_traces(A: Array, W: Array) -> Array:
+    """tr(W^T A W) of stacks, W upper triangular; large ones class by class in threads, by blocks of W."""
+    r, n, _ = W.shape
+    if not isinstance(W, np.ndarray) or n <= SMALL:
+        return sum_of((A @ W) * W, axis=(1, 2))
+
+    def one(k: int) -> float:
+        found = 0.0
+        for start in range(0, n, BLOCK):
+            stop = min(n, start + BLOCK)
+            block = W[k, :stop, start:stop]
+            found += float(np.einsum("ij,ij->", A[k, :stop, :stop] @ block, block))
+        return found
+
+    return np.fromiter(in_threads(one, range(r), min(r, available_threads())), dtype=np.float64, count=r)
+
+
+def together(D: Array, weights: Array) -> tuple[Array, Array]:
+    """sum_i w_i x_i and sum_i w_i x_i x_i^T of all classes in one product; `weights` has a row a class."""
+    return weights @ D, D.T[None, ...] @ (weights[:, :, None] * D[None, :, :])
+
+
+def class_by_class_moments(Z: Centred, V: Array) -> tuple[Array, Array]:
+    """The same, each class over the rows that count for it; of wide rows in threads.
+
+    Blocks of columns on or above the diagonal are computed, and mirrored. Which thread has which of them
+    changes no digit.
+    """
+    (m, n), r = Z.shape, V.shape[1]
+    first, second = np.empty((r, n)), np.zeros((r, n, n))
+    kept = [rows_that_count(V[:, k]) for k in range(r)]
+    starts, step = range(0, n, BLOCK), max(2 * n, CACHED_CELLS // n)
+
+    def one(task: tuple[int, Sequence[int]]) -> None:
+        k, own = task
+        rows, last = kept[k], min(n, max(own) + BLOCK)
+        number = m if rows is None else len(rows)
+        whole = rows is None and m <= step  # a chunk keeps its differences, for all classes
+        total, buffer = np.zeros(last), np.empty((0 if whole else min(step, number), last))
+        for begin in range(0, number, step):
+            part: Any = slice(begin, min(number, begin + step))
+            part = part if rows is None else rows[part]
+            w = V[part, k]
+            origin, own_rows = Z.frame.origin[:last], buffer[: len(w)]
+            D = Z.exact if whole else np.subtract(Z.X[part, :last], origin, out=own_rows)
+            total += w @ D[:, :last]
+            for start in own:
+                stop = min(n, start + BLOCK)
+                second[k, :stop, start:stop] += D[:, :stop].T @ (D[:, start:stop] * w[:, None])
+        for start in own:
+            stop = min(n, start + BLOCK)
+            first[k, start:stop] = total[start:stop]
+            second[k, start:stop, :start] = second[k, :start, start:stop].T
+
+    threads = available_threads() if n > SMALL else 1
+    tasks: list[tuple[int, Sequence[int]]] = [(k, starts) for k in range(r)]
+    if 2 * threads > r and threads > 1:  # smaller tasks, the largest first
+        tasks = [(k, [start]) for start in reversed(starts) for k in range(r)]
+    for _ in in_threads(one, tasks, threads):
+        pass
+    return first, second

@@ -67,6 +67,8 @@ class SkippingScan:
         self.reference = reference
         self.roots: Array = np.empty((len(self.means), m)) if reference is None else reference.roots
         self.bounds = bounds_between(self if reference is None else reference, self)
+        if reference is not None:
+            self.whiteners = None  # only a reference is compared with
         self._seen: list[tuple[int, int]] = []  # rows and safe rows of each chunk; threads append to it
 
     @property

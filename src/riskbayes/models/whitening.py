@@ -44,10 +44,13 @@ def whiten(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Arra
     scale = unit_scale(reference)
     units = outer(scale)
     scaled, standard = C / units, reference / units
-    L = cholesky_or_none(scaled)
-    inverse = None if L is None else triangular_inverse(L)
     floored = xp.zeros(C.shape[0], **{**like(C), "dtype": xp.int64})
-    if L is None or not is_above(scaled, standard, inverse, floor):
+    # Both at once: the host waits for one answer.
+    both = cholesky_or_none(xp.concat([scaled, scaled - floor * standard]))
+    if both is not None:
+        L = both[: C.shape[0], ...]
+        inverse = triangular_inverse(L)
+    else:
         L0 = stack_factors(standard)
         inverse0 = triangular_inverse(L0)
         shares, floored = lifted(inverse0 @ scaled @ xp.matrix_transpose(inverse0), floor)
@@ -72,6 +75,9 @@ def cholesky_or_none(C: Array) -> Array | None:
     Some libraries raise an error of their own then, others return what is no number.
     """
     xp = namespace(C)
+    if hasattr(xp.linalg, "cholesky_ex"):  # PyTorch: its `cholesky` would make the host wait once more
+        L, failed = xp.linalg.cholesky_ex(C)
+        return L if math.isfinite(float(xp.sum(L) + xp.where(xp.any(failed != 0), math.nan, 0.0))) else None
     try:
         L = xp.linalg.cholesky(C)
     except Exception as error:
@@ -79,19 +85,6 @@ def cholesky_or_none(C: Array) -> Array | None:
             raise
         return None
     return L if math.isfinite(float(xp.sum(L))) else None
-
-
-def is_above(C: Array, reference: Array, inverse: Array, floor: float) -> bool:
-    """Whether no covariance of a stack has, in any direction, less than a share of its reference.
-
-    The reference has a unit diagonal; `inverse` are those of the Cholesky factors of C.
-    """
-    xp = namespace(C)
-    # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue, n at least the largest one of the reference:
-    # where their product is small, that proves it.
-    if float(xp.max(xp.sum(inverse * inverse, axis=(-2, -1)))) * C.shape[-1] * floor <= 1:
-        return True
-    return cholesky_or_none(C - floor * reference) is not None
 
 
 def lifted(C: Array, floor: float) -> tuple[Array, Array]:
@@ -147,34 +140,28 @@ def factors_by_eigenvectors(C: Array) -> Array:
 
 
 def whiten_on_cpu(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Array, Array]:
-    """The same by LAPACK, class by class: large ones in threads, each with one thread of BLAS."""
-    W, half_log_det, mended = np.empty_like(C), np.empty(len(C)), np.empty_like(C)
-    scales = unit_scale(reference)
-
-    def one(k: int) -> int:
-        scale = scales[k]
-        units, number = outer(scale), 0
+    """The same by LAPACK, class by class."""
+    W, half_log_det, mended = np.empty_like(C), np.empty(len(C)), C
+    floored = np.zeros(len(C), dtype=np.int64)
+    for k, scale in enumerate(unit_scale(reference)):
+        units = outer(scale)
         scaled, standard = C[k] / units, reference[k] / units
-        mended[k] = C[k]
         factors = factors_above(scaled, standard, floor)
         if factors is None:
             L0, inverse0 = factors_of(standard)
             shares = inverse0 @ scaled @ inverse0.T
             if not np.isfinite(shares).all():  # a step led out of the range of numbers: its risks are none
                 W[k], half_log_det[k] = np.nan, np.nan
-                return 0
-            share, number = lifted_one(shares, floor)
+                continue
+            share, floored[k] = lifted_one(shares, floor)
             L, inverse = factors_of(share)
             factors = L0 @ L, inverse @ inverse0
-            if number:
+            if floored[k]:
+                mended = C.copy() if mended is C else mended
                 np.multiply(factors[0] @ factors[0].T, units, out=mended[k])
         L, inverse = factors
         half_log_det[k] = np.log(L.diagonal()).sum() + np.log(scale).sum()
         np.divide(inverse.T, scale[:, None], out=W[k])
-        return number
-
-    threads = min(len(C), available_threads()) if C.shape[-1] > SMALL else 1
-    floored = np.fromiter(in_threads(one, range(len(C)), threads), dtype=np.int64, count=len(C))
     return W, half_log_det, mended, floored
 
 
@@ -185,7 +172,8 @@ def factors_above(C: Array, reference: Array, floor: float) -> tuple[Array, Arra
     if failed:
         return None
     inverse = dtrtri(factor, lower=0)[0]
-    # As in `is_above`.
+    # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue, n at least the largest one of the reference,
+    # whose diagonal is one: where their product is small, that proves it.
     proved = np.vdot(inverse, inverse) * len(C) * floor <= 1
     if not proved and dpotrf((C - floor * reference).T, lower=0)[1]:
         return None
@@ -239,11 +227,12 @@ def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
     whatever the units and axes of the columns.
     """
     found, missing = np.zeros_like(C), np.zeros(len(C), dtype=np.int64)
-    for k in range(len(C)):
+
+    def one(k: int) -> None:
         root = np.sqrt(noise[k])
         B = C[k] / outer(root)
         if not dpotrf((B - np.eye(len(B))).T, lower=0)[1]:
-            continue
+            return
         eigenvalues, U = np.linalg.eigh(B)
         low, U = eigenvalues[eigenvalues <= 1.0], U[:, eigenvalues <= 1.0]
         missing[k] = U.shape[1]
@@ -256,6 +245,10 @@ def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
             # In place of what C has there, which may be negative; more than rounding, where P is less.
             own, noise_there = root[:, None] * U, np.maximum(4.0, np.abs(low))
             found[k] = whitened.T @ whitened + (own * (noise_there - low)) @ own.T
+
+    threads = min(len(C), available_threads()) if C.shape[-1] > SMALL else 1
+    for _ in in_threads(one, range(len(C)), threads):
+        pass
     return found, missing
 
 

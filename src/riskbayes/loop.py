@@ -76,18 +76,17 @@ def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcom
             if walk.chosen is None:
                 raise
             status = Status.INTERRUPTED
-    first, chosen = walk.first, walk.chosen
-    assert first is not None
+    chosen = walk.chosen
     assert chosen is not None
     return Outcome(
         fitted=chosen.fitted,
         history=history_of(walk.rows),
         status=status,
-        floored=first.fitted.floored,
+        floored=walk.floored,
         value=chosen.value,
         judged=chosen.value if chosen.validation is None else chosen.validation,
         number=chosen.number,
-        start_value=first.value,
+        start_value=walk.start_value,
     )
 
 
@@ -98,8 +97,10 @@ class Walk:
     task: Task
     learner: LoopLearner
     step: Step
-    first: Iteration | None = None
-    """The model that the run started from."""
+    start_value: float = float("nan")
+    """The monitored quantity of the model that the run started from."""
+    floored: Array | None = None
+    """How many parameters of each class are on a floor in that model."""
     chosen: Iteration | None = None
     """The iteration to return: the last accepted one, or the best one on the validation rows."""
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -108,8 +109,9 @@ class Walk:
     def go(self, start: Statistics, limit: int) -> Status:
         """Scan, step and record until a stopping rule holds; return which one."""
         task, learner, step = self.task, self.learner, self.step
-        self.first = self.chosen = good = self.visit(0, start)
-        self.rows.append({**good.risks, "lr": 0.0, "accepted": True, "floored": good.fitted.floored})
+        self.chosen = good = self.visit(0, start)
+        self.start_value, self.floored = good.value, good.fitted.floored
+        self.rows.append({**good.risks, "lr": 0.0, "accepted": True, "floored": self.floored})
         best, least, scans, idle = good.value, good.validation or 0.0, 0, 0
         if task.on_iteration(good):
             return Status.CALLBACK

@@ -39,7 +39,8 @@ def discover(contract: type, *more: str) -> list[type]:
     while todo:
         kind = todo.pop()
         todo += kind.__subclasses__()
-        ours = kind.__module__.startswith("riskbayes.") or kind.__module__ in more
+        part = kind.__module__.split(".")
+        ours = (part[0] == "riskbayes" and part[1] != "experiments") or kind.__module__ in more
         if ours and kind not in found and not inspect.isabstract(kind):
             found.append(kind)
     return sorted(found, key=lambda kind: kind.__name__)

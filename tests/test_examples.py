@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from riskbayes import GenerativeClassifier
-from riskbayes.experiments.toy import toy_model
+from riskbayes.experiments.toy import ToyClassifier
 from riskbayes.learners import RC
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "toy_model.py"
@@ -21,7 +20,7 @@ def test_a_model_of_ones_own_has_every_feature_of_an_estimator(capsys):
     X, y = names["X"], names["y"]
     own = clone(names["clf"]).fit(X, y)
     # Equal weights and unit variances are also LDA with both of them fixed: another implementation.
-    other = GenerativeClassifier(toy_model(), learner=RC(lr=0.5)).fit(X, y)
+    other = ToyClassifier(learner=RC(lr=0.5)).fit(X, y)
     new = np.linspace(-2, 5, 9)[:, None]
     a, b = own.predict_joint_log_proba(new), other.predict_joint_log_proba(new)
     np.testing.assert_allclose(a, b, atol=1e-9)

@@ -62,7 +62,7 @@ def max_of(x: Array, axis: Any = None, keepdims: bool = False) -> Array:
     return namespace(x).max(x, axis=axis, keepdims=keepdims)
 
 
-def as_kind(x: Array, dtype: Any) -> Array:
+def astype(x: Array, dtype: Any) -> Array:
     """Cast x to a dtype; return x itself where it has that dtype."""
     return x if x.dtype == dtype else namespace(x).astype(x, dtype)
 
@@ -76,11 +76,11 @@ def widest_float(x: Array) -> Any:
     return known.get("float64", xp.float32)
 
 
-def widened(x: Array) -> Array:
+def to_widest(x: Array) -> Array:
     """Cast x to the dtype that statistics have: the widest float of its device."""
     if isinstance(x, np.ndarray):
         return x.astype(np.float64, copy=False)
-    return as_kind(x, widest_float(x))
+    return astype(x, widest_float(x))
 
 
 def float_dtype(x: Array) -> Any:
@@ -100,7 +100,7 @@ def is_false(mask: Array) -> bool:
     return isinstance(mask, np.ndarray) and not np.count_nonzero(mask)
 
 
-def sent_to(values: Any, x: Array) -> Array:
+def to_device(values: Any, x: Array) -> Array:
     """Return values as an array of the library and on the device of x: int64, or the widest float."""
     xp = namespace(x)
     host = np.asarray(values)
@@ -129,7 +129,7 @@ def at_labels(A: Array, y: Array) -> Array:
     return namespace(A).take_along_axis(A, y[:, None], axis=1)[:, 0]
 
 
-def label_rows(y: Array, n_classes: int, values: Array | None, dtype: Any) -> Array:
+def one_hot(y: Array, n_classes: int, values: Array | None, dtype: Any) -> Array:
     """Return one-hot rows of the labels y, row i times values[i] if values are given."""
     xp = namespace(y)
     if xp is np:
@@ -137,7 +137,7 @@ def label_rows(y: Array, n_classes: int, values: Array | None, dtype: Any) -> Ar
         Y[np.arange(len(y)), y] = 1.0 if values is None else values
         return Y
     Y = xp.astype(y[:, None] == xp.arange(n_classes, **like(y))[None, :], dtype)
-    return Y if values is None else Y * as_kind(values, dtype)[:, None]
+    return Y if values is None else Y * astype(values, dtype)[:, None]
 
 
 def squared_norms(z: Array) -> Array:
@@ -152,11 +152,6 @@ def rows_above(size: Array, least: Any) -> Array | None:
     """Return the indices of the rows whose size is above `least`; None if those are most of the rows."""
     rows = namespace(size).nonzero(size > least)[0]
     return rows if rows.shape[0] <= 0.75 * size.shape[0] else None
-
-
-def is_all(rows: Any, m: int) -> bool:
-    """True if `rows` is the slice of all m rows."""
-    return isinstance(rows, slice) and rows.start == 0 and rows.stop == m
 
 
 def take_rows(A: Array, rows: Array | slice) -> Array:

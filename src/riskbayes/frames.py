@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, converted, device_of, namespace, sent_to, sum_of, take
+from riskbayes.arrays import Array, converted, device_of, namespace, sum_of, take, to_device
 
 Arrays = dict[str, Array]
 
@@ -144,7 +144,7 @@ class Categories(Frame):
             category = np.arange(k.sum()) - np.repeat(self.offsets, k)
             value = np.arange(int(k.max(initial=0)))
             cell = np.where(value >= k[:, None], int(k.sum()), self.offsets[:, None] + value)
-            self._sent[key] = tuple(sent_to(v, x) for v in (feature, category, cell.ravel()))
+            self._sent[key] = tuple(to_device(v, x) for v in (feature, category, cell.ravel()))
         return self._sent[key]
 
     def columns(self, x: Array) -> tuple[Array, Array]:
@@ -156,14 +156,14 @@ class Categories(Frame):
         if self.alike:
             return [(self.alike, None)]
         sizes = sorted(set(self.n_categories.tolist()))
-        return [(k, sent_to(np.flatnonzero(self.n_categories == k), x)) for k in sizes]
+        return [(k, to_device(np.flatnonzero(self.n_categories == k), x)) for k in sizes]
 
     def _order(self, x: Array) -> tuple[Array, Array]:
         """Return the columns in the order of `by_size`, and the inverse of that permutation."""
         key = "by size", namespace(x).__name__, str(device_of(x))
         if key not in self._sent:
             order = np.argsort(np.repeat(self.n_categories, self.n_categories), kind="stable")
-            self._sent[key] = sent_to(order, x), sent_to(np.argsort(order), x)
+            self._sent[key] = to_device(order, x), to_device(np.argsort(order), x)
         return self._sent[key]
 
     def to_sizes(self, table: Array) -> Array:
@@ -226,8 +226,8 @@ class Categories(Frame):
             raise ValueError("Statistics cannot be expressed with fewer categories than they count.")
         old, xp = arrays["counts"], namespace(arrays["counts"])
         feature, category = target.columns(old)  # type: ignore[attr-defined]
-        known = category < sent_to(self.n_categories, old)[feature]
-        cells = take(old, xp.where(known, sent_to(self.offsets, old)[feature] + category, 0), 1)
+        known = category < to_device(self.n_categories, old)[feature]
+        cells = take(old, xp.where(known, to_device(self.offsets, old)[feature] + category, 0), 1)
         return {**arrays, "counts": xp.where(known[None, :], cells, 0.0)}
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, at_labels, label_rows, namespace, sent_to, sum_of, take_rows
+from riskbayes.arrays import Array, astype, at_labels, namespace, one_hot, sum_of, take_rows, to_device
 
 
 class Objective(ABC):
@@ -54,7 +54,7 @@ class LogLoss(Objective):
             E[rows, y] = 0.0
             E[rows, y] = -sum_of(E, axis=1)
             return E
-        label = label_rows(y, P.shape[1], None, xp.bool)
+        label = one_hot(y, P.shape[1], None, xp.bool)
         others = xp.where(label, 0.0, P)
         return xp.where(label, sum_of(others, axis=1, keepdims=True), -others)
 
@@ -84,7 +84,7 @@ class ExpectedCost(Objective):
 
     def _costs(self, P: Array, y: Array) -> Array:
         """Return C[y] on the device of P."""
-        return take_rows(as_kind(sent_to(self.C, P), P.dtype), y)
+        return take_rows(astype(to_device(self.C, P), P.dtype), y)
 
     def residual(self, P: Array, y: Array) -> Array:
         """Return E[i, k] = P[k] (sum_j P[j] C[y, j] - C[y, k])."""

@@ -18,7 +18,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from riskbayes.arrays import Array, as_kind, namespace, sent_to, to_numpy, widened, widest_float
+from riskbayes.arrays import Array, astype, namespace, to_device, to_numpy, to_widest, widest_float
 from riskbayes.exceptions import warn
 from riskbayes.tables import is_missing, shown, validated_numbers
 
@@ -233,7 +233,7 @@ def codes_on_device(X: Array, names: list[str], *, learn: bool) -> Array:
             f"{names[j]} holds {float(xp.min(X[:, j])):g}: on a device categories are codes from 0. Code the "
             "column, for instance by sklearn.preprocessing.OrdinalEncoder."
         )
-    X = X if xp.isdtype(X.dtype, "real floating") else as_kind(X, xp.int64)  # int8 cannot hold UNSEEN
+    X = X if xp.isdtype(X.dtype, "real floating") else astype(X, xp.int64)  # int8 cannot hold UNSEEN
     return xp.where(X < 0, UNSEEN, X)
 
 
@@ -343,7 +343,7 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             xp = namespace(X)
             # In the dtype of the edges, as NumPy compares: rounded edges would differ.
             columns = [
-                xp.searchsorted(sent_to(edges, X), xp.asarray(widened(X[:, j]), copy=True), side="right")
+                xp.searchsorted(to_device(edges, X), xp.asarray(to_widest(X[:, j]), copy=True), side="right")
                 for j, edges in enumerate(self.bin_edges_)
             ]
             return xp.astype(xp.stack(columns, axis=1), xp.uint8)
@@ -355,7 +355,6 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
-        tags.array_api_support = True
         return tags
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from riskbayes.arrays import (
     Array,
-    as_kind,
+    astype,
     at_labels,
     max_of,
     namespace,
@@ -104,6 +104,6 @@ def posterior_and_risks(
             sums = np.array([np.add.reduce(loss, dtype=np.float64) for loss in losses.values()])
             return P, Risks(tuple(losses), sums, len(y))
         return P, Risks(tuple(losses), np.array([w @ loss for loss in losses.values()]), w.sum())
-    table = xp.stack([as_kind(loss, widest_float(P)) for loss in losses.values()])
+    table = xp.stack([astype(loss, widest_float(P)) for loss in losses.values()])
     sums, weight = (sum_of(table, axis=1), y.shape[0]) if w is None else (table @ w, sum_of(w))
     return P, Risks(tuple(losses), sums, weight)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import cache
 from threading import Lock
@@ -58,5 +59,22 @@ def in_threads(work: Callable[[Any], T], parts: Iterable, threads: int) -> Itera
         yield from map(work, parts)
         return
     context = copy_context()
-    with OneBlasThread(), ThreadPoolExecutor(threads) as pool:
-        yield from pool.map(lambda part: context.copy().run(work, part), parts)
+    with OneBlasThread():
+        tasks = [pool(threads).submit(context.copy().run, work, part) for part in parts]
+        try:
+            for task in tasks:
+                yield task.result()
+        finally:  # an error or an interrupt: nothing runs on when it is seen
+            for task in tasks:
+                task.cancel()
+            wait(tasks)
+
+
+@cache
+def pool(threads: int) -> ThreadPoolExecutor:
+    """Return the threads of this process: to start them anew for each scan takes longer than a small one."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="riskbayes")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=pool.cache_clear)  # a child has none of its parent's threads

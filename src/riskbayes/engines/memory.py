@@ -10,11 +10,11 @@ import numpy as np
 
 from riskbayes.arrays import (
     Array,
-    label_rows,
     namespace,
-    sent_to,
+    one_hot,
     sum_of,
     take_rows,
+    to_device,
     to_numpy,
     widest_float,
 )
@@ -95,7 +95,7 @@ class MemoryEngine(Engine):
         """The weight of each class."""
         if isinstance(self._y, np.ndarray):
             return np.bincount(self._y, self._w, self.n_classes).astype(np.float64)
-        return sum_of(label_rows(self._y, self.n_classes, self._w, widest_float(self._y)), axis=0)
+        return sum_of(one_hot(self._y, self.n_classes, self._w, widest_float(self._y)), axis=0)
 
     @property
     def mass(self) -> float:
@@ -207,6 +207,8 @@ class MemoryEngine(Engine):
         """Yield what a formula makes of each chunk of Z, plan by plan."""
         width = max(model.row_cells(Z), Z.shape[1]) + self.n_classes
         chunks = [chunk for share in shares_of(Z.shape[0], width, self.chunk_cells) for chunk in share]
+        if len(chunks) == 1:
+            return iter([[formula(Z, plan, start) for plan in plans]])
         return self._threads(
             lambda chunk: [formula(Z[chunk], plan, start + chunk.start) for plan in plans],
             chunks,
@@ -240,7 +242,7 @@ class MemoryEngine(Engine):
 
     def taken(self, rows: Array) -> Self:
         """Return an engine over a copy of some rows."""
-        picked = sent_to(rows, self._X)
+        picked = to_device(rows, self._X)
         X, y, w = (None if A is None else take_rows(A, picked) for A in (self._X, self._y, self._w))
         return type(self)(X, y, w, self.n_classes)
 
@@ -261,13 +263,13 @@ class MemoryEngine(Engine):
     def bootstrap(self, random: np.random.RandomState) -> Self:
         """Return the same rows, weighted by how often each was drawn."""
         drawn = np.bincount(random.randint(self.n_rows, size=self.n_rows), minlength=self.n_rows)
-        times = sent_to(drawn.astype(np.float64), self._X)
+        times = to_device(drawn.astype(np.float64), self._X)
         return self._weighted(times if self._w is None else times * self._w)
 
     def batches(self, size: int, rng: np.random.Generator) -> Sequence[Array]:
         """Return row numbers, batch after batch."""
         parts = np.array_split(rng.permutation(self.n_rows), max(1, round(self.n_rows / size)))
-        return [sent_to(part, self._X) for part in parts]
+        return [to_device(part, self._X) for part in parts]
 
     def one_by_one(
         self, model: GenerativeModel, frame: Frame, random: np.random.RandomState | None

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y
 
-from riskbayes.arrays import Array, as_kind, converted, device_of, namespace, sent_to, take_rows, to_numpy
+from riskbayes.arrays import Array, astype, converted, device_of, namespace, take_rows, to_device, to_numpy
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
@@ -84,7 +84,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
 
     def _in_row_dtype(self, value: Array) -> Array:
         """Cast a fitted attribute to the dtype of the training rows, as scikit-learn does."""
-        return as_kind(value, getattr(namespace(value), self._row_dtype))
+        return astype(value, getattr(namespace(value), self._row_dtype))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -192,7 +192,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         else:
             self.classes_ = self._check_labels(self.classes_, encoded) if reset else self.classes_
             codes = self._codes(labels, f"y{suffix}")
-        codes = codes if namespace(codes) is namespace(encoded) else sent_to(codes, encoded)
+        codes = codes if namespace(codes) is namespace(encoded) else to_device(codes, encoded)
         w = None
         if sample_weight is not None or self.class_weight is not None:
             w = row_weights(self, sample_weight, encoded, codes, f"sample_weight{suffix}", learn)

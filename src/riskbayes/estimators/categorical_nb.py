@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, validate_data
 
-from riskbayes.arrays import Array, namespace, sent_to
+from riskbayes.arrays import Array, namespace, to_device
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import check_class_prior
 from riskbayes.estimators.streaming import StreamingClassifier
@@ -260,7 +260,7 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
             xp = namespace(counts)
             padded = xp.concat([counts, xp.zeros_like(counts[:, :1])], axis=1)
             return Statistics(
-                {"s0": theirs["s0"], "counts": xp.take(padded, sent_to(source, counts), axis=1)}, frame
+                {"s0": theirs["s0"], "counts": xp.take(padded, to_device(source, counts), axis=1)}, frame
             )
 
         return moved(other.data_statistics_), moved(other.statistics_)

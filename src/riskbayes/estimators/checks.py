@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
-from riskbayes.arrays import Array, namespace, sent_to, take_rows, to_numpy, widest_float
+from riskbayes.arrays import Array, namespace, take_rows, to_device, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError, warn
 from riskbayes.statistics import Statistics
 from riskbayes.tables import plain
@@ -48,7 +48,7 @@ def row_weights(
     if clf.class_weight is None:
         return w
     if learn:
-        clf.class_weight_ = sent_to(class_weights(clf.class_weight, clf.classes_, codes, w), X)
+        clf.class_weight_ = to_device(class_weights(clf.class_weight, clf.classes_, codes, w), X)
     w = w * take_rows(clf.class_weight_, codes)
     check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
     return w

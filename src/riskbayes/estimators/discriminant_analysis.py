@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from riskbayes.arrays import Array, as_kind, namespace, widened
+from riskbayes.arrays import Array, astype, namespace, to_widest
 from riskbayes.estimators.checks import check_class_prior, check_prior_covariance, check_prior_mean
 from riskbayes.estimators.prediction import first_overflow
 from riskbayes.estimators.streaming import StreamingClassifier
@@ -313,7 +313,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """Return (X - xbar) B + c. Subtracting xbar first keeps the digits of data far from zero."""
         with naming_columns(self), np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
             # In the widest dtype: for nearly collinear columns, scores are differences of large terms.
-            found = as_kind((widened(X) - self._overall_mean()[None, :]) @ B + c, X.dtype)
+            found = astype((to_widest(X) - self._overall_mean()[None, :]) @ B + c, X.dtype)
             bad = first_overflow(0.0 * found)  # NaN where an entry is not finite
             if bad is not None:
                 fitted = Fitted(self.model_, self.statistics_, self.parameters_)

@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import (
     Array,
-    as_kind,
+    astype,
     converted,
     max_of,
     namespace,
-    sent_to,
     sum_of,
     take_rows,
+    to_device,
     to_numpy,
 )
 from riskbayes.engines import engine_for
@@ -122,7 +122,7 @@ class PredictionMixin:
         suspects = np.argsort(-np.abs(x - centre))[:MOST_SUSPECTS]
         rows = np.tile(centre, (len(suspects), 1))
         rows[np.arange(len(suspects)), suspects] = x[suspects]
-        Z = fitted.model.encode(as_kind(sent_to(rows, X), X.dtype), fitted.S.frame)
+        Z = fitted.model.encode(astype(to_device(rows, X), X.dtype), fitted.S.frame)
         bad = first_overflow(getattr(fitted.model, formula)(Z, fitted.model.plan(Z, fitted.theta)))
         j = int(suspects[0 if bad is None else bad])
         return ColumnError(
@@ -282,7 +282,7 @@ class PredictionMixin:
             rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         theta = self._drawn(converted(self.parameters_, to_numpy))
         X, y = self.model_.sample(theta, int(n_samples), rng)
-        return self._decode(sent_to(X, self._fitted_on)), self._labels(sent_to(y, self._fitted_on))
+        return self._decode(to_device(X, self._fitted_on)), self._labels(to_device(y, self._fitted_on))
 
 
 def first_overflow(joint: Array) -> int | None:
@@ -305,4 +305,4 @@ def most_probable(joint: Array) -> Array:
 def least_cost(joint: Array, C: Array) -> Array:
     """Return the code of the class with the least expected cost under the posterior."""
     P = posterior(joint)
-    return namespace(P).argmin(P @ as_kind(sent_to(C, P), P.dtype), axis=1)
+    return namespace(P).argmin(P @ astype(to_device(C, P), P.dtype), axis=1)

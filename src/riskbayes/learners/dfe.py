@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from riskbayes.arrays import Array, at_labels, label_rows, namespace
+from riskbayes.arrays import Array, at_labels, namespace, one_hot
 from riskbayes.learners.base import Learner
 from riskbayes.learners.steps import FixedStep
 from riskbayes.loop import Step
@@ -31,7 +31,7 @@ class LabelSoftError(Objective):
 
     def residual(self, P: Array, y: Array) -> Array:
         """Return E[i, k] = 1[y = k] (1 - P[y])."""
-        return label_rows(y, P.shape[1], 1.0 - at_labels(P, y), P.dtype)
+        return one_hot(y, P.shape[1], 1.0 - at_labels(P, y), P.dtype)
 
 
 class OnlineStep(FixedStep):
@@ -47,7 +47,7 @@ class OnlineStep(FixedStep):
         for Z, y, w in self.task.engine.one_by_one(model, S.frame, self.random):
             joint = model.scores(Z, model.parameters(S))
             missing = self.lr * w * (1.0 - namespace(joint).exp(at_labels(log_posterior(joint), y)))
-            S = S + model.statistics(Z, label_rows(y, joint.shape[1], missing, joint.dtype))
+            S = S + model.statistics(Z, one_hot(y, joint.shape[1], missing, joint.dtype))
         return S
 
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from riskbayes.arrays import (
     Array,
-    as_kind,
+    astype,
     is_false,
-    label_rows,
     namespace,
-    sent_to,
+    one_hot,
     sum_of,
+    to_device,
     to_numpy,
     widest_float,
 )
@@ -151,7 +151,7 @@ class GenerativeModel(ABC):
 
     def label_statistics(self, Z: Any, y: Array, w: Array | None, n_classes: int) -> Statistics:
         """s(X, Y): labels, times weights, as W."""
-        return self.statistics(Z, label_rows(y, n_classes, w, widest_float(y)))
+        return self.statistics(Z, one_hot(y, n_classes, w, widest_float(y)))
 
     @abstractmethod
     def parameters(self, S: Statistics) -> Any:
@@ -264,7 +264,7 @@ class GenerativeModel(ABC):
         if risks_only:
             return None, risks
         E = objective.residual(P, y)
-        E = E if w is None else E * as_kind(w, E.dtype)[:, None]
+        E = E if w is None else E * astype(w, E.dtype)[:, None]
         return self.residual_statistics(Z, E, theta), risks
 
 
@@ -293,7 +293,7 @@ def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -
     """
     xp, mass = namespace(s0), s0 + alpha if alpha else s0
     if fixed is not None:
-        mass = sent_to(fixed, s0)
+        mass = to_device(fixed, s0)
     empty = mass <= 0
     if is_false(empty):
         return xp.log(mass / sum_of(mass))

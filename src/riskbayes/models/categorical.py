@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from riskbayes.arrays import Array, as_kind, namespace, sent_to, sum_of, widened
+from riskbayes.arrays import Array, astype, namespace, sum_of, to_device, to_widest
 from riskbayes.frames import Categories, Frame
 from riskbayes.models.base import (
     GenerativeModel,
@@ -95,7 +95,7 @@ class CategoricalModel(GenerativeModel):
         if Z.dtype == theta.log_prob.dtype:
             return theta
         logs = ("log_prior", "log_prob", "log_unseen")
-        return replace(theta, **{name: as_kind(getattr(theta, name), Z.dtype) for name in logs})
+        return replace(theta, **{name: astype(getattr(theta, name), Z.dtype) for name in logs})
 
     def plan_scan(
         self, Z: Codes | DeviceCodes, theta: CategoricalParameters, objective: Objective, last: Any
@@ -107,8 +107,8 @@ class CategoricalModel(GenerativeModel):
 
     def statistics(self, Z: Codes | DeviceCodes, W: Array) -> Statistics:
         """Return weighted counts of classes and of (class, feature, category)."""
-        V = as_kind(W, Z.dtype)
-        return Statistics({"s0": widened(sum_of(W, axis=0)), "counts": widened(Z.counts(V))}, Z.frame)
+        V = astype(W, Z.dtype)
+        return Statistics({"s0": to_widest(sum_of(W, axis=0)), "counts": to_widest(Z.counts(V))}, Z.frame)
 
     def label_statistics(self, Z: Codes, y: Array, w: Array | None, n_classes: int) -> Statistics:
         """Return the counts of labelled rows, by compiled code if the rows are grouped."""
@@ -186,7 +186,7 @@ class CategoricalModel(GenerativeModel):
         """Return the counts whose smoothed frequencies are theta."""
         alpha = self.class_alpha if self.class_prior is None else 0.0
         s0 = invert_class_prior(theta.log_prior, total, alpha)
-        cells = sent_to(theta.frame.n_categories.astype(np.float64), s0)[None, :]
+        cells = to_device(theta.frame.n_categories.astype(np.float64), s0)[None, :]
         sums = theta.frame.spread(s0[:, None] + self.alpha * cells)
         counts = namespace(s0).exp(theta.log_prob) * sums - self.alpha
         return Statistics({"s0": s0, "counts": counts}, theta.frame)

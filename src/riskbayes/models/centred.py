@@ -10,17 +10,17 @@ import numpy as np
 
 from riskbayes.arrays import (
     Array,
-    as_kind,
+    astype,
     converted,
     eps_of,
     float_dtype,
     like,
     namespace,
-    sent_to,
     sum_of,
     take_rows,
+    to_device,
     to_numpy,
-    widened,
+    to_widest,
 )
 from riskbayes.frames import Arrays, Frame, same_values
 
@@ -115,7 +115,7 @@ class Centred:
     @cached_property
     def values(self) -> Array:
         """X - origin in the dtype of the rows, for scores."""
-        return as_kind(self.exact, self.dtype)
+        return astype(self.exact, self.dtype)
 
     @cached_property
     def squares(self) -> Array:
@@ -147,9 +147,9 @@ def mean_of(X: Array, w: Array | None) -> Array:
         mean = sum(weights[part] @ X[part].astype(np.float64, copy=False) for part in parts) / total
     else:
         dtype = float_dtype(X)
-        weights = xp.ones((m,), **{**like(X), "dtype": dtype}) if w is None else as_kind(w, dtype)
-        mean = widened(weights @ as_kind(X, dtype)) / total
-    first = widened(X[0, :])
+        weights = xp.ones((m,), **{**like(X), "dtype": dtype}) if w is None else astype(w, dtype)
+        mean = to_widest(weights @ astype(X, dtype)) / total
+    first = to_widest(X[0, :])
     return xp.where(xp.abs(mean - first) <= m * eps_of(X) * xp.abs(first), first, mean)
 
 
@@ -162,6 +162,6 @@ def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:
     """
     xp, eps = namespace(second), 8 * float(frame.eps)
     resolved = xp.clip(eps * xp.abs(frame.origin), max=LARGEST_ROOT)  # a constant column may be huge
-    moved = sent_to(np.minimum(frame.moved, LARGEST_ROOT) ** 2, second)
+    moved = to_device(np.minimum(frame.moved, LARGEST_ROOT) ** 2, second)
     with np.errstate(over="ignore", invalid="ignore"):  # `settle` raises an error for what overflows
         return 16 * terms * EPS * (xp.abs(second) + moved) + eps**2 * second + resolved * resolved

@@ -11,14 +11,14 @@ from scipy.sparse import csr_array, get_index_dtype
 
 from riskbayes.arrays import (
     Array,
-    as_kind,
+    astype,
     float_dtype,
     like,
     namespace,
     rows_above,
-    sent_to,
     take,
     take_rows,
+    to_device,
     to_numpy,
     widest_float,
 )
@@ -135,7 +135,7 @@ class DeviceCodes:
         xp, blocks = namespace(self.codes), []
         for k, features in self.frame.by_size(self.codes):
             codes = self.codes if features is None else take(self.codes, features, 1)
-            codes = codes if k <= 256 else as_kind(codes, xp.int64)  # a byte does not hold k - 1
+            codes = codes if k <= 256 else astype(codes, xp.int64)  # a byte does not hold k - 1
             hot = codes[:, :, None] == xp.arange(k, **like(codes))[None, None, :]
             blocks.append(xp.reshape(xp.astype(hot, self.dtype), (codes.shape[0], -1)))
         return blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=1)
@@ -152,7 +152,7 @@ class DeviceCodes:
         product = self.one_hot @ self.frame.to_sizes(table).T
         if not self.unseen:
             return product, None
-        limits = sent_to(self.frame.n_categories, self.codes)  # int64, for a byte does not hold 256
+        limits = to_device(self.frame.n_categories, self.codes)  # int64, for a byte does not hold 256
         return product, namespace(self.codes).astype(self.codes >= limits[None, :], self.dtype)
 
 
@@ -188,9 +188,9 @@ def clipped_codes(X: Array, n_categories: Array) -> Array:
     if xp is np:
         return np.minimum(X, n_categories).astype(np.int64, copy=False)
     kind = xp.int64 if xp.isdtype(X.dtype, "signed integer") else widest_float(X)
-    limits = as_kind(sent_to(n_categories, X), kind)[None, :]
-    wide = as_kind(X, kind)
-    return as_kind(xp.where(wide < limits, wide, limits), xp.int64)
+    limits = astype(to_device(n_categories, X), kind)[None, :]
+    wide = astype(X, kind)
+    return astype(xp.where(wide < limits, wide, limits), xp.int64)
 
 
 def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:

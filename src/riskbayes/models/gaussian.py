@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from riskbayes.arrays import (
     Array,
-    as_kind,
+    astype,
     converted,
     eps_of,
     is_false,
@@ -19,8 +19,8 @@ from riskbayes.arrays import (
     max_of,
     namespace,
     rows_above,
-    sent_to,
     sum_of,
+    to_device,
     to_numpy,
 )
 from riskbayes.exceptions import ColumnError
@@ -168,7 +168,7 @@ class GaussianModel(GenerativeModel):
         frame = theta.frame
 
         def narrowed(x: Array) -> Array:
-            return as_kind(x, Z.dtype) if xp.isdtype(x.dtype, "real floating") else x
+            return astype(x, Z.dtype) if xp.isdtype(x.dtype, "real floating") else x
 
         with np.errstate(over="ignore"):  # a covariance, which scans do not read, may be too large
             return replace(converted(replace(theta, frame=None), narrowed), frame=frame)
@@ -233,8 +233,8 @@ class GaussianModel(GenerativeModel):
         settled = Settled(
             variance,
             scale,
-            mean if self.prior_mean is None else sent_to(self.prior_mean, mean) - S.origin,
-            prior if self.prior_covariance is None else sent_to(self.prior_covariance, mean),
+            mean if self.prior_mean is None else to_device(self.prior_mean, mean) - S.origin,
+            prior if self.prior_covariance is None else to_device(self.prior_covariance, mean),
         )
         with np.errstate(over="ignore", invalid="ignore"):
             C = self.covariances(S, settled)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, eps_of, is_false, max_of, namespace, sum_of, take, widened
+from riskbayes.arrays import Array, eps_of, is_false, max_of, namespace, sum_of, take, to_widest
 from riskbayes.frames import Arrays
 from riskbayes.models.base import draw_classes, log_class_prior
 from riskbayes.models.centred import EPS, Centred, Origin, rounding
@@ -77,7 +77,7 @@ class GaussianNBModel(GaussianModel):
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Return the masses, sums, and sums of squares about the origin."""
-        V, D = widened(W).T, Z.exact
+        V, D = to_widest(W).T, Z.exact
         squares = Z.squares if D is Z.values else D * D
         return Statistics({"s0": sum_of(V, axis=1), "s1": V @ D, "s2_diagonal": V @ squares}, Z.frame)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, get_index_dtype
 
-from riskbayes.arrays import Array, is_all
+from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.models.kernels import smooth as kernel
@@ -81,15 +81,6 @@ class Knots(Categories):
         self.join(target)
         return arrays
 
-    def __getstate__(self) -> dict:
-        names = ("n_categories", "positions", "few_values", "tails")
-        return {name: getattr(self, name) for name in names}
-
-    def __setstate__(self, state: dict) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
-        self._derive()
-
 
 class Hats:
     """Rows between knots: of each value, the two knots beside it and its nearness to them."""
@@ -105,7 +96,7 @@ class Hats:
         return self.columns.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> Hats:
-        if is_all(rows, len(self)):
+        if isinstance(rows, slice) and rows == slice(0, len(self)):
             return self  # a table of one chunk keeps what was made of it
         return Hats(self.columns[rows], self.weights[rows], self.beyond[rows], self.frame)
 

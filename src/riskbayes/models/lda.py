@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, namespace, squared_norms, sum_of, take_rows, widened
+from riskbayes.arrays import Array, namespace, squared_norms, sum_of, take_rows, to_widest
 from riskbayes.frames import Arrays
 from riskbayes.models.base import draw_classes
 from riskbayes.models.centred import Centred, Origin
@@ -82,7 +82,7 @@ class LDAModel(GaussianModel):
 
         The rows of a residual sum to zero, so that product falls away in calibration.
         """
-        xp, D, V = namespace(W), Z.exact, widened(W)
+        xp, D, V = namespace(W), Z.exact, to_widest(W)
         w, size = sum_of(V, axis=1), sum_of(xp.abs(V), axis=1)
         number = xp.finfo(W.dtype)  # a residual has the precision of the rows
         least = 8 * V.shape[1] * (float(number.eps) * size + float(number.smallest_normal))

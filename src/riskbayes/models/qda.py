@@ -12,14 +12,14 @@ import numpy as np
 
 from riskbayes.arrays import (
     Array,
-    as_kind,
+    astype,
     like,
     max_of,
     namespace,
     squared_norms,
     sum_of,
     take_rows,
-    widened,
+    to_widest,
 )
 from riskbayes.frames import Arrays
 from riskbayes.models.base import draw_classes
@@ -201,11 +201,11 @@ class QDAModel(GaussianModel):
             return super().scan_scores(Z, scores, y, w, theta, objective, risks_only)
         P, risks = posterior_and_risks(scores, y, w, objective)
         E = objective.residual(P, y)
-        return E if w is None else E * as_kind(w, E.dtype)[:, None], risks
+        return E if w is None else E * astype(w, E.dtype)[:, None], risks
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Masses, first and second moments about the origin; rows of no weight are left out."""
-        xp, V = namespace(W), widened(W)
+        xp, V = namespace(W), to_widest(W)
         if xp is not np:  # once for all classes: a device waits for each choice of rows
             rows = rows_that_count(max_of(xp.abs(V), axis=1))
             Z, V = (Z, V) if rows is None else (Z[rows], take_rows(V, rows))
@@ -218,7 +218,7 @@ class QDAModel(GaussianModel):
             first, second = together(Z.exact, V.T)
         else:
             first, second = class_by_class_moments(Z, V)
-        return Statistics({"s0": sum_of(widened(W), axis=0), "s1": first, "s2": second}, Z.frame)
+        return Statistics({"s0": sum_of(to_widest(W), axis=0), "s1": first, "s2": second}, Z.frame)
 
     def second_moments(self, n: int) -> float:
         """Of a class's own."""

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from riskbayes.arrays import Array, like, namespace, sent_to, to_numpy
+from riskbayes.arrays import Array, like, namespace, to_device, to_numpy
 from riskbayes.models.gaussian import eye_like, outer
 from riskbayes.threads import available_threads, in_threads
 
@@ -216,7 +216,7 @@ def completed(
         N0 = np.clip(to_numpy(pooled_noise / (scale * scale)), LEAST**2, MOST)
         reference = P + completion(P[None], N0[None], reference)[0][0]
     found, missing = completion(to_numpy(B), to_numpy(N), reference)
-    return sent_to(found, C) * units if missing.any() else None, sent_to(missing, C)
+    return to_device(found, C) * units if missing.any() else None, to_device(missing, C)
 
 
 def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:

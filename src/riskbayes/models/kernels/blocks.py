@@ -1,7 +1,7 @@
 """Compiled scans of large tables: each block of rows is scored, compared with its labels and summed at once.
 
 The first axis of a block is classes or columns, the second rows, so that loops run along rows in vectors and
-a block stays in the first cache. Import it where it is used: its functions are compiled, or read from disk.
+a block stays in the first cache. `kernels` returns the functions compiled.
 
 Parts of a model are a Gaussian for each class, -|W^T x + shift|^2 / 2 with an upper triangle W, and look-ups
 between knots: a value at place c + f between knots c and c + 1 has the hat weights 1 - f and f. Tables have
@@ -13,6 +13,11 @@ zero. A model without one of the parts passes no columns.
 
 from __future__ import annotations
 
+import inspect
+from functools import cache
+from threading import Lock
+from typing import Any
+
 import numpy as np
 
 from riskbayes.models.kernels import compiled
@@ -21,7 +26,6 @@ BLOCK = 256
 """Rows of a block."""
 
 
-@compiled
 def scan(
     X,
     places,
@@ -81,7 +85,6 @@ def scan(
             s2[last, j, c] = s2[last, c, j]
 
 
-@compiled
 def centre(X, origin, start, size, D):
     """Write x - origin of a block into D, a row a column."""
     for i in range(size):
@@ -89,7 +92,6 @@ def centre(X, origin, start, size, D):
             D[j, i] = X[start + i, j] - origin[j]
 
 
-@compiled
 def add_gaussians(D, whiteners, shifts, weight, size, scores):
     """Add -|W^T x + shift|^2 / 2 of each class, times a weight, to the scores."""
     z, factor = np.empty(BLOCK), -0.5 * weight
@@ -104,7 +106,6 @@ def add_gaussians(D, whiteners, shifts, weight, size, scores):
                 scores[k, i] += factor * z[i] * z[i]
 
 
-@compiled
 def add_looked_up(places, offsets, table, start, size, classes, scores):
     """Add a table (knots + 1, classes) between the knots beside each value, summed over the features."""
     n, r = places.shape[1], len(classes) or table.shape[1]
@@ -123,7 +124,6 @@ def add_looked_up(places, offsets, table, start, size, classes, scores):
             scores[k, i] += total[k]
 
 
-@compiled
 def to_residual(scores, y, w, power, start, size, risks):
     """Turn scores into E[k] = w P[y]^power (1[y = k] - P[k]); add the soft error, the error, the log loss."""
     r = scores.shape[0]
@@ -155,7 +155,6 @@ def to_residual(scores, y, w, power, start, size, risks):
     risks[2] += log_loss
 
 
-@compiled
 def add_masses(beyond, E, start, size, s0, tails):
     """Add sum_i E[k, i] and sum_i E[k, i] beyond_i, the lengths in the tails."""
     for k in range(E.shape[0]):
@@ -168,7 +167,6 @@ def add_masses(beyond, E, start, size, s0, tails):
         tails[k] += length
 
 
-@compiled
 def add_moments(D, E, size, s1, s2):
     """Add sum_i E[k, i] x_i and the upper triangle of sum_i E[k, i] x_i x_i^T."""
     v = np.empty(BLOCK)
@@ -186,7 +184,6 @@ def add_moments(D, E, size, s1, s2):
                 s2[k, j, c] += second
 
 
-@compiled
 def add_counts(places, offsets, E, start, size, classes, counts):
     """Add E to the counts (knots + 1, classes) of the knots beside each value, by its nearness to them."""
     n, r = places.shape[1], len(classes) or E.shape[0]
@@ -206,7 +203,6 @@ def add_counts(places, offsets, E, start, size, classes, counts):
                 counts[c + np.uint64(1), k] += f * e[k]
 
 
-@compiled
 def place(X, positions, first, last, tails, places, beyond):
     """Write the place of every value between the knots `first` to `last` of its feature.
 
@@ -230,3 +226,20 @@ def place(X, positions, first, last, tails, places, beyond):
                     pieces -= half
                 found = (x - positions[c]) * (1.0 / (positions[c + 1] - positions[c])) + (c - low)
                 places[i, j] = min(found, high - low)
+
+
+def kernels() -> Any:
+    """Return the functions of this file compiled, by name; threads that ask at once wait for the first."""
+    with _compiling:
+        return _kernels()
+
+
+@cache
+def _kernels() -> dict[str, Any]:
+    own = [name for name, f in globals().items() if inspect.isfunction(f) and f.__module__ == __name__]
+    found = {name: compiled(globals()[name]) for name in own if "kernels" not in name}
+    globals().update(found)  # compiled functions call each other by these names
+    return found
+
+
+_compiling = Lock()

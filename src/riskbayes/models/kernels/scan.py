@@ -15,6 +15,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.models.kernels import known, readonly
+from riskbayes.models.kernels.blocks import kernels
 from riskbayes.models.kernels.categorical import is_worth_it
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
@@ -108,12 +109,10 @@ class CompiledScan:
         self, rows: Sequence[Any], y: Array, w: Array | None, objective: Objective, risks_only: bool
     ) -> tuple[list[Statistics] | None, Risks]:
         """Return the statistics of the residual and the risks; `rows` are those of each part."""
-        from riskbayes.models.kernels.blocks import scan  # slow to import: it is compiled
-
         read = {type(part): part.rows(Z) for part, Z in zip(self.parts, rows, strict=True)}
         sums = {type(part): part.sums() for part in (self._gaussian, self._look_up)}
         s0, risks = np.zeros(len(self._constants)), np.zeros(3)
-        scan(
+        kernels()["scan"](
             *read.get(GaussianPart, (NO_CELLS,)),
             *read.get(LookUpPart, (NO_CELLS, NO_NUMBERS)),
             *self._parameters,

@@ -8,6 +8,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.models.kernels import known, readonly
+from riskbayes.models.kernels.blocks import kernels
 from riskbayes.threads import available_threads, in_threads
 
 BLOCK = 2**12
@@ -16,9 +17,7 @@ BLOCK = 2**12
 
 def encode(X: Array, frame: Any) -> tuple[Array, Array]:
     """Return the place of every value between its feature's knots, and how far in the tails each row lies."""
-    from riskbayes.models.kernels.blocks import place  # slow to import: it is compiled
-
-    places, beyond = np.empty(X.shape), np.zeros(len(X))
+    places, beyond, place = np.empty(X.shape), np.zeros(len(X)), kernels()["place"]
     tails = np.where(frame.few_values[:, None], np.inf, frame.tails)
     first, last = frame.offsets, frame.offsets + frame.n_categories - 1
     knots = readonly(frame.positions), readonly(first, np.int64), readonly(last, np.int64), readonly(tails)
@@ -35,19 +34,17 @@ def encode(X: Array, frame: Any) -> tuple[Array, Array]:
 
 def look_up(places: Array, offsets: Array, table: Array) -> Array:
     """Return the table (knots + 1, classes) between the knots, summed over the features of each row."""
-    from riskbayes.models.kernels.blocks import add_looked_up
-
     (m, _), r = places.shape, table.shape[1]
     out = np.zeros((r, m))
-    add_looked_up(readonly(places), readonly(offsets, np.int64), readonly(table), 0, m, known(r), out)
+    kernels()["add_looked_up"](
+        readonly(places), readonly(offsets, np.int64), readonly(table), 0, m, known(r), out
+    )
     return out.T
 
 
 def count(places: Array, offsets: Array, W: Array, n_knots: int) -> Array:
     """Return the hat weights summed over the rows by the weights W (m, classes): (knots + 1, classes)."""
-    from riskbayes.models.kernels.blocks import add_counts
-
     m, r = W.shape
     out = np.zeros((n_knots + 1, r))
-    add_counts(readonly(places), readonly(offsets, np.int64), readonly(W.T), 0, m, known(r), out)
+    kernels()["add_counts"](readonly(places), readonly(offsets, np.int64), readonly(W.T), 0, m, known(r), out)
     return out

@@ -13,14 +13,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._array_api import move_to
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y
 
 from riskbayes.arrays import Array, astype, converted, device_of, namespace, take_rows, to_device, to_numpy
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
-from riskbayes.estimators.checks import check_masses, check_one_kind, listed, row_weights, statistics_overflow
+from riskbayes.estimators.checks import (
+    check_labels,
+    check_masses,
+    classes_and_codes,
+    listed,
+    row_weights,
+    statistics_overflow,
+)
 from riskbayes.estimators.prediction import PredictionMixin
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.frames import same_values
@@ -188,7 +194,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
                 f"X{suffix} has {encoded.shape[0]} rows and y{suffix} has {labels.shape[0]} labels."
             )
         if new_classes:
-            self.classes_, codes = namespace(labels).unique_inverse(labels)
+            self.classes_, codes = classes_and_codes(labels)
         else:
             self.classes_ = self._check_labels(self.classes_, encoded) if reset else self.classes_
             codes = self._codes(labels, f"y{suffix}")
@@ -201,9 +207,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def _check_labels(self, y: Any, X: Array) -> Array:
         """Return labels as an array of X's library, on its device; strings stay NumPy arrays."""
         labels = _check_y(y, estimator=self)
-        if labels.dtype == object:
-            check_one_kind(labels)
-        check_classification_targets(labels)
+        check_labels(labels)
         if isinstance(X, np.ndarray) or (isinstance(labels, np.ndarray) and labels.dtype.kind in "OUST"):
             return labels
         return move_to(labels, xp=namespace(X), device=device_of(X))

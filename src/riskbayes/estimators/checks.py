@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from riskbayes.arrays import Array, namespace, take_rows, to_device, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError, warn
 from riskbayes.statistics import Statistics
 from riskbayes.tables import plain
+
+MOST_COUNTED = 2**16
+"""Integer labels below this are counted, not sorted."""
 
 MOST_LISTED = 5
 """The most values that a message lists."""
@@ -30,14 +34,46 @@ def listed(values: Array) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def check_one_kind(y: Array) -> None:
-    """Refuse labels that cannot be sorted: strings together with other types."""
-    words = np.array([isinstance(label, str) for label in y.tolist()])
-    if words.any() and not words.all():
-        raise TypeError(
-            f"y has labels of several kinds, such as {plain(y[words][0])!r} and "
-            f"{plain(y[~words][0])!r}: make all of them strings or all numbers, and drop rows without one."
-        )
+def check_labels(y: Array) -> None:
+    """Refuse labels that are no classes, and strings together with other types, which cannot be sorted.
+
+    Whole numbers and strings are classes; scikit-learn's check, which sorts them, would only take time.
+    """
+    kind = y.dtype.kind if isinstance(y, np.ndarray) else "f"
+    if kind == "O":
+        words = [isinstance(label, str) for label in y.tolist()]
+        if all(words):
+            return
+        if any(words):
+            word, other = y[words.index(True)], y[words.index(False)]
+            raise TypeError(
+                f"y has labels of several kinds, such as {plain(word)!r} and {plain(other)!r}: make all of "
+                "them strings or all numbers, and drop rows without one."
+            )
+    if kind not in "biuUS":
+        check_classification_targets(y)
+
+
+def classes_and_codes(labels: Array) -> tuple[Array, Array]:
+    """Return the sorted classes and the code of each label; few values of many rows are not sorted."""
+    if not isinstance(labels, np.ndarray):
+        return tuple(namespace(labels).unique_inverse(labels))
+    if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < MOST_COUNTED:
+        whole = labels.astype(np.intp, copy=False)
+        classes = np.flatnonzero(np.bincount(whole))
+        place = np.zeros(classes[-1] + 1, dtype=np.intp)
+        place[classes] = np.arange(len(classes))
+        found = classes.astype(labels.dtype), place[whole]
+    elif labels.dtype.kind in "OU" and isinstance(labels[0], str):
+        listed_labels = labels.tolist()
+        seen = {label: number for number, label in enumerate(dict.fromkeys(listed_labels))}
+        classes, place = np.unique(np.array(list(seen), dtype=labels.dtype), return_inverse=True)
+        found = classes, place[np.fromiter(map(seen.__getitem__, listed_labels), np.intp, len(labels))]
+    else:
+        found = np.unique(labels, return_inverse=True)
+    if 2 * len(found[0]) > len(labels):
+        check_classification_targets(labels)  # it warns of so many classes
+    return found
 
 
 def row_weights(

@@ -13,13 +13,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
-from riskbayes.estimators.checks import check_masses, check_one_kind, listed, row_weights
+from riskbayes.estimators.checks import check_labels, check_masses, classes_and_codes, listed, row_weights
 from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
@@ -171,10 +170,8 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Validate the rows, fit the members, and set the fitted attributes."""
         start, rows = perf_counter(), (X, y, sample_weight)
         X, y = validated_numbers(self, X, y=y)
-        if y.dtype == object:
-            check_one_kind(y)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        check_labels(y)
+        self.classes_, codes = classes_and_codes(y)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least two classes in y; got one class, "

@@ -213,7 +213,7 @@ class GaussianModel(GenerativeModel):
 
     def settle(self, S: Statistics) -> Statistics:
         """Fix the scale of the columns, the pooled prior, and the covariances of the closed form."""
-        return S.to_frame(replace(S.frame, settled=self.settled_by(S)))
+        return Statistics(S, replace(S.frame, settled=self.settled_by(S)))
 
     def settled_by(self, S: Statistics) -> Settled:
         """Return what statistics of the data settle."""
@@ -229,7 +229,8 @@ class GaussianModel(GenerativeModel):
         widest = max_of(variance)
         scale = xp.sqrt(xp.where(constant, xp.where(widest > 0, widest, 1.0), variance))
         pooled = within / total
-        prior = (1 - self.diagonal_mix) * pooled + self.diagonal_mix * keep_diagonal(pooled)
+        mix = self.diagonal_mix
+        prior = (1 - mix) * pooled + mix * keep_diagonal(pooled) if mix else pooled
         settled = Settled(
             variance,
             scale,

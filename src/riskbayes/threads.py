@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
@@ -60,11 +61,11 @@ def in_threads(work: Callable[[Any], T], parts: Iterable, threads: int) -> Itera
         return
     context = copy_context()
     with OneBlasThread():
-        tasks = [pool(threads).submit(context.copy().run, work, part) for part in parts]
+        tasks = deque(pool(threads).submit(context.copy().run, work, part) for part in parts)
         try:
-            for task in tasks:
-                yield task.result()
-        finally:  # an error or an interrupt: nothing runs on when it is seen
+            while tasks:
+                yield tasks.popleft().result()  # and let go of it: results may be large
+        finally:  # an error or an interrupt: no part is still running when it is seen
             for task in tasks:
                 task.cancel()
             wait(tasks)

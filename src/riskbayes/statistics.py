@@ -90,11 +90,19 @@ class Statistics(Mapping[str, Array]):
         return self.frame.origin
 
     def to_frame(self, frame: Frame) -> Statistics:
-        """Return the same statistics, converted to another frame."""
+        """Return the same statistics, measured in another frame."""
         if self.frame is frame:
             return self
-        arrays = self._arrays
-        return Statistics(arrays if self.frame == frame else self.frame.convert(dict(arrays), frame), frame)
+        if self.frame == frame:
+            return self.with_frame(frame)
+        return Statistics(self.frame.convert(dict(self._arrays), frame), frame)
+
+    def with_frame(self, frame: Frame) -> Statistics:
+        """Return the same arrays with a frame that measures alike."""
+        found = object.__new__(Statistics)
+        for name, value in (("_arrays", self._arrays), ("frame", frame), ("_total", self._total)):
+            object.__setattr__(found, name, value)
+        return found
 
     def _aligned(self, other: Statistics) -> tuple[Statistics, Statistics]:
         """Return both in their common frame, or raise an error that says why there is none."""

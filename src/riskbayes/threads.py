@@ -54,17 +54,23 @@ class OneBlasThread:
 def in_threads(work: Callable[[Any], T], parts: Iterable, threads: int) -> Iterator[T]:
     """Apply `work` to every part; yield the results in the order of the parts.
 
-    Threads run in the caller's context, so that its `np.errstate` holds in them.
+    Threads run in the caller's context, so that its `np.errstate` holds in them. Each takes several parts at
+    a time where there are many: to hand one over costs as much as a small part.
     """
     if threads < 2:
         yield from map(work, parts)
         return
-    context = copy_context()
+    context, whole = copy_context(), list(parts)
+    size = max(1, len(whole) // (2 * threads))
+    batches = [whole[i : i + size] for i in range(0, len(whole), size)]
     with OneBlasThread():
-        tasks = deque(pool(threads).submit(context.copy().run, work, part) for part in parts)
+        tasks = deque(
+            pool(threads).submit(context.copy().run, lambda own: list(map(work, own)), batch)
+            for batch in batches
+        )
         try:
             while tasks:
-                yield tasks.popleft().result()  # and let go of it: results may be large
+                yield from tasks.popleft().result()  # and let go of them: results may be large
         finally:  # an error or an interrupt: no part is still running when it is seen
             for task in tasks:
                 task.cancel()

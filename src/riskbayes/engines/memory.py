@@ -118,6 +118,8 @@ class MemoryEngine(Engine):
         """Return s(X, Y)."""
         rows, r = self._rows(model, frame), self.n_classes
         with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses sums that overflow
+            if model.returns_residuals(rows.Z):
+                return model.label_statistics(rows.Z, self._y, self._w, r)
             total, _ = self._sum(
                 model,
                 lambda Z, y, w: (model.label_statistics(Z, y, w, r), NO_RISK),
@@ -147,7 +149,7 @@ class MemoryEngine(Engine):
             w,
             residuals=not risks_only and model.returns_residuals(Z),
         )
-        return Scan(None if dS is None else dS.to_frame(S.frame), risks)
+        return Scan(None if dS is None else dS.with_frame(S.frame), risks)
 
     def _sum(
         self,

@@ -118,7 +118,8 @@ class GenerativeModel(ABC):
     def returns_residuals(self, Z: Any) -> bool:
         """True if `scan_chunk` returns the residuals of its rows in place of their statistics.
 
-        They are then summed for all rows at once: statistics may be larger than a chunk of rows.
+        These are then summed for all rows at once, as those of the labels are: statistics may be larger than
+        a chunk of rows.
         """
         return False
 

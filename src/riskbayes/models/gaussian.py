@@ -213,7 +213,7 @@ class GaussianModel(GenerativeModel):
 
     def settle(self, S: Statistics) -> Statistics:
         """Fix the scale of the columns, the pooled prior, and the covariances of the closed form."""
-        return Statistics(S, replace(S.frame, settled=self.settled_by(S)))
+        return S.with_frame(replace(S.frame, settled=self.settled_by(S)))
 
     def settled_by(self, S: Statistics) -> Settled:
         """Return what statistics of the data settle."""

@@ -152,7 +152,9 @@ class GaussianNBModel(GaussianModel):
         out += b @ Z.values.T
         out += c[:, None]
         out = out.T
-        return out if narrow is None else out + self._of_columns(Z.values, theta, narrow)
+        if narrow is None or narrow.shape[0] == 0:
+            return out
+        return out + self._of_columns(Z.values, theta, narrow)
 
     def _of_columns(self, D: Array, theta: GaussianNBParameters, columns: Array) -> Array:
         """Return -sum_i (x_i - mu_i)^2 / var_i / 2 over these columns, for each class."""

@@ -194,7 +194,7 @@ class MemoryEngine(Engine):
         model, frame, X = path[0].model, path[0].S.frame, self._X
         plans: list[Any] = []
         found: list[list[Array]] = []
-        size = max(1, BLOCK_CHUNKS * self.chunk_cells // X.shape[1])
+        size = max(1, BLOCK_CHUNKS * self.chunk_cells // X.shape[1] if model.encode_copies else self.n_rows)
         for start in range(0, self.n_rows, size):
             Z = model.encode(X[start : min(self.n_rows, start + size), ...], frame)
             plans = plans or [model.plan(Z, fitted.theta) for fitted in path]
@@ -207,14 +207,16 @@ class MemoryEngine(Engine):
         self, model: GenerativeModel, Z: Any, plans: list[Any], formula: Formula, start: int
     ) -> Iterator[list[Array]]:
         """Yield what a formula makes of each chunk of Z, plan by plan."""
-        width = max(model.row_cells(Z), Z.shape[1]) + self.n_classes
-        chunks = [chunk for share in shares_of(Z.shape[0], width, self.chunk_cells) for chunk in share]
+        cells = model.score_cells(Z)
+        shares = shares_of(Z.shape[0], cells + self.n_classes, self.chunk_cells)
+        chunks = [chunk for share in shares for chunk in share]
         if len(chunks) == 1:
             return iter([[formula(Z, plan, start) for plan in plans]])
+        # Scores that hold less than a row are one product: BLAS has its threads to itself.
         return self._threads(
             lambda chunk: [formula(Z[chunk], plan, start + chunk.start) for plan in plans],
             chunks,
-            model.releases_lock(Z),
+            model.releases_lock(Z) and cells >= Z.shape[1],
         )
 
     def class_counts(self) -> Array:

@@ -76,6 +76,10 @@ class GenerativeModel(ABC):
     """True if the statistics of tables that were learned from apart add up. False for a model that learns
     structure from the rows: what it counts then differs by table."""
 
+    encode_copies: ClassVar[bool] = True
+    """True if encoded rows take memory of their own: of many rows to predict, a block is then encoded at a
+    time."""
+
     floor_warning: ClassVar[str | None] = None
     """The warning for a closed form that is on a floor, with the names `{classes}` and `{most}` (floored
     parameters of a class); None for no warning."""
@@ -110,6 +114,10 @@ class GenerativeModel(ABC):
     def row_cells(self, Z: Any) -> float:
         """Return how many numbers a scan holds for each row of Z, beside its scores."""
         return Z.shape[1]
+
+    def score_cells(self, Z: Any) -> float:
+        """Return how many numbers the scores alone hold for each row of Z, beside themselves."""
+        return max(self.row_cells(Z), Z.shape[1])
 
     def releases_lock(self, Z: Any) -> bool:
         """True if scans of Z spend their time outside of Python's lock, so that threads gain."""

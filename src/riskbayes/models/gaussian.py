@@ -105,6 +105,7 @@ class GaussianModel(GenerativeModel):
     )
 
     array_api: ClassVar[bool] = True
+    encode_copies: ClassVar[bool] = False
     frame_kind: ClassVar[type[Origin]]
     """The frame, which says how the second moments are recentred."""
     widest: ClassVar[float] = np.inf

@@ -16,10 +16,7 @@ from riskbayes.arrays import Array
 from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
 from riskbayes.estimators.base import begin_fit, rows_for
 from riskbayes.estimators.callbacks import FitTask
-from riskbayes.estimators.discriminant_analysis import (
-    LinearDiscriminantAnalysis,
-    QuadraticDiscriminantAnalysis,
-)
+from riskbayes.estimators.lda import LinearDiscriminantAnalysis
 from riskbayes.estimators.member import (
     CHECKPOINTS,
     Member,
@@ -31,6 +28,7 @@ from riskbayes.estimators.member import (
 )
 from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
 from riskbayes.estimators.product_of_experts import ProductOfExperts, default_experts
+from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.exceptions import ColumnError
 from riskbayes.preprocessing import KMeansBins

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import as_floats
-from riskbayes.estimators.discriminant_analysis import QuadraticDiscriminantAnalysis
+from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.product import ProductModel

@@ -61,7 +61,7 @@ def in_threads(work: Callable[[Any], T], parts: Iterable, threads: int) -> Itera
         yield from map(work, parts)
         return
     context, whole = copy_context(), list(parts)
-    size = max(1, len(whole) // (2 * threads))
+    size = max(1, len(whole) // (4 * threads))
     batches = [whole[i : i + size] for i in range(0, len(whole), size)]
     with OneBlasThread():
         tasks = deque(

@@ -40,7 +40,7 @@ SMALLEST_VARIANCE, SMALLEST_SINGLE = 1e-290, 1e-24
 
 @dataclass(frozen=True)
 class Settled:
-    """What the statistics of the data determine, fixed during calibration."""
+    """The values that the statistics of the data determine and calibration leaves fixed."""
 
     variance: Array
     """Total variance of each column; zero where it is constant."""

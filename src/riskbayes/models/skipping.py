@@ -1,7 +1,7 @@
 """Skip rows in a scan whose posterior is proved to be one at their label, from an earlier scan.
 
 Most rows of well separated classes have a posterior of one at their label. Let q0 = |W0^T (x - mu0)|^2 be
-known for earlier parameters. With M = W1^T W0^-T, the parameters of now have
+known for earlier parameters. With M = W1^T W0^-T, the new parameters have
 
     W1^T (x - mu1) = M W0^T (x - mu0) - W1^T (mu1 - mu0),
 

@@ -1,4 +1,4 @@
-"""The command `riskbayes`."""
+"""The command line `riskbayes`: demo, reproduce and bench."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ STYLES = {"better": "green", "worse": "red", "equal": "dim", "": ""}
 
 
 class Command(click.Group):
-    """A group of commands that Ctrl-C ends without a word."""
+    """A group of commands that Ctrl-C ends without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was asked for."""
+        """Run the command; exit with the status of an interrupt if that is the cause of its error."""
         try:
             return super().invoke(ctx)
         except (KeyboardInterrupt, Exception) as error:
-            # One that meets the import of a compiled module comes as an ImportError of its making.
+            # An interrupt during the import of a compiled module is raised as an ImportError caused by it.
             cause: BaseException | None = error
             while cause is not None:
                 if isinstance(cause, KeyboardInterrupt):
@@ -88,7 +88,7 @@ def demo(out: Path) -> None:
 
 
 class Names(click.ParamType):
-    """Names from a dict of `riskbayes.experiments`, with commas between; "all" is all of them."""
+    """A list of keys of a dict in `riskbayes.experiments`, separated by commas; "all" is all of them."""
 
     name = "names"
 
@@ -96,7 +96,7 @@ class Names(click.ParamType):
         self.module, self.known = module, known
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
-        """Return a list of names, in the order of the dict."""
+        """Return the names in the order of the dict; fail on one that it does not have."""
         module = importlib.import_module(f"riskbayes.experiments.{self.module}")
         known = list(getattr(module, self.known))
         wanted = known if value == "all" else [name.strip() for name in value.split(",")]
@@ -233,7 +233,7 @@ def features(images: Path, out: Path, device: str) -> None:
 
 
 def write_and_show(results: Path, out: Path, docs: Sequence[Path] = ()) -> None:
-    """Write what the long tables give, and print the headline."""
+    """Write the report of the tables in the folder `results`, and print its first table."""
     from riskbayes.plotting import require_matplotlib
 
     require_matplotlib()
@@ -288,7 +288,7 @@ def toy(as_json: bool, out: Path | None) -> None:
 
 
 def case_numbers(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:
-    """Return the numbers that `--only` lists."""
+    """Return the case numbers in `--only`, sorted; by default those of all cases."""
     from riskbayes.experiments.speed_cases import CASES
 
     known = sorted({case.number for case in CASES})
@@ -333,7 +333,7 @@ def bench(
         about = speed.machine()
     console = Console()
     if not console.is_terminal:
-        console.width = 160  # a file has no edge to keep to
+        console.width = 160  # a file or pipe has no width of its own
     where = f"{about['cpu']}, {about['cores']} cores, threads: {about['threads']}"
     how = "small sizes, to see that it runs" if quick else "medians, in turn"
     print_table(console, speed.speed_table(figures, f"Speed on {where}; {how}"))
@@ -347,29 +347,29 @@ def bench(
 
 
 class BadInput(click.ClickException):
-    """An error that click shows as a line and ends with the status of a wrong usage."""
+    """An error that click prints in one line, with the exit status of wrong usage."""
 
     exit_code = 2
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Show what the user can mend as a line, without a traceback; bad input ends with status 2."""
+    """Turn errors that the user can fix into one line without a traceback; bad input exits with status 2."""
     try:
         yield
     except ExperimentError as error:
         raise BadInput(str(error)) from error
     except OSError as error:
-        if error.strerror is None:  # one of our own, in words
+        if error.strerror is None:  # raised by us, with a full message
             raise BadInput(str(error)) from error
-        where = error.filename or "the file"  # a full disk names none
+        where = error.filename or "the file"  # the error for a full disk has no file name
         raise click.ClickException(f"Cannot write to {where}: {error.strerror}.") from error
     except ImportError as error:
         raise click.ClickException(str(error)) from error
 
 
 def check_data(sets: list[str], data_dir: Path | None, say: Callable[[str], object]) -> None:
-    """Refuse a folder that has none of the data sets, and say which ones another source must give."""
+    """Raise if the folder has none of the data sets; say which ones will come from OpenML."""
     from riskbayes.experiments import datasets
 
     folder = datasets.named_folder(data_dir)
@@ -388,7 +388,7 @@ def check_data(sets: list[str], data_dir: Path | None, say: Callable[[str], obje
 
 
 def check_torch() -> None:
-    """Refuse the engines of tensors without torch, or without a variable that SciPy reads when imported."""
+    """Raise if torch is missing, or SCIPY_ARRAY_API, which SciPy reads when it is imported."""
     if importlib.util.find_spec("torch") is None:
         raise ImportError("The engines torch and cuda need torch: pip install torch")
     if os.environ.get("SCIPY_ARRAY_API") != "1":
@@ -398,7 +398,7 @@ def check_torch() -> None:
 
 
 def check_folder(folder: Path, *names: str) -> None:
-    """Make the folder, and make sure that files can be written there, these among them."""
+    """Create the folder; raise if files cannot be written there, or one of `names` is a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         refuse_folder(folder / name)
@@ -411,7 +411,7 @@ def check_folder(folder: Path, *names: str) -> None:
 
 
 def figure_path(out: Path, name: str) -> Path:
-    """Return the file that `--out` means: itself, or `name` in a folder."""
+    """Return the file to write for `--out`: itself, or `name` in it if it is a folder."""
     if out.is_dir() or not out.suffix:
         return out / name
     if out.suffix.lower() not in FORMATS:
@@ -420,7 +420,7 @@ def figure_path(out: Path, name: str) -> Path:
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table, in parts where the terminal is too narrow for all its columns: no number is cut."""
+    """Print a table; where the terminal is too narrow, in parts with some of its columns each."""
     parts: list[list[int]] = []
     for j in range(len(table.headers)):
         if j in table.words:
@@ -435,14 +435,14 @@ def print_table(console: Console, table: Table) -> None:
 
 
 def least_width(console: Console, shown: RichTable) -> int:
-    """Return the least width of a terminal that shows a table whole."""
+    """Return the least width of a terminal that shows the table without cutting cells."""
     from rich.measure import Measurement
 
     return Measurement.get(console, console.options.update(max_width=10_000), shown).minimum
 
 
 def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -> RichTable:
-    """Make a table of the columns of words and some others; a first cell that repeats is shown once."""
+    """Return a Rich table of the columns of words and some others; a repeated first cell is shown once."""
     from rich import box
     from rich.cells import cell_len
     from rich.table import Table as RichTable
@@ -450,7 +450,7 @@ def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -
 
     from riskbayes.experiments.tables import plain
 
-    # Tight enough for 80 columns.
+    # Without edges and double padding, so that tables fit 80 columns.
     shown = RichTable(
         title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, collapse_padding=True
     )

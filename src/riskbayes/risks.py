@@ -1,4 +1,4 @@
-"""From log joints to the posterior P and the risks of a chunk of rows."""
+"""Compute the posterior P and the risks of a chunk of rows from its log joints."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from riskbayes.objectives import Objective
 
 
 class Risks(NamedTuple):
-    """Weighted sums of losses over rows, by name; they add over chunks, and `mean` divides by the weight."""
+    """Weighted sums of losses over rows, by name, and the weight of the rows; chunks can be added."""
 
     names: tuple[str, ...]
     sums: Array
     weight: Any
 
     def plus(self, other: Risks) -> Risks:
-        """The risks of both sets of rows."""
+        """Return the risks of both sets of rows together."""
         if not self.names:
             return other
         return Risks(self.names, self.sums + other.sums, self.weight + other.weight)
 
     def mean(self) -> dict[str, float]:
-        """Average soft 0-1 loss, 0-1 loss, log loss, and what else was counted."""
+        """Return the averages: soft 0-1 loss, 0-1 loss, log loss, and the objective's own losses."""
         weight = float(self.weight)
-        values = to_numpy(self.sums).tolist()  # read together: on a device each reading is a wait
+        values = to_numpy(self.sums).tolist()  # in one transfer: the host waits for each from a device
         return {name: value / weight for name, value in zip(self.names, values, strict=True)}
 
 
@@ -43,14 +43,14 @@ NO_RISK = Risks((), 0.0, 0.0)
 
 
 def log_evidence(log_joint: Array) -> Array:
-    """log p(x) = log sum_k p(x, k), row by row; a class of no mass may have -inf."""
+    """Return log p(x) = log sum_k p(x, k) of each row; a class without mass may have -inf."""
     xp = namespace(log_joint)
     top = max_of(log_joint, axis=1, keepdims=True)
     return top[:, 0] + xp.log(sum_of(xp.exp(log_joint - top), axis=1))
 
 
 def log_posterior(log_joint: Array) -> Array:
-    """log p(k | x) of each row, from log joints that may miss a constant of the row.
+    """Return log p(k | x) of each row, from log joints up to a constant of the row.
 
     The largest is subtracted first: beside log joints of -1e20 the logarithm of the sum would be lost.
     """
@@ -59,7 +59,7 @@ def log_posterior(log_joint: Array) -> Array:
 
 
 def posterior(log_joint: Array) -> Array:
-    """Return p(k | x) of each row, from log joints that may miss a constant of the row."""
+    """Return p(k | x) of each row, from log joints up to a constant of the row."""
     below = below_largest(log_joint)
     P = namespace(below).exp(below)
     P /= sum_of(P, axis=1, keepdims=True)
@@ -67,9 +67,9 @@ def posterior(log_joint: Array) -> Array:
 
 
 def below_largest(scores: Array) -> Array:
-    """Return scores less the largest of each row, as a new array.
+    """Return scores minus the largest of each row, as a new array.
 
-    NumPy's has the rows of each class together: over few classes it is then twenty times faster at sums.
+    In NumPy it is Fortran-contiguous: sums over few classes are then twenty times faster.
     """
     if not isinstance(scores, np.ndarray):
         return scores - max_of(scores, axis=1, keepdims=True)
@@ -81,14 +81,14 @@ def below_largest(scores: Array) -> Array:
 def posterior_and_risks(
     scores: Array, y: Array, w: Array | None, objective: Objective
 ) -> tuple[Array, Risks]:
-    """Return P and the risks, from log joints that may miss a constant of the row.
+    """Return P and the risks, from log joints up to a constant of the row.
 
-    `y` are class codes, `w` the weights (None: one each). Losses of the objective's own are counted too.
+    `y` are class codes, `w` the weights (None: one each). The objective's own losses are included.
     """
     xp, scores = namespace(scores), below_largest(scores)
     own = at_labels(scores, y)
     if xp is np:
-        # Without ties the label is wrong where its score is not the largest.
+        # Without ties the prediction is wrong where the score of the label is not the largest.
         distinct = np.count_nonzero(scores) == scores.size - len(y)
         wrong = own < 0 if distinct else scores.argmax(axis=1) != y
         P = np.exp(scores, out=scores)

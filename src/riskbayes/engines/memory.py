@@ -1,4 +1,4 @@
-"""The rows in memory, scanned in chunks that fit the cache."""
+"""The engine that holds the rows in memory and scans them in chunks that fit the cache."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from riskbayes.threads import available_threads, in_threads
 T = TypeVar("T")
 
 CHUNK_CELLS = 2**18
-"""Cells of a chunk of rows, features and classes together: 2 MiB of float64."""
+"""Cells of a chunk, rows x (features + classes): 2 MiB of float64."""
 
 BLOCK_CHUNKS = 16
-"""Chunks of rows to predict that are encoded at once: 32 MiB of float64."""
+"""Number of chunks that are encoded at once for prediction: 32 MiB of float64."""
 
 SHARES = 16
-"""Chunks are summed in at most this many shares, one thread each: as many threads finish together."""
+"""Largest number of shares: each is a list of chunks that one thread sums, equal to finish together."""
 
 
 def shares_of(m: int, width: float, cells: int = CHUNK_CELLS) -> list[list[slice]]:
-    """Return slices of m rows, each of at most about so many cells, in shares that threads sum.
+    """Return the chunks, slices of m rows with at most about `cells` cells each, in shares for threads.
 
     They depend on the size of the table only, so that sums are the same for any number of threads. Where
-    there is more than one chunk their number is a multiple of four, from five on one of `SHARES`.
+    there is more than one chunk their number is rounded up to four, or to a multiple of `SHARES`.
     """
     number = -(-m // max(64, int(cells // max(1, width))))
     if number <= 1:
@@ -57,7 +57,7 @@ def shares_of(m: int, width: float, cells: int = CHUNK_CELLS) -> list[list[slice
 
 @dataclass
 class EncodedRows:
-    """The rows as a model reads them in a frame, with the plan of the last scan of them all."""
+    """The rows encoded by a model in a frame, and the plan of the last scan of all of them."""
 
     model: GenerativeModel
     frame: Frame
@@ -68,7 +68,7 @@ class EncodedRows:
 class MemoryEngine(Engine):
     """NumPy arrays on this machine.
 
-    Chunks go to threads of our own, each with one thread of BLAS, so that all cores also work on what is
+    Chunks are scanned in Python threads, each with one BLAS thread, so that all cores also work on what is
     not a matrix product.
 
     Parameters
@@ -78,9 +78,9 @@ class MemoryEngine(Engine):
     y : array of int, shape (m,), or None
         Class codes; None for rows that are only predicted.
     w : array of shape (m,) or None
-        Weights; None is one each.
+        Weights; None stands for one each.
     n_classes : int
-        The number of classes, observed here or not.
+        The number of classes, including those without rows.
     """
 
     chunk_cells = CHUNK_CELLS
@@ -103,21 +103,21 @@ class MemoryEngine(Engine):
         return float(self.n_rows if self._w is None else sum_of(self._w))
 
     def learn(self, model: GenerativeModel) -> Frame:
-        """Return what the model learns from these rows, all of them."""
+        """Return the frame that the model learns from all rows."""
         return model.learn(Sample(self._X, self._y, self._w, self.n_classes))
 
     def _rows(self, model: GenerativeModel, frame: Frame) -> EncodedRows:
-        """Return the encoded rows; a fit encodes them once, for its frames measure alike."""
+        """Return the encoded rows. A fit encodes them once, because its frames compare equal."""
         known = self._encoded
         if known is None or known.model is not model or known.frame != frame:
             known = self._encoded = EncodedRows(model, frame, model.encode(self._X, frame))
-        known.frame = frame  # a settled frame measures like the one that was learned
+        known.frame = frame  # a settled frame is equal to the one that was learned
         return known
 
     def statistics(self, model: GenerativeModel, frame: Frame) -> Statistics:
-        """Return s(X, Y)."""
+        """Return s(X, Y), the statistics of the labels."""
         rows, r = self._rows(model, frame), self.n_classes
-        with np.errstate(over="ignore", invalid="ignore"):  # the caller refuses sums that overflow
+        with np.errstate(over="ignore", invalid="ignore"):  # the caller raises for sums that overflow
             if model.returns_residuals(rows.Z):
                 return model.label_statistics(rows.Z, self._y, self._w, r)
             total, _ = self._sum(
@@ -131,7 +131,7 @@ class MemoryEngine(Engine):
         return total
 
     def scan(self, fitted: Fitted, objective: Objective, part: Any = None, risks_only: bool = False) -> Scan:
-        """Scan in one fused pass; there is at most one chunk of posteriors a thread at a time."""
+        """Return dS and the risks in one pass; a thread keeps the posteriors of one chunk at a time."""
         model, S, theta = fitted
         rows = self._rows(model, S.frame)
         Z, y, w, last = rows.Z, self._y, self._w, rows.plan
@@ -162,7 +162,7 @@ class MemoryEngine(Engine):
     ) -> tuple[Statistics | None, Risks]:
         """Return the sums of the statistics and risks that `work` returns for each chunk of rows.
 
-        Where it returns `residuals`, the model sums the statistics of all rows at once.
+        If it returns `residuals`, the model computes the statistics of all rows at once from them.
         """
 
         def on_share(share: list[slice]) -> tuple[Any, Risks]:
@@ -185,12 +185,12 @@ class MemoryEngine(Engine):
         return model.statistics(Z, np.concatenate(total)) if residuals else total.value(), risks
 
     def _threads(self, work: Callable[[Any], T], parts: Sequence[Any], threaded: bool) -> Iterator[T]:
-        """Apply `work` to every part, in threads where that gains; yield the results in order."""
+        """Apply `work` to every part, in threads if `threaded`; yield the results in order."""
         threads = min(len(parts), available_threads()) if threaded and len(parts) > 1 else 1
         return in_threads(work, parts, threads)
 
     def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
-        """Apply a formula to the rows, which are encoded a block of chunks at a time."""
+        """Apply a formula to all rows for each model of `path`; blocks of chunks are encoded at a time."""
         model, frame, X = path[0].model, path[0].S.frame, self._X
         plans: list[Any] = []
         found: list[list[Array]] = []
@@ -206,13 +206,13 @@ class MemoryEngine(Engine):
     def _mapped(
         self, model: GenerativeModel, Z: Any, plans: list[Any], formula: Formula, start: int
     ) -> Iterator[list[Array]]:
-        """Yield what a formula makes of each chunk of Z, plan by plan."""
+        """Yield, for each chunk of Z, the list of the formula's results for the plans."""
         cells = model.score_cells(Z)
         shares = shares_of(Z.shape[0], cells + self.n_classes, self.chunk_cells)
         chunks = [chunk for share in shares for chunk in share]
         if len(chunks) == 1:
             return iter([[formula(Z, plan, start) for plan in plans]])
-        # Scores that hold less than a row are one product: BLAS has its threads to itself.
+        # Scores with few cells per row are one matrix product, which BLAS runs in its own threads.
         return self._threads(
             lambda chunk: [formula(Z[chunk], plan, start + chunk.start) for plan in plans],
             chunks,
@@ -224,17 +224,17 @@ class MemoryEngine(Engine):
         return np.bincount(to_numpy(self._y)[self._counted()], minlength=self.n_classes)
 
     def _counted(self) -> Array:
-        """Return the numbers of the rows that have a weight: only these are split."""
+        """Return the indices of the rows of positive weight: only these are split."""
         return np.arange(self.n_rows) if self._w is None else np.flatnonzero(to_numpy(self._w) > 0)
 
     def folds(self, n_folds: int, random_state: Any) -> Iterator[tuple[Self, Self]]:
-        """Yield copies of the kept and of the held rows, fold after fold."""
+        """Yield, for each fold, engines over copies of the training and of the held-out rows."""
         from sklearn.model_selection import StratifiedKFold  # slow to import
 
         yield from self._split(StratifiedKFold(n_folds, shuffle=True, random_state=random_state))
 
     def hold_out(self, size: int, random: np.random.RandomState) -> tuple[Self, Self]:
-        """Return copies of the kept and of the held rows."""
+        """Return engines over copies of the training and of the held-out rows."""
         from sklearn.model_selection import StratifiedShuffleSplit  # slow to import
 
         return next(self._split(StratifiedShuffleSplit(1, test_size=size, random_state=random)))
@@ -251,34 +251,33 @@ class MemoryEngine(Engine):
         return type(self)(X, y, w, self.n_classes)
 
     def _weighted(self, w: Array) -> Self:
-        """Return an engine over the same rows with other weights; what was encoded is shared."""
+        """Return an engine over the same rows with other weights; it shares the encoded rows."""
         found = type(self)(self._X, self._y, w, self.n_classes)
         if self._encoded is not None:
             found._encoded = EncodedRows(self._encoded.model, self._encoded.frame, self._encoded.Z)
         return found
 
-    def _ones(self) -> Array:
-        return namespace(self._X).ones_like(self._X[:, 0], dtype=widest_float(self._X))
-
     def scaled(self, factor: float) -> Self:
         """Return an engine over the same rows, with weights multiplied by a factor."""
-        return self._weighted(factor * (self._ones() if self._w is None else self._w))
+        X, w = self._X, self._w
+        w = namespace(X).ones_like(X[:, 0], dtype=widest_float(X)) if w is None else w
+        return self._weighted(factor * w)
 
     def bootstrap(self, random: np.random.RandomState) -> Self:
-        """Return the same rows, weighted by how often each was drawn."""
+        """Return an engine over the same rows, weighted by how often each was drawn with replacement."""
         drawn = np.bincount(random.randint(self.n_rows, size=self.n_rows), minlength=self.n_rows)
         times = to_device(drawn.astype(np.float64), self._X)
         return self._weighted(times if self._w is None else times * self._w)
 
     def batches(self, size: int, rng: np.random.Generator) -> Sequence[Array]:
-        """Return row numbers, batch after batch."""
+        """Return the row indices of each batch, in random order."""
         parts = np.array_split(rng.permutation(self.n_rows), max(1, round(self.n_rows / size)))
         return [to_device(part, self._X) for part in parts]
 
     def one_by_one(
         self, model: GenerativeModel, frame: Frame, random: np.random.RandomState | None
     ) -> Iterator[tuple[Any, Array, Any]]:
-        """Yield one row after another."""
+        """Yield each encoded row, its class code and its weight, in random order if `random` is given."""
         Z, y = self._rows(model, frame).Z, self._y
         assert y is not None
         order = range(self.n_rows) if random is None else random.permutation(self.n_rows).tolist()
@@ -288,7 +287,7 @@ class MemoryEngine(Engine):
 
 
 class Sum:
-    """Adds statistics of one frame in place: chunks are many, and their arrays may be large."""
+    """A sum of statistics in one frame, added in place: chunks are many, and their arrays may be large."""
 
     def __init__(self) -> None:
         self.first: Statistics | None = None

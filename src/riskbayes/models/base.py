@@ -1,4 +1,4 @@
-"""What a generative model is: three formulas and a test, and what it may add to them."""
+"""The base class of generative models: three formulas that each must write, and optional methods."""
 
 from __future__ import annotations
 
@@ -27,118 +27,118 @@ from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
 
 COUNT_ROUNDING = 1e-9
-"""What rounding may take from a sum of non-negative terms, as a share of the largest one, in float64."""
+"""Largest rounding error of a float64 sum of non-negative terms, as a share of the largest sum."""
 
 SINGLE_ROUNDING = 1e-5
-"""The same of sums whose rows may have been in float32: Gaussian models', and all on devices."""
+"""The same where rows may be float32: for sums that are not NumPy arrays (those on a device)."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What a model learns its frame from.
+    """The rows that a model learns its frame from.
 
-    An engine that holds all rows gives them all. One that cannot (a disk, a cluster) gives a bounded sample,
-    drawn uniformly but with rows of every class, and what must be exact over all rows.
+    They are all rows where the engine holds them. Other engines (a disk, a cluster) pass a bounded sample,
+    drawn uniformly but with rows of every class, and `largest`, which is exact over all rows.
     """
 
     X: Array
-    """Rows, of which the model may take positions: an origin, knots, dependences, components."""
+    """Rows, from which the model may estimate an origin, knots, dependences or components."""
     y: Array
     """Their class codes."""
     w: Array | None
-    """Their weights; None is one each."""
+    """Their weights; None stands for one each."""
     n_classes: int
     largest: Array | None = None
-    """The largest value of each column over all rows: a category that is not counted would be lost.
-    None where X is all rows."""
+    """The largest value of each column over all rows, so that no category is missed. None where X holds all
+    rows."""
 
 
 class GenerativeModel(ABC):
     """A joint model p(x, y) with additive statistics and a closed form.
 
     Subclass it, write `statistics`, `parameters` and `log_joint`, and hand an instance to
-    :class:`riskbayes.GenerativeClassifier`. A model is immutable and knows its hyper-parameters
-    only: rows are in `Z`, what was learned before the loop in the frame, what was counted in `S`, what was
-    estimated in `theta`. `theta` is any object with an attribute `log_prior` (n_classes,), and, where the
-    closed form projects, `floored` (n_classes,): how many of a class's parameters are on a floor.
+    :class:`riskbayes.GenerativeClassifier`. A model is immutable and holds its hyper-parameters only. Its
+    methods receive the rest: encoded rows `Z`, the frame that was learned before the loop, statistics `S` and
+    parameters `theta`. `theta` is any object with an attribute `log_prior` (n_classes,), and, where the
+    closed form projects, `floored` (n_classes,): how many of a class's parameters were raised to a floor.
     """
 
     support: ClassVar[str] = "real"
-    """What a feature is: "real" numbers or "categories" (codes from 0)."""
+    """The kind of the features: "real" numbers or "categories" (codes from 0)."""
 
     array_api: ClassVar[bool] = False
-    """True if its formulas take arrays of every library (see :mod:`riskbayes.arrays`), not NumPy's only."""
+    """True if the formulas accept arrays of every library (see :mod:`riskbayes.arrays`), not only NumPy's."""
 
     normalised: ClassVar[bool] = True
-    """True if the joint sums, or integrates, to one."""
+    """True if p(x, y) sums, or integrates, to one."""
 
     additive: ClassVar[bool] = True
-    """True if the statistics of tables that were learned from apart add up. False for a model that learns
-    structure from the rows: what it counts then differs by table."""
+    """True if statistics of tables that were fitted separately can be added. False for a model that learns
+    structure from the rows: its statistics then mean something else for each table."""
 
     encode_copies: ClassVar[bool] = True
-    """True if encoded rows take memory of their own: of many rows to predict, a block is then encoded at a
-    time."""
+    """True if encoding copies the rows. Rows to predict are then encoded a block at a time, to bound the
+    memory."""
 
     floor_warning: ClassVar[str | None] = None
-    """The warning for a closed form that is on a floor, with the names `{classes}` and `{most}` (floored
-    parameters of a class); None for no warning."""
+    """The warning for a closed form with floored parameters, a format string with the fields `{classes}` and
+    `{most}` (the largest number of floored parameters of a class); None for no warning."""
 
     non_negative: ClassVar[tuple[str, ...]] = ("s0",)
-    """Names of the statistics that no rows of non-negative weight can make negative."""
+    """Names of the statistics that are non-negative for all rows of non-negative weight."""
 
     def learn(self, sample: Sample) -> Frame:
-        """Return all that the rows determine before the loop and calibration does not move.
+        """Return the frame: what is estimated from the rows before the loop and fixed during calibration.
 
-        Called once a fit and once a fold, on the rows of that fold. Categories must be exact
+        Called once for each fit, and once for each fold on the rows of that fold. Categories must be exact
         (`sample.largest`); an origin, knots, dependences and components may come from a sample. What needs
-        sums over all rows, such as a pooled prior, is set by `settle`.
+        sums over all rows, such as a pooled prior, is added by `settle`.
         """
         return Frame()
 
     def encode(self, X: Array, frame: Frame) -> Any:
-        """Return rows as the formulas read them: training, validation or new rows, a table or a chunk.
+        """Return the encoded rows Z that the formulas read, of training, validation or new rows.
 
         Any object with a `shape` and `Z[rows]` will do; by default the rows themselves.
         """
         return X
 
     def settle(self, S: Statistics) -> Statistics:
-        """Return the statistics of the data in a frame that also holds what they determine themselves.
+        """Return the statistics of the data with a settled frame, which also holds what they determine.
 
         Called once `S` of all rows is known: a pooled prior and the floors of a covariance depend on it and
-        must not move during calibration.
+        must stay fixed during calibration.
         """
         return S
 
     def row_cells(self, Z: Any) -> float:
-        """Return how many numbers a scan holds for each row of Z, beside its scores."""
+        """Return how many numbers a scan keeps in memory for each row of Z, besides the scores."""
         return Z.shape[1]
 
     def score_cells(self, Z: Any) -> float:
-        """Return how many numbers the scores alone hold for each row of Z, beside themselves."""
+        """Return how many numbers `scores` keeps in memory for each row of Z, besides the scores."""
         return max(self.row_cells(Z), Z.shape[1])
 
     def releases_lock(self, Z: Any) -> bool:
-        """True if scans of Z spend their time outside of Python's lock, so that threads gain."""
+        """True if scans of Z mostly run without the GIL, so that threads speed them up."""
         return False
 
     def returns_residuals(self, Z: Any) -> bool:
         """True if `scan_chunk` returns the residuals of its rows in place of their statistics.
 
-        These are then summed for all rows at once, as those of the labels are: statistics may be larger than
-        a chunk of rows.
+        The engine then computes the statistics of all rows at once: those of a chunk may be larger than the
+        chunk itself.
         """
         return False
 
     def plan(self, Z: Any, theta: Any) -> Any:
-        """Return what the formulas read in place of theta for rows like Z: in their dtype, say."""
+        """Return the plan that the formulas read in place of theta: theta in the dtype of Z, for example."""
         return theta
 
     def plan_scan(self, Z: Any, theta: Any, objective: Objective, last: Any) -> Any:
         """Return the plan of a scan of all rows Z, which `scan_chunk` reads in place of theta.
 
-        `last` is the plan of the last such scan of the same rows, or None: what it found may save work.
+        `last` is the plan of the previous scan of the same rows, or None; its findings may save work.
         """
         theta = self.plan(Z, theta)
         if objective.power is None or not self.is_compiled(Z):
@@ -147,42 +147,42 @@ class GenerativeModel(ABC):
         return CompiledScan((part,), (1.0,), np.zeros_like(part.constants))
 
     def is_compiled(self, Z: Any) -> bool:
-        """True if the model has a part of compiled scans of the rows Z, the whole table."""
+        """True if the model implements `compiled_part` for the rows Z, the whole table."""
         return False
 
     def compiled_part(self, Z: Any, theta: Any) -> Part:
-        """Return the model's part of a compiled scan of Z, with the scores of theta."""
+        """Return the part that a compiled scan of Z computes for this model with parameters theta."""
         raise NotImplementedError(f"{type(self).__name__} has no `compiled_part`.")
 
     @abstractmethod
     def statistics(self, Z: Any, W: Array) -> Statistics:
-        """S = sum_i sum_k W[i, k] s(x_i, k): linear in W, additive over rows."""
+        """Return S = sum_i sum_k W[i, k] s(x_i, k): linear in W, additive over rows."""
 
     def label_statistics(self, Z: Any, y: Array, w: Array | None, n_classes: int) -> Statistics:
-        """s(X, Y): labels, times weights, as W."""
+        """Return s(X, Y): the statistics whose W are one-hot labels times weights."""
         return self.statistics(Z, one_hot(y, n_classes, w, widest_float(y)))
 
     @abstractmethod
     def parameters(self, S: Statistics) -> Any:
-        """theta(S): the closed form, ML or MAP. Priors enter here, never S."""
+        """Return theta(S), the closed form, ML or MAP. Priors are added here and are never part of S."""
 
     @abstractmethod
     def log_joint(self, Z: Any, theta: Any) -> Array:
-        """log p(x_i, y=k), of shape (m, r)."""
+        """Return log p(x_i, y=k), of shape (m, r)."""
 
     def scores(self, Z: Any, theta: Any) -> Array:
-        """The log joint up to a constant of the row: enough for the posterior, often cheaper."""
+        """Return the log joint up to a constant of the row: enough for the posterior, and often cheaper."""
         return self.log_joint(Z, theta)
 
     def is_legal(self, S: Statistics) -> bool:
-        """Is S in the domain of `parameters`, judged after the prior is added?"""
+        """True if S is in the domain of `parameters`, after the prior is added."""
         return S.least_mass() > 0
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
         """False if no rows of non-negative weight have the statistics S, up to rounding.
 
-        `ever` are the statistics of all rows that were added or subtracted on the way to S, in its frame:
-        rounding is measured by them. True proves nothing: other rows may have the same statistics.
+        `ever` are the statistics, in the frame of S, of all rows that were added or subtracted to get S: they
+        set the scale of rounding. True proves nothing: other rows may have the same statistics.
         """
         rounding = COUNT_ROUNDING if isinstance(S["s0"], np.ndarray) else SINGLE_ROUNDING
         pairs = ((to_numpy(S[name]), to_numpy(ever[name])) for name in self.non_negative)
@@ -191,53 +191,53 @@ class GenerativeModel(ABC):
         )
 
     def sample(self, theta: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """n rows and their class codes, drawn from the joint."""
+        """Draw n rows and their class codes from the joint."""
         raise NotImplementedError(f"{type(self).__name__} has no `sample`.")
 
     def expected_statistics(self, theta: Any, total: float) -> Statistics:
-        """The statistics that `total` rows of the model would have on average.
+        """Return the expected statistics of `total` rows of the model.
 
-        Under ML, the inverse of `parameters`.
+        Under ML this is the inverse of `parameters`.
         """
         raise NotImplementedError(f"{type(self).__name__} has no `expected_statistics`.")
 
     def anchor_statistics(self, S: Statistics) -> Statistics:
         """Return statistics of total one whose likelihood is largest at `parameters(S)`, for an anchor.
 
-        By default the expected ones of the closed form: under ML those of the data, under MAP the prior
-        counts as rows.
+        By default the expected statistics of the closed form: under ML they are S / total, under MAP they
+        include the prior as if it were rows.
         """
         return self.expected_statistics(self.parameters(S), 1.0)
 
     def degrees_of_freedom(self, S: Statistics) -> float:
-        """How many numbers the rows determine: here, the statistics that differ by class.
+        """Return the effective number of parameters: by default, the number of statistics of the classes.
 
-        A model whose prior holds some of them may count less.
+        A model whose prior determines some of them in part may return less.
         """
         r = S["s0"].shape[0]
         return float(sum(math.prod(value.shape) for value in S.values() if value.shape[0] == r))
 
     def log_likelihood(self, S: Statistics, theta: Any) -> float:
-        """The joint log-likelihood of rows whose statistics are S: sum_ik W[i, k] log p(x_i, k)."""
+        """Return the joint log-likelihood of rows with statistics S: sum_ik W[i, k] log p(x_i, k)."""
         raise NotImplementedError(f"{type(self).__name__} has no `log_likelihood`.")
 
     def inverse_parameters(self, theta: Any, total: float) -> Statistics:
-        """Statistics S of that total with `parameters(S)` equal to theta, under MAP too."""
+        """Return statistics S of this total with `parameters(S)` equal to theta, under MAP too."""
         raise NotImplementedError(f"{type(self).__name__} has no `inverse_parameters`.")
 
     def to_natural(self, theta: Any) -> dict[str, Array]:
-        """The natural parameters of the paper's appendix, with eta0 = log p(y)."""
+        """Return the natural parameters of the paper's appendix, with eta0 = log p(y)."""
         raise NotImplementedError(f"{type(self).__name__} has no `to_natural`.")
 
     def natural_gradient(self, dS: Statistics, theta: Any) -> dict[str, Array]:
-        """The gradient of the conditional log-likelihood in them: the centred statistics."""
+        """Return the gradient of the conditional log-likelihood by them: the centred statistics."""
         raise NotImplementedError(f"{type(self).__name__} has no `natural_gradient`.")
 
     def from_natural(self, eta: dict[str, Array], theta: Any, simplex: Any, floor: float) -> Any:
-        """theta of natural parameters, after projection.
+        """Return theta of natural parameters, after projection.
 
-        `simplex` brings logarithms (last axis) to logarithms of probabilities; eigenvalues of
-        covariances are at least `floor`. The former `theta` tells the frame.
+        `simplex` projects logarithms (last axis) to logarithms of probabilities; eigenvalues of
+        covariances are raised to `floor`. The former `theta` provides the frame.
         """
         raise NotImplementedError(f"{type(self).__name__} has no `from_natural`.")
 
@@ -246,13 +246,13 @@ class GenerativeModel(ABC):
         return getattr(type(self), name, None) is not getattr(GenerativeModel, name, None)
 
     def residual_statistics(self, Z: Any, E: Array, theta: Any) -> Statistics:
-        """Return dS, the statistics of a residual; a mixture shares it among components by theta."""
+        """Return dS, the statistics of a residual E; a mixture divides E among its components by theta."""
         return self.statistics(Z, E)
 
     def scan_chunk(
         self, Z: Any, y: Array, w: Array | None, plan: Any, objective: Objective, risks_only: bool
     ) -> tuple[Statistics | Array | None, Risks]:
-        """Log joint, posterior, residual, statistics: one pass over a chunk of rows."""
+        """Return dS (None with `risks_only`) and the risks of a chunk of rows, in one pass."""
         if isinstance(plan, CompiledScan):
             found, risks = plan.chunk((Z,), y, w, objective, risks_only)
             return None if found is None else found[0], risks
@@ -268,7 +268,7 @@ class GenerativeModel(ABC):
         objective: Objective,
         risks_only: bool,
     ) -> tuple[Statistics | Array | None, Risks]:
-        """The same, once the scores of the chunk are known."""
+        """Return the same as `scan_chunk`, from the scores of the chunk."""
         P, risks = posterior_and_risks(scores, y, w, objective)
         if risks_only:
             return None, risks
@@ -278,7 +278,7 @@ class GenerativeModel(ABC):
 
 
 class Fitted(NamedTuple):
-    """A model, statistics, and the parameters of these: all that scans and predictions ask for."""
+    """A model, its statistics and their parameters: all that scans and predictions need."""
 
     model: GenerativeModel
     S: Statistics
@@ -286,19 +286,19 @@ class Fitted(NamedTuple):
 
     @classmethod
     def of(cls, model: GenerativeModel, S: Statistics) -> Self:
-        """Return the model with the parameters of S."""
+        """Return the model with S and the parameters of S."""
         return cls(model, S, model.parameters(S))
 
     @property
     def floored(self) -> Array | None:
-        """How many parameters of each class are on a floor; None where the model has no floors."""
+        """How many parameters of each class were raised to a floor; None if the model has no floors."""
         return getattr(self.theta, "floored", None)
 
 
 def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -> Array:
-    """log p(y): frequencies with `alpha` pseudo-counts a class, unless the user fixed it.
+    """Return log p(y): the frequencies with `alpha` pseudo-counts for each class, or `fixed`, normalised.
 
-    A class without mass, as `partial_fit` may leave it, gets log 0.
+    A class without mass, which `partial_fit` allows, gets log 0.
     """
     xp, mass = namespace(s0), s0 + alpha if alpha else s0
     if fixed is not None:
@@ -312,10 +312,10 @@ def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -
 
 
 def invert_class_prior(log_prior: Array, total: float, alpha: float = 0.0) -> Array:
-    """Class masses of that total whose smoothed frequencies are p(y)."""
+    """Return the class masses of this total whose smoothed frequencies are p(y)."""
     return namespace(log_prior).exp(log_prior) * (total + alpha * log_prior.shape[0]) - alpha
 
 
 def draw_classes(log_prior: Array, n: int, rng: np.random.Generator) -> Array:
-    """n class codes from p(y)."""
+    """Draw n class codes from p(y)."""
     return rng.choice(log_prior.shape[0], size=n, p=np.exp(log_prior))

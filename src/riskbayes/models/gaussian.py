@@ -1,4 +1,4 @@
-"""What the Gaussian models share: the prior, what the data settle, the floor."""
+"""The base class of the Gaussian models: the prior, what the data settle, and the floor of covariances."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ from riskbayes.statistics import Statistics
 LOG_2PI = float(np.log(2 * np.pi))
 
 MOMENT_ROUNDING = 1e-10
-"""What sums of many rows, added and subtracted, may err by, as a share of all that was ever summed."""
+"""Largest rounding error of moments after additions and subtractions, relative to all that was summed."""
 
 SMALLEST_VARIANCE, SMALLEST_SINGLE = 1e-290, 1e-24
-"""Least variances of columns of float64 and of float32: there must be room for classes of less."""
+"""Least variance of a float64 and of a float32 column: the smaller one of a class must not underflow."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What the statistics of the data determine and calibration does not move."""
+    """The values that the statistics of the data determine and calibration leaves fixed."""
 
     variance: Array
     """Total variance of each column; zero where it is constant."""
     scale: Array
-    """Its root; of a constant column the largest of the others, or one."""
+    """Its square root, the unit of the column; for a constant column the largest of all columns, or one."""
     mean: Array
     """The prior's mean, relative to the frame's origin."""
     covariance: Array
     """The prior's covariance."""
     completion: Array | None = None
-    """What is added to each covariance in the directions that the rows do not determine; None is nothing."""
+    """Term added to each covariance in directions that the rows do not determine; None if there are none."""
     missing: Array | None = None
     """How many such directions each covariance has."""
     reference: Array | None = None
-    """The closed form's covariances: calibration leaves at least a share of them."""
+    """The closed form's covariances: those of calibration are at least a share of them."""
     data: Statistics | None = None
-    """Statistics of the data that the reference is made of class by class, where it is too large to keep."""
+    """Statistics to compute the reference from, class by class, where it is too large to store."""
 
     @cached_property
     def widest(self) -> float:
@@ -65,17 +65,17 @@ class Settled:
         return float(max_of(self.variance))
 
     def completed(self, C: Array, classes: slice = slice(None)) -> Array:
-        """Return covariances, of some classes, with what the rows do not determine of them."""
+        """Return the covariances of some classes plus their completion."""
         return C if self.completion is None else C + self.completion[classes, ...]
 
     def uncompleted(self, C: Array) -> Array:
-        """Return covariances without it: the inverse of `completed`."""
+        """Return covariances without their completion: the inverse of `completed`."""
         return C if self.completion is None else C - self.completion
 
 
 @dataclass(frozen=True)
 class GaussianModel(GenerativeModel):
-    """Hyper-parameters of every Gaussian model; its subclasses differ in the second moments.
+    """Base class with the hyper-parameters of every Gaussian model; subclasses differ in second moments.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ class GaussianModel(GenerativeModel):
         "exact" is the mode of the normal / inverse-Wishart posterior; "paper" leaves out what the
         shift of the mean adds to the covariance.
     covariance_floor : float
-        The least share of its closed form's variance that calibration leaves a class, in every direction.
+        Least variance of a class during calibration, in every direction, as a share of its closed form's.
     class_alpha, class_prior
         As in :class:`CategoricalModel`.
     covariance_estimator : object with `fit` and `covariance_`, optional
-        Makes the covariances of the classes, for the closed form, in place of the statistics.
+        Estimates the covariances of the classes for the closed form, in place of the statistics.
     standardise : bool
-        True if it reads columns of mean zero and variance one.
+        True to fit the estimator on columns of mean zero and variance one.
     """
 
     floor_warning: ClassVar[str | None] = (
@@ -107,7 +107,7 @@ class GaussianModel(GenerativeModel):
     array_api: ClassVar[bool] = True
     encode_copies: ClassVar[bool] = False
     frame_kind: ClassVar[type[Origin]]
-    """The frame, which says how the second moments are recentred."""
+    """The class of the frame, which defines how second moments are recentred."""
     widest: ClassVar[float] = np.inf
     """Upper bound on the columns that the chunk size is computed for: wider rows are read in chunks as if
     they had this many."""
@@ -125,7 +125,7 @@ class GaussianModel(GenerativeModel):
     standardise: bool = False
 
     def learn(self, sample: Sample) -> Frame:
-        """Return the frame of moments about the mean of the rows: any point amid them will do."""
+        """Return the frame whose origin is the mean of the rows: any point among them will do."""
         frame = self.frame_kind(mean_of(sample.X, sample.w), np.array(eps_of(sample.X)))
         return frame if self.covariance_estimator is None else replace(frame, given=self.estimated(sample))
 
@@ -154,11 +154,11 @@ class GaussianModel(GenerativeModel):
         return Centred(X, frame)  # type: ignore[arg-type]
 
     def row_cells(self, Z: Centred) -> float:
-        """Return the columns, up to a bound."""
+        """Return the number of columns, up to a bound."""
         return min(Z.shape[1], self.widest)
 
     def releases_lock(self, Z: Centred) -> bool:
-        """True: products and differences of NumPy do."""
+        """True: NumPy releases the GIL in products and differences."""
         return True
 
     def plan(self, Z: Centred, theta: Any) -> Any:
@@ -171,41 +171,41 @@ class GaussianModel(GenerativeModel):
         def narrowed(x: Array) -> Array:
             return astype(x, Z.dtype) if xp.isdtype(x.dtype, "real floating") else x
 
-        with np.errstate(over="ignore"):  # a covariance, which scans do not read, may be too large
+        with np.errstate(over="ignore"):  # in covariances, which scans do not read
             return replace(converted(replace(theta, frame=None), narrowed), frame=frame)
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
-        """Total and within-class scatter about the means, in the shape of this model's covariance."""
+        """Return the total and the within-class scatter, in the shape of this model's covariance."""
         raise NotImplementedError
 
     def covariances(self, S: Statistics, settled: Settled) -> Array:
-        """Return the closed form of each covariance, or of each class's variances, before any floor."""
+        """Return the closed form of the covariances (or variances) of the classes, before any floor."""
         raise NotImplementedError
 
     def completion(
         self, S: Statistics, settled: Settled, C: Array, pooled: Array
     ) -> tuple[Array | None, Array]:
-        """Return what is added to C where the rows do not determine it, and in how many directions.
+        """Return the term to add to C where the rows do not determine it, and in how many directions.
 
         C is the closed form, `pooled` the within-class covariance.
         """
         raise NotImplementedError
 
     def moment_matrices(self, S: Statistics, size: Array) -> Array:
-        """A stack of matrices of moments, sum_i w_i v_i v_i^T with v_i = (1, x_i / size), of NumPy's S."""
+        """Return a stack of matrices sum_i w_i v_i v_i^T with v_i = (1, x_i / size); S is in NumPy."""
         raise NotImplementedError
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
         """False if a matrix of moments is indefinite: then no rows of non-negative weight have these moments.
 
-        It is so where a scatter about the mean is, or where a mean lies further out than the scatter allows.
-        Rows moved by little, or with labels of a class nearby, may leave moments that other rows could have.
+        It is where a scatter about the mean is indefinite, or a mean is larger than the scatter allows. Rows
+        that were changed a little, or labelled as a class nearby, may pass the test.
         """
         if not super().could_be_counted(S, ever):
             return False
         S, ever = (value.converted(to_numpy) for value in (S, ever))
         total = max(ever.total, np.finfo(float).tiny)
-        # Of all classes: batches are recentred by as much as the rows of other classes lie away.
+        # The size over all classes: recentring a batch moves it by the distances between classes.
         squares = diagonal(self.scatter(ever)[0]) / total + (ever["s1"].sum(axis=0) / total) ** 2
         spacing = float(np.finfo(np.float32).eps) * np.abs(ever.origin)
         size = np.maximum(np.sqrt(np.abs(squares)) + spacing, 1e-146)  # smaller squares have lost digits
@@ -213,11 +213,11 @@ class GaussianModel(GenerativeModel):
         return bool(np.linalg.eigvalsh(M).min() >= -MOMENT_ROUNDING * M.shape[-1] ** 0.5)
 
     def settle(self, S: Statistics) -> Statistics:
-        """Fix the scale of the columns, the pooled prior, and the covariances of the closed form."""
+        """Return S with a frame that holds column scales, the prior, and the closed form's covariances."""
         return S.with_frame(replace(S.frame, settled=self.settled_by(S)))
 
     def settled_by(self, S: Statistics) -> Settled:
-        """Return what statistics of the data settle."""
+        """Return what the statistics S of the data settle."""
         total = max(S.total, np.finfo(float).tiny)
         with np.errstate(over="ignore", invalid="ignore"):
             total_scatter, within = self.scatter(S)
@@ -247,27 +247,27 @@ class GaussianModel(GenerativeModel):
         return replace(settled, reference=settled.completed(C))
 
     def settled_of(self, S: Statistics) -> Settled:
-        """Return what the data settled; by default what S itself would."""
+        """Return what the data settled; where `settle` was not called, what S itself settles."""
         return S.frame.settled or self.settled_by(S)
 
     def means(self, S: Statistics, settled: Settled) -> tuple[Array, Array]:
-        """Return the MAP means relative to the origin, and the masses that they carry."""
+        """Return the MAP means relative to the origin, and their masses, m1 + s0."""
         kappa = S["s0"] + self.mean_strength if self.mean_strength else S["s0"]
         s1 = S["s1"] + self.mean_strength * settled.mean[None, :] if self.mean_strength else S["s1"]
         return s1 / positive(kappa)[:, None], kappa
 
     def is_legal(self, S: Statistics) -> bool:
-        """Every class keeps a mass, after the prior; covariances are floored."""
+        """True if every class has a mass after the prior is added; covariances are floored anyway."""
         by_prior = min(self.mean_strength, self.covariance_strength) if self.prior_form == "exact" else 0.0
         by_class = np.inf if self.class_prior is not None else self.class_alpha
         return S.least_mass() + min(by_prior, by_class) > 0
 
     def second_moments(self, n: int) -> float:
-        """How many second moments a class of n features has of its own."""
+        """Return how many second moments of n features are estimated for each class alone."""
         raise NotImplementedError
 
     def degrees_of_freedom(self, S: Statistics) -> float:
-        """By class, 1 + n means + second moments, each by the data's share in its estimate."""
+        """Return the sum over classes of 1 + n means + second moments, each times the data's share in it."""
         s0, n = np.maximum(to_numpy(S["s0"]), 0.0), S["s1"].shape[1]
         with np.errstate(invalid="ignore"):
             mean, second = (
@@ -276,11 +276,11 @@ class GaussianModel(GenerativeModel):
         return float((1 + n * mean + self.second_moments(n) * second).sum())
 
     def log_class_prior(self, S: Statistics) -> Array:
-        """log p(y)."""
+        """Return log p(y)."""
         return log_class_prior(S["s0"], self.class_alpha, self.class_prior)
 
     def invert_means(self, theta: Any, total: float) -> tuple[Array, Array, Settled]:
-        """Return s0, s1 and what is settled, for `inverse_parameters`."""
+        """Return s0, s1 and what the data settled, for `inverse_parameters`."""
         settled = theta.frame.settled
         if settled is None:
             raise ValueError("inverse_parameters needs parameters of settled statistics: see `settle`.")
@@ -290,21 +290,21 @@ class GaussianModel(GenerativeModel):
         return s0, s1, settled
 
     def first_gradient(self, dS: Statistics, theta: Any) -> tuple[Array, Array]:
-        """Gradients in eta0 and eta1: dS0 and dS1 - mu dS0, the same about every origin."""
+        """Return the gradients by eta0 and eta1: dS0 and dS1 - mu dS0, the same about every origin."""
         s0 = dS["s0"]
         gradient0 = s0 if self.class_prior is None else 0.0 * s0
         return gradient0, dS["s1"] - theta.means * s0[:, None]
 
 
 def check_range(variance: Array, S: Statistics) -> Array:
-    """Refuse a column whose squares are too large or too small for the precision of its rows."""
+    """Return the variances; raise for a column whose squares overflow or underflow in its dtype."""
     found, s1 = to_numpy(variance), to_numpy(S["s1"])
     single = S.frame.eps > EPS
     wider = ", or pass it as float64" if single else ""
     large = ~(np.abs(found) <= np.finfo(np.float32 if single else np.float64).max / max(S.total, 1.0))
     if large.any():
         raise overflowing(large, wider)
-    # The first moments of a constant column are exactly zero, or their squares are numbers.
+    # A constant column passes: its first moments are exactly zero, or large enough to be squared.
     least = SMALLEST_SINGLE if single else SMALLEST_VARIANCE
     first = np.abs(s1).max(axis=0) / max(S.total, 1.0)
     small = (np.abs(found) < least) & (first > 0) & (first < least**0.5)
@@ -318,7 +318,7 @@ def check_range(variance: Array, S: Statistics) -> Array:
 
 
 def overflowing(columns: Array, wider: str = "") -> ColumnError:
-    """The error for the first of these columns, whose squares are no numbers."""
+    """Return the error for the first of these columns, whose squares overflow."""
     return ColumnError(
         int(np.flatnonzero(columns)[0]),
         f"has values whose squares overflow. Scale it{wider}, or treat such values as missing.",
@@ -326,45 +326,45 @@ def overflowing(columns: Array, wider: str = "") -> ColumnError:
 
 
 def noise_of(second: Array, frame: Origin, settled: Settled) -> Array:
-    """The rounding of a class's variances in its closed form; of a constant column as of one that varies."""
+    """Return the rounding error of variances in the closed form; a constant column has that of its scale."""
     n, xp = second.shape[-1], namespace(second)
     found, usual = rounding(second, frame, n), 16 * n * EPS * settled.scale * settled.scale
     return xp.where((settled.variance > 0) | (found > usual), found, usual)
 
 
 def positive(mass: Array) -> Array:
-    """Return masses to divide by: one in place of those of classes that have no rows, in `partial_fit`."""
+    """Return masses to divide by: one for a class without rows, which `partial_fit` allows."""
     empty = mass <= 0
     return mass if is_false(empty) else namespace(mass).where(empty, 1.0, mass)
 
 
 def diagonal(C: Array) -> Array:
-    """The diagonals of covariances, one or a stack of them, that may be stored as diagonals."""
+    """Return the diagonal of a covariance or of a stack of them; vectors are diagonals already."""
     return C if C.ndim == 1 else namespace(C).linalg.diagonal(C)
 
 
 def keep_diagonal(C: Array) -> Array:
-    """C without what lies off its diagonal."""
+    """Return C with zeros off its diagonal; a vector is a diagonal already."""
     return C if C.ndim == 1 else eye_like(C) * C
 
 
 def eye_like(C: Array) -> Array:
-    """The identity, in the size and kind of C."""
+    """Return the identity in the size, dtype and device of C."""
     return namespace(C).eye(C.shape[-1], **like(C))
 
 
 def spread(C: Array) -> Array:
-    """tr(C) / n, for each of a stack."""
+    """Return tr(C) / n for each matrix of a stack."""
     return namespace(C).linalg.trace(C) / C.shape[-1]
 
 
 def outer(v: Array) -> Array:
-    """v v^T, for each row of v."""
+    """Return v v^T for each row of v."""
     return v[..., :, None] * v[..., None, :]
 
 
 def rows_that_count(weights: Array) -> Array | None:
-    """Indices of the rows that count, or None when most of them do."""
+    """Return the indices of the rows whose weight is not negligible, or None if most are kept."""
     xp = namespace(weights)
     size = xp.abs(weights)
     return rows_above(size, 1e-12 * max_of(size)) if size.shape[0] else None

@@ -1,4 +1,4 @@
-"""Tables of real numbers as smooth naive Bayes reads them: two hat weights a value, between knots."""
+"""Encoded rows of smooth naive Bayes: two hat weights for each value, between knots."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from riskbayes.models.kernels.categorical import is_worth_it
 from riskbayes.threads import available_threads, in_threads
 
 SMALLEST = 1e-290
-"""Values below it are taken as zero: one could not divide by their distances."""
+"""Values below it are set to zero: divisions by their distances would overflow."""
 
 DENSE_CELLS = 2**17
-"""Cells of hat weights, zeros among them, up to which dense products are faster than sparse ones: 1 MiB."""
+"""Cells of the matrix of hat weights up to which dense products are faster than sparse ones: 1 MiB."""
 
 THREADED_CELLS = 2**18
-"""Cells of a table above which the knots of columns are found in threads."""
+"""Cells of a table above which the knots of its columns are computed in threads."""
 
 
 @dataclass(frozen=True, eq=False)
 class Knots(Categories):
-    """`counts` has one column a (feature, knot), feature after feature.
+    """The frame of smooth naive Bayes: `counts` has one column for each (feature, knot), feature by feature.
 
-    A feature of few values has a knot at each and a probability there; another has a density between
+    A feature of few values has a knot at each of them, with a probability; another has a density between
     its outer knots, and exponential tails beyond them.
     """
 
     positions: Array
-    """Where the knots are, feature after feature, in ascending order."""
+    """Values of the knots, feature by feature, in ascending order."""
     few_values: Array
-    """Whether a feature takes its knots' values only."""
+    """True for a feature that takes no values but its knots."""
     tails: Array
-    """Mean length of the tails below and above, of shape (features, 2); zero for few values."""
+    """Mean lengths of the lower and upper tails, of shape (features, 2); zero for few values."""
 
     pieces: ClassVar[Array]
-    """Length of the piece that begins at each knot; zero where none does."""
+    """Distance from each knot to the next; zero at the last knot and for few values."""
     lower: ClassVar[Array]
     upper: ClassVar[Array]
-    """Length of the tail at each knot; zero for all but the outer ones."""
+    """Mean length of the tail at each knot; zero for all but the outer ones."""
     widths: ClassVar[Array]
-    """The part of the line that each knot stands for."""
+    """Width of the hat of each knot: half of both pieces beside it and its tail; one for few values."""
 
     def _derive(self) -> None:
         super()._derive()
@@ -57,14 +57,13 @@ class Knots(Categories):
         pieces = np.where(np.repeat(self.few_values, k), 0.0, gaps)
         lower, upper = np.zeros((2, len(pieces)))
         lower[self.offsets], upper[last] = self.tails.T
-        # Half of each piece at the knot's sides, and its tail.
         widths = (pieces + np.where(np.arange(len(pieces)) > 0, np.roll(pieces, 1), 0.0)) / 2 + lower + upper
         widths = np.where(np.repeat(self.few_values, k), 1.0, widths)
         for name, value in (("pieces", pieces), ("lower", lower), ("upper", upper), ("widths", widths)):
             object.__setattr__(self, name, value)
 
     def join(self, other: Frame) -> Frame:
-        """The same knots, or none."""
+        """Return this frame; raise if the other has different knots."""
         if self != other:
             raise ValueError(
                 "These statistics were measured at other knots. Knots are placed by the rows of one fit: fit "
@@ -73,19 +72,19 @@ class Knots(Categories):
         return self
 
     def centre(self) -> Array:
-        """The middle knot of each feature."""
+        """Return the middle knot of each feature."""
         return self.positions[self.offsets + self.n_categories // 2]
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
-        """Nothing to convert between the same knots."""
+        """Return the arrays as they are; raise if the target has different knots."""
         self.join(target)
         return arrays
 
 
 class Hats:
-    """Rows between knots: of each value, the two knots beside it and its nearness to them."""
+    """Encoded rows: for each value, the two knots beside it and its hat weights at them."""
 
-    releases_gil = False  # sparse products do not
+    releases_gil = False  # sparse products hold it
 
     def __init__(self, columns: Array, weights: Array, beyond: Array, frame: Knots):
         self.columns, self.weights, self.beyond, self.frame = columns, weights, beyond, frame
@@ -97,12 +96,12 @@ class Hats:
 
     def __getitem__(self, rows: slice | Array) -> Hats:
         if isinstance(rows, slice) and rows == slice(0, len(self)):
-            return self  # a table of one chunk keeps what was made of it
+            return self  # a table of one chunk keeps its cached matrix
         return Hats(self.columns[rows], self.weights[rows], self.beyond[rows], self.frame)
 
     @cached_property
     def matrix(self) -> Any:
-        """One row of hat weights a row; they sum to one for each feature. A small one is dense."""
+        """Hat weights of shape (m, knots + 1), which sum to one over each feature; dense where small."""
         (m, n), knots = self.columns.shape, len(self.frame.positions)
         pointers = np.arange(0, m * n + 1, n, dtype=get_index_dtype(maxval=m * n))
         found = csr_array((self.weights.ravel(), self.columns.ravel(), pointers), shape=(m, knots + 1))
@@ -110,20 +109,20 @@ class Hats:
 
     @cached_property
     def transposed(self) -> Any:
-        """The transpose of `matrix`, without a copy; to make it takes longer than a product of few rows."""
+        """The transpose of `matrix`, a view: creating it takes longer than a product of few rows."""
         return self.matrix.T
 
     def look_up(self, table: Array) -> Array:
-        """Sum, over the features, a table (knots + 1, classes) between the knots beside each value."""
+        """Return, for each row, the sum over features of a table (knots + 1, classes) interpolated at it."""
         return self.matrix @ table
 
     def counts(self, W: Array) -> Array:
-        """Weighted counts of (class, knot)."""
+        """Return the weighted counts, of shape (classes, knots)."""
         return np.ascontiguousarray((self.transposed @ W)[:-1].T)
 
 
 class Places:
-    """Rows between knots, for compiled look-ups: of each value, its place c + f between knots c and c + 1."""
+    """Encoded rows for compiled look-ups: for each value, its place c + f between knots c and c + 1."""
 
     releases_gil = True
 
@@ -139,17 +138,17 @@ class Places:
         return Places(self.places[rows], self.beyond[rows], self.frame)
 
     def look_up(self, table: Array) -> Array:
-        """Sum, over the features, a table (knots + 1, classes) between the knots beside each value."""
+        """Return, for each row, the sum over features of a table (knots + 1, classes) interpolated at it."""
         return kernel.look_up(self.places, self.frame.offsets, table)
 
     def counts(self, W: Array) -> Array:
-        """Weighted counts of (class, knot)."""
+        """Return the weighted counts, of shape (classes, knots)."""
         found = kernel.count(self.places, self.frame.offsets, W, len(self.frame.positions))
         return np.ascontiguousarray(found[:-1].T)
 
 
 def hats_of(X: Array, frame: Knots) -> Hats | Places:
-    """Hat weights of every value; beyond the outer knots, all weight is theirs."""
+    """Return the encoded rows. A value beyond the outer knots has weight one at the outer knot."""
     m, n = X.shape
     if is_worth_it(m, n):
         return Places(*kernel.encode(X, frame), frame)
@@ -169,7 +168,7 @@ def hats_of(X: Array, frame: Knots) -> Hats | Places:
 
 
 def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) -> Knots:
-    """Knots at quantiles of each column, or at its values where they are few."""
+    """Return knots at quantiles of each column, or at its values if they are few."""
     kept = None if w is None else np.flatnonzero(w > 0)
     w = None if w is None else w[kept]
 
@@ -193,13 +192,13 @@ def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) ->
 
 
 def column_knots(x: Array, w: Array | None, n_knots: int, few: int, outer: float) -> tuple[Array, bool, Any]:
-    """Knots of one column, whether it has few values, and the lengths of its tails."""
+    """Return the knots of one column, whether it has few values, and the mean lengths of its tails."""
     x = np.where(np.abs(x) < SMALLEST, 0.0, x)
     values, found = np.unique(x, return_counts=True) if w is None else np.unique(x, return_inverse=True)
     if len(values) <= max(few, n_knots):
         return values, True, (0.0, 0.0)
     mass = found.astype(np.float64) if w is None else np.bincount(found, w, len(values))
-    # A value that fills a piece by itself is a knot; the others are spread over the rest.
+    # A value with the mass of a whole piece is a knot; the other knots are quantiles of the rest.
     heavy = mass > mass.sum() / (n_knots - 1)
     rest = np.where(heavy, 0.0, mass)
     levels = np.linspace(outer, 1 - outer, max(2, n_knots - int(heavy.sum())))
@@ -212,13 +211,13 @@ def column_knots(x: Array, w: Array | None, n_knots: int, few: int, outer: float
 
 
 def quantiles(values: Array, mass: Array, levels: Array) -> Array:
-    """The least values whose share of the mass below and at them reaches the levels."""
+    """Return the least values whose cumulative share of the mass reaches the levels."""
     share = np.cumsum(mass) / mass.sum()
     seen = np.flatnonzero(mass > 0)
-    # A level that rounding puts just above a share belongs to it.
+    # The tolerance lets a level that rounding puts just above a share still match it.
     return values[seen[np.minimum(np.searchsorted(share[seen], levels - 1e-12), len(seen) - 1)]]
 
 
 def mean_excess(excess: Array, mass: Array, spread: float) -> float:
-    """Mean length of a tail; where no rows lie there, a tenth of the mean distance of knots."""
+    """Return the mean length of a tail; if it has no rows, a tenth of the mean distance of knots."""
     return float(np.average(excess, weights=mass)) if len(excess) else 0.1 * spread

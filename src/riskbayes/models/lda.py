@@ -1,4 +1,4 @@
-"""Linear discriminant analysis: psi(x) = (1, x) by class, and x x^T, which is of no class."""
+"""Linear discriminant analysis: psi(x) = (1, x) for each class, and x x^T for all classes together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class TiedMoments(Origin):
     """Moments about an origin, with `s2_tied`, the second moments of all classes together."""
 
     def recentred(self, arrays: Arrays, d: Array) -> Arrays:
-        """(x + d)(x + d)^T = x x^T + x d^T + d x^T + d d^T, summed over all rows."""
+        """Return s2_tied of rows moved by d: (x + d)(x + d)^T = x x^T + x d^T + d x^T + d d^T, summed."""
         cross = sum_of(arrays["s1"], axis=0)[:, None] * d[None, :]
         return {"s2_tied": arrays["s2_tied"] + cross + cross.T + sum_of(arrays["s0"]) * outer(d)}
 
@@ -49,15 +49,15 @@ class LDAParameters:
 
     @cached_property
     def form(self) -> tuple[Array, Array]:
-        """(B, c) with log p(x, y) = x B + c, but for what all classes share."""
+        """(B, c) with log p(x, y) = x B + c up to a constant of the row; x is relative to the origin."""
         whitened = self.means @ self.whitener
         return self.whitener @ whitened.T, self.log_prior - 0.5 * sum_of(whitened * whitened, axis=1)
 
     @cached_property
     def raw_form(self) -> tuple[Array, Array] | None:
-        """The same for rows as they come, where the origin is near enough to zero to lose no digits."""
+        """The same for rows that are not centred, which saves a copy; None where that would lose digits."""
         (B, c), origin = self.form, self.frame.origin
-        if not isinstance(B, np.ndarray):  # a device subtracts the origin faster than the host could ask
+        if not isinstance(B, np.ndarray):  # subtracting the origin is faster than a wait for the device
             return None
         lost = np.finfo(B.dtype).eps * float((np.abs(origin) @ np.abs(B)).max())
         return (B, c - origin @ B) if lost < 1e-11 else None
@@ -78,15 +78,15 @@ class LDAModel(GaussianModel):
     shrinkage: float = 0.0
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
-        """Class moments of order 0 and 1, and the second moment weighted by sum_k W[:, k].
+        """Return moments of order 0 and 1 of the classes, and the second moment weighted by sum_k W[:, k].
 
-        The rows of a residual sum to zero, so that product falls away in calibration.
+        Each row of a residual sums to zero, so that calibration does not need this product.
         """
         xp, D, V = namespace(W), Z.exact, to_widest(W)
         w, size = sum_of(V, axis=1), sum_of(xp.abs(V), axis=1)
-        number = xp.finfo(W.dtype)  # a residual has the precision of the rows
+        number = xp.finfo(W.dtype)  # a residual has the dtype of the rows
         least = 8 * V.shape[1] * (float(number.eps) * size + float(number.smallest_normal))
-        rows = xp.nonzero(xp.abs(w) > least)[0]  # those whose sum is more than its rounding
+        rows = xp.nonzero(xp.abs(w) > least)[0]  # those whose sum is more than rounding
         if rows.shape[0] == w.shape[0]:
             tied = (D * w[:, None]).T @ D
         else:
@@ -95,22 +95,22 @@ class LDAModel(GaussianModel):
         return Statistics({"s0": sum_of(V, axis=0), "s1": V.T @ D, "s2_tied": tied}, Z.frame)
 
     def second_moments(self, n: int) -> float:
-        """Of a class's own."""
+        """Return zero: the classes share one covariance."""
         return 0.0
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
-        """Scatter about the overall mean, and about the classes' own means."""
+        """Return the scatter about the overall mean, and about the means of the classes."""
         s0, s1, second, xp = S["s0"], S["s1"], S["s2_tied"], namespace(S["s0"])
         first, mass = sum_of(s1, axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
     def moment_matrices(self, S: Statistics, size: Array) -> Array:
-        """One for all classes, with v_i = (one-hot class, x_i / size)."""
+        """Return one matrix for all classes, with v_i = (one-hot class, x_i / size)."""
         s1, s2 = S["s1"] / size, S["s2_tied"] / size[:, None] / size
         return np.block([[np.diag(S["s0"]), s1], [s1.T, s2]])
 
     def covariances(self, S: Statistics, settled: Settled) -> Array:
-        """Sigma = (m2 Sigma0 + scatter) / (m2 + total), then shrunk as in scikit-learn; a stack of one."""
+        """Return Sigma = (m2 Sigma0 + scatter) / (m2 + total), shrunk as in scikit-learn; a stack of one."""
         mu, kappa = self.means(S, settled)
         m1, m2 = self.mean_strength, self.covariance_strength
         if S.frame.given is not None:
@@ -129,12 +129,12 @@ class LDAModel(GaussianModel):
     def completion(
         self, S: Statistics, settled: Settled, C: Array, pooled: Array
     ) -> tuple[Array | None, Array]:
-        """A small share of the columns' own variances, in the directions in which no class varies."""
+        """Return a small share of the columns' variances in the directions in which no class varies."""
         noise = noise_of(diagonal(S["s2_tied"]) / S.total, S.frame, settled)
         return completed(C, noise[None, :], None, None, settled.scale)
 
     def parameters(self, S: Statistics) -> LDAParameters:
-        """mu = (m1 mu0 + s1) / (m1 + s0), and the covariance, floored."""
+        """Return mu = (m1 mu0 + s1) / (m1 + s0), and the floored covariance with its whitener."""
         settled = self.settled_of(S)
         mu = self.means(S, settled)[0]
         C = settled.completed(self.covariances(S, settled))
@@ -151,13 +151,13 @@ class LDAModel(GaussianModel):
         )
 
     def score_cells(self, Z: Centred) -> float:
-        """Return few: scores take one product and no copy of the rows."""
+        """Return a small number: scores are one product, without a copy of the rows."""
         return 4
 
     def scores(self, Z: Centred, theta: LDAParameters) -> Array:
-        """x^T Sigma^-1 mu - mu^T Sigma^-1 mu / 2 + log p(y): linear in x."""
-        B, c, X = self._linear(Z, theta)
-        # One product, the log odds; not where a class without rows has an infinite one.
+        """Return x^T Sigma^-1 mu - mu^T Sigma^-1 mu / 2 + log p(y), which is linear in x."""
+        B, c, X = (*theta.form, Z.values) if theta.raw_form is None else (*theta.raw_form, Z.X)
+        # For two classes one product, the log odds, is enough, unless a class has no rows (log 0).
         if c.shape[0] == 2 and isinstance(X, np.ndarray) and np.isfinite(c).all():
             out = np.zeros((2, X.shape[0]), dtype=B.dtype)
             np.matmul(X, B[:, 1] - B[:, 0], out=out[1])
@@ -165,35 +165,29 @@ class LDAModel(GaussianModel):
             return out.T
         return X @ B + c[None, :]
 
-    def _linear(self, Z: Centred, theta: LDAParameters) -> tuple[Array, Array, Array]:
-        """B, c and the rows that they are for."""
-        if theta.raw_form is not None:
-            return *theta.raw_form, Z.X
-        return *theta.form, Z.values
-
     def log_joint(self, Z: Centred, theta: LDAParameters) -> Array:
-        """The linear scores and what all classes share: -n/2 log 2pi - log|Sigma|/2 - |W^T x|^2/2."""
+        """Return the scores plus -n/2 log 2pi - log|Sigma|/2 - |W^T x|^2/2, which all classes share."""
         z = Z.values @ theta.whitener
         shared = -0.5 * (squared_norms(z) + z.shape[1] * LOG_2PI) - theta.half_log_det
         B, c = theta.form
         return Z.values @ B + (c[None, :] + shared[:, None])
 
     def sample(self, theta: LDAParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """A class, then a Gaussian draw about its mean."""
+        """Draw classes, then a Gaussian row about the mean of each."""
         y = draw_classes(theta.log_prior, n, rng)
         noise = rng.standard_normal((n, theta.means.shape[1]))
         X = noise @ np.linalg.cholesky(theta.covariance).T + theta.means[y]
         return X + theta.frame.origin, y
 
     def expected_statistics(self, theta: LDAParameters, total: float) -> Statistics:
-        """Moments of `total` rows."""
+        """Return the expected moments of `total` rows."""
         s0 = total * namespace(theta.log_prior).exp(theta.log_prior)
         s1 = s0[:, None] * theta.means
         tied = total * theta.covariance + theta.means.T @ s1
         return Statistics({"s0": s0, "s1": s1, "s2_tied": tied}, theta.frame)
 
     def log_likelihood(self, S: Statistics, theta: LDAParameters) -> float:
-        """sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about the means) / 2."""
+        """Return sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about the means) / 2."""
         S = S.to_frame(theta.frame)
         s0, mu = S["s0"], theta.means
         cross = mu.T @ S["s1"]
@@ -203,7 +197,7 @@ class LDAModel(GaussianModel):
         return float(s0 @ constants - 0.5 * sum_of(theta.whitener * whitened))
 
     def inverse_parameters(self, theta: LDAParameters, total: float) -> Statistics:
-        """Moments whose MAP estimates are theta."""
+        """Return the moments whose MAP estimates are theta."""
         s0, s1, settled = self.invert_means(theta, total)
         m1, m2 = self.mean_strength, self.covariance_strength
         C = settled.uncompleted(theta.covariance[None, ...])[0, ...]
@@ -218,13 +212,13 @@ class LDAModel(GaussianModel):
         return Statistics({"s0": s0, "s1": s1, "s2_tied": tied}, theta.frame)
 
     def to_natural(self, theta: LDAParameters) -> dict[str, Array]:
-        """eta1 = Sigma^-1 mu, eta2 = -Sigma^-1 / 2, about the origin zero."""
+        """Return eta1 = Sigma^-1 mu, eta2 = -Sigma^-1 / 2, about the origin zero."""
         precision = theta.whitener @ theta.whitener.T
         mu = theta.means + theta.frame.origin[None, :]
         return {"eta0": theta.log_prior, "eta1": mu @ precision, "eta2": -0.5 * precision}
 
     def natural_gradient(self, dS: Statistics, theta: LDAParameters) -> dict[str, Array]:
-        """dS0, dS1 - mu dS0, and the sum over classes of dS2 - (mu mu^T + Sigma) dS0."""
+        """Return dS0, dS1 - mu dS0, and the sum over classes of dS2 - (mu mu^T + Sigma) dS0."""
         dS = dS.to_frame(theta.frame)
         s0 = dS["s0"]
         g0, g1 = self.first_gradient(dS, theta)
@@ -235,7 +229,7 @@ class LDAModel(GaussianModel):
     def from_natural(
         self, eta: dict[str, Array], theta: LDAParameters, simplex: Any, floor: float
     ) -> LDAParameters:
-        """Sigma = -eta2^-1 / 2 with floored eigenvalues, mu = Sigma eta1."""
+        """Return Sigma = -eta2^-1 / 2 with floored eigenvalues, and mu = Sigma eta1."""
         C = floor_eigenvalues(-0.5 * namespace(eta["eta2"]).linalg.inv(eta["eta2"]), floor)
         mu = eta["eta1"] @ C - theta.frame.origin[None, :]
         return replace(theta, log_prior=simplex(eta["eta0"]), means=mu, covariance=C)

@@ -1,4 +1,4 @@
-"""A product of experts: log joints weighted and added, one class prior, statistics side by side."""
+"""A product of experts: a weighted sum of log joints, one class prior, statistics side by side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from riskbayes.statistics import Statistics
 
 
 class ExpertRows:
-    """The same rows as each expert reads them."""
+    """The same rows, encoded for each expert."""
 
     def __init__(self, parts: Sequence[Any]):
         self.parts = tuple(parts)
@@ -34,7 +34,7 @@ class ExpertRows:
 
 @dataclass(frozen=True)
 class ProductParameters:
-    """p(y), and what each expert estimated."""
+    """p(y), and the parameters of each expert."""
 
     log_prior: Array
     experts: tuple[Any, ...]
@@ -45,15 +45,15 @@ class ProductParameters:
 class ProductModel(GenerativeModel):
     """p(x, y) proportional to p(y) prod_e p_e(x | y)^weight_e.
 
-    It is not normalised: the experts' densities multiply to one whose integral is not known and differs
-    by class. The posterior needs no more; there is no `sample`, and log densities miss a constant.
+    It is not normalised: the product of the experts' densities has an integral that is not known and differs
+    by class. The posterior does not need it; there is no `sample`, and log densities lack a constant.
 
     Parameters
     ----------
     experts : tuple of GenerativeModel
         Models of the same rows.
     weights : tuple of float
-        The powers of their densities.
+        The exponents of their densities.
     """
 
     normalised: ClassVar[bool] = False
@@ -63,12 +63,12 @@ class ProductModel(GenerativeModel):
 
     @property
     def array_api(self) -> bool:  # type: ignore[override]
-        """Whether every expert takes arrays of other libraries."""
+        """True if every expert accepts arrays of other libraries."""
         return all(expert.array_api for expert in self.experts)
 
     @property
     def floor_warning(self) -> str | None:  # type: ignore[override]
-        """That of the first expert that has one."""
+        """The warning of the first expert that has one."""
         return None if self._warner is None else self.experts[self._warner].floor_warning
 
     @property
@@ -76,12 +76,12 @@ class ProductModel(GenerativeModel):
         return next((i for i, e in enumerate(self.experts) if e.floor_warning is not None), None)
 
     def writes(self, name: str) -> bool:
-        """True if every expert implements the method too."""
+        """True if the product and all its experts implement the method."""
         return super().writes(name) and all(expert.writes(name) for expert in self.experts)
 
     @property
     def additive(self) -> bool:  # type: ignore[override]
-        """True if every expert's statistics add up."""
+        """True if the statistics of every expert can be added."""
         return all(expert.additive for expert in self.experts)
 
     def learn(self, sample: Sample) -> Frame:
@@ -89,35 +89,35 @@ class ProductModel(GenerativeModel):
         return SideBySide(tuple(expert.learn(sample) for expert in self.experts))
 
     def encode(self, X: Array, frame: SideBySide) -> ExpertRows:  # type: ignore[override]
-        """Return the rows as each expert reads them."""
+        """Return the rows, encoded for each expert."""
         return ExpertRows([e.encode(X, own) for e, own in zip(self.experts, frame.frames, strict=True)])
 
     def settle(self, S: Statistics) -> Statistics:
-        """Settle the statistics of each expert."""
+        """Return the settled statistics of the experts, side by side."""
         return side_by_side([e.settle(own) for e, own in zip(self.experts, parts(S), strict=True)])
 
     def _scans_compiled(self, Z: ExpertRows) -> bool:
-        """True if every expert has a part of compiled scans."""
+        """True if every expert has a part for compiled scans of Z."""
         return all(e.is_compiled(part) for e, part in zip(self.experts, Z.parts, strict=True))
 
     def row_cells(self, Z: ExpertRows) -> float:
-        """Return those of all experts; compiled scans hold nothing, and read the rows in turn."""
+        """Return the sum over the experts; a compiled scan reads their rows in turn: their maximum."""
         cells = [e.row_cells(part) for e, part in zip(self.experts, Z.parts, strict=True)]
         return max(cells) if self._scans_compiled(Z) else sum(cells)
 
     def releases_lock(self, Z: ExpertRows) -> bool:
-        """True if the scans of every expert do."""
+        """True if the scans of every expert release the GIL."""
         return all(e.releases_lock(part) for e, part in zip(self.experts, Z.parts, strict=True))
 
     def plan(self, Z: ExpertRows, theta: ProductParameters) -> ProductParameters:
-        """Return the parameters as each expert plans them."""
+        """Return theta with the plan of each expert in place of its parameters."""
         triples = zip(self.experts, Z.parts, theta.experts, strict=True)
         return replace(theta, experts=tuple(e.plan(part, own) for e, part, own in triples))
 
     def plan_scan(
         self, Z: ExpertRows, theta: ProductParameters, objective: Objective, last: Any
     ) -> ProductParameters | CompiledScan:
-        """Return theta, or a compiled scan of a large table where every expert has a part in it."""
+        """Return a compiled scan if every expert has a part of its own kind for it, else the plan."""
         theta = self.plan(Z, theta)
         if objective.power is None or not self._scans_compiled(Z):
             return theta
@@ -139,38 +139,38 @@ class ProductModel(GenerativeModel):
         objective: Objective,
         risks_only: bool,
     ) -> tuple[Statistics | None, Risks]:
-        """Scan by compiled code, where there is some for this table and this objective."""
+        """Scan a chunk, by compiled code if the plan is a compiled scan."""
         if not isinstance(plan, CompiledScan):
             return super().scan_chunk(Z, y, w, plan, objective, risks_only)
         found, risks = plan.chunk(Z.parts, y, w, objective, risks_only)
         return None if found is None else side_by_side(found), risks
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
-        """For every expert."""
+        """False if no rows have the statistics of some expert."""
         triples = zip(self.experts, parts(S), parts(ever), strict=True)
         return all(expert.could_be_counted(own, most) for expert, own, most in triples)
 
     def statistics(self, Z: ExpertRows, W: Array) -> Statistics:
-        """Those of the experts, side by side."""
+        """Return the statistics of the experts, side by side."""
         return side_by_side([e.statistics(part, W) for e, part in zip(self.experts, Z.parts, strict=True)])
 
     def residual_statistics(self, Z: ExpertRows, E: Array, theta: ProductParameters) -> Statistics:
-        """Those of the experts, as each shares the residual."""
+        """Return the residual statistics of the experts, side by side."""
         triples = zip(self.experts, Z.parts, theta.experts, strict=True)
         return side_by_side([e.residual_statistics(part, E, own) for e, part, own in triples])
 
     def parameters(self, S: Statistics) -> ProductParameters:
-        """Those of each expert; p(y) is the first one's."""
+        """Return the parameters of each expert; p(y) is that of the first."""
         found = tuple(e.parameters(own) for e, own in zip(self.experts, parts(S), strict=True))
         floored = 0 * S["s0"] if self._warner is None else found[self._warner].floored
         return ProductParameters(found[0].log_prior, found, floored)
 
     def is_legal(self, S: Statistics) -> bool:
-        """For every expert."""
+        """True if the statistics of every expert are legal."""
         return all(e.is_legal(own) for e, own in zip(self.experts, parts(S), strict=True))
 
     def _weighted(self, Z: ExpertRows, theta: ProductParameters, formula: str) -> Array:
-        """log p(y) + sum_e weight_e log p_e(x | y)."""
+        """Return log p(y) + sum_e weight_e log p_e(x | y), by the `formula` log_joint or scores."""
         total: Any = theta.log_prior
         for expert, weight, part, own in zip(self.experts, self.weights, Z.parts, theta.experts, strict=True):
             joint, prior = getattr(expert, formula)(part, own), possible(own.log_prior)
@@ -178,24 +178,24 @@ class ProductModel(GenerativeModel):
         return total
 
     def log_joint(self, Z: ExpertRows, theta: ProductParameters) -> Array:
-        """log p(y) + sum_e weight_e log p_e(x | y), but for a constant."""
+        """Return log p(y) + sum_e weight_e log p_e(x | y), which is not normalised."""
         return self._weighted(Z, theta, "log_joint")
 
     def scores(self, Z: ExpertRows, theta: ProductParameters) -> Array:
-        """The same of the experts' scores."""
+        """Return the same from the experts' scores."""
         return self._weighted(Z, theta, "scores")
 
     def expected_statistics(self, theta: ProductParameters, total: float) -> Statistics:
-        """What `total` rows of each expert would have on average."""
+        """Return the expected statistics of `total` rows of each expert, side by side."""
         pairs = zip(self.experts, theta.experts, strict=True)
         return side_by_side([e.expected_statistics(own, total) for e, own in pairs])
 
     def anchor_statistics(self, S: Statistics) -> Statistics:
-        """Those of the experts: the anchor holds each of them to its own closed form."""
+        """Return those of the experts: the anchor pulls each of them to its own closed form."""
         return side_by_side([e.anchor_statistics(own) for e, own in zip(self.experts, parts(S), strict=True)])
 
     def log_likelihood(self, S: Statistics, theta: ProductParameters) -> float:
-        """sum_ik W[i, k] log p(x_i, k), of the product as it is, not normalised."""
+        """Return sum_ik W[i, k] log p(x_i, k) of the product, which is not normalised."""
         value = float(sum_of(S["s0"] * theta.log_prior))
         for expert, weight, own, part in zip(
             self.experts, self.weights, theta.experts, parts(S), strict=True
@@ -204,13 +204,13 @@ class ProductModel(GenerativeModel):
         return value
 
     def degrees_of_freedom(self, S: Statistics) -> float:
-        """Those of the experts, by their weights."""
+        """Return the weighted sum over the experts."""
         own = (e.degrees_of_freedom(part) for e, part in zip(self.experts, parts(S), strict=True))
         return float(sum(w * d for w, d in zip(self.weights, own, strict=True)))
 
 
 def possible(log_prior: Array) -> Array:
-    """Return log p(y), zero for impossible classes: less it, what is impossible stays so."""
+    """Return log p(y) with zero in place of -inf, so that subtracting it never gives NaN."""
     return namespace(log_prior).where(log_prior > -math.inf, log_prior, 0.0)
 
 
@@ -220,6 +220,6 @@ def parts(S: Statistics) -> list[Statistics]:
 
 
 def side_by_side(found: Sequence[Statistics]) -> Statistics:
-    """One value from those of the experts; the class masses are theirs all."""
+    """Return the statistics of the experts as one value; they share the class masses."""
     arrays = {f"{i}:{name}": S[name] for i, S in enumerate(found) for name in S if name != "s0"}
     return Statistics({"s0": found[0]["s0"], **arrays}, SideBySide(tuple(S.frame for S in found)))

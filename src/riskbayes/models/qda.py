@@ -44,20 +44,20 @@ from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
 
 BLOCK = 128
-"""Columns of a triangular product that are made at once: what lies below the diagonal is left out."""
+"""Columns of a triangular product that are computed at once: blocks below the diagonal are skipped."""
 
 SMALL_CELLS, SMALL_ON_DEVICE = 2**15, 2**27
-"""Cells of rows, columns and classes together up to which all classes go into one product."""
+"""Largest rows x columns x classes for which all classes are computed in one product."""
 
 CACHED_CELLS = 2**18
-"""Cells of the rows that are multiplied at once on a CPU: 2 MiB of float64."""
+"""Cells (rows x columns) that are multiplied at once on a CPU: 2 MiB of float64."""
 
 
 class FullMoments(Origin):
     """Moments about an origin, with `s2`, a matrix of second moments for each class."""
 
     def recentred(self, arrays: Arrays, d: Array) -> Arrays:
-        """(x + d)(x + d)^T = x x^T + x d^T + d x^T + d d^T."""
+        """Return s2 of rows moved by d: (x + d)(x + d)^T = x x^T + x d^T + d x^T + d d^T."""
         cross = arrays["s1"][:, :, None] * d[None, None, :]
         moved = cross + namespace(cross).matrix_transpose(cross) + arrays["s0"][:, None, None] * outer(d)
         return {"s2": arrays["s2"] + moved}
@@ -78,17 +78,17 @@ class QDAParameters:
     log_prior: Array
     means: Array
     forms: Array
-    """A stack A with W^T (x - mu) = A^T (1, 0, 0, 0, x)."""
+    """A stack A with W^T (x - mu) = A^T (1, 0, 0, 0, x), so that one product gives whitened rows."""
     half_log_det: Array
     frame: Any
     floored: Array
     estimate: Estimate | None = None
     projected: Array | None = None
-    """Covariances that are not those of statistics, of a gradient step."""
+    """Covariances that a gradient step projected, in place of those of statistics."""
 
     @cached_property
     def covariances(self) -> Array:
-        """Those of the statistics, or of W where calibration floored them; made when they are asked for."""
+        """The covariances of the statistics, or of W where calibration floored them; made on first use."""
         if self.projected is not None:
             return self.projected
         assert self.estimate is not None
@@ -107,7 +107,7 @@ class QDAParameters:
 
 
 class QDAPlan(NamedTuple):
-    """Parameters in the dtype of the rows, and which rows of a large table need not be looked at."""
+    """Parameters in the dtype of the rows, and the scan that finds which rows can be skipped, if any."""
 
     theta: QDAParameters
     skipping: SkippingScan | None
@@ -132,43 +132,43 @@ class QDAModel(GaussianModel):
     )
 
     frame_kind: ClassVar[type[Origin]] = FullMoments
-    widest: ClassVar[float] = 64  # a chunk pays for n^2 sums a class, so it must not have few rows
+    widest: ClassVar[float] = 64  # a chunk costs n^2 sums for each class, so it needs many rows
 
     reg_param: float = 0.0
     shrinkage: float = 0.0
 
     def plan(self, Z: Centred, theta: QDAParameters) -> QDAParameters:
-        """Return theta in the dtype of the rows, without what scans do not read."""
+        """Return theta in the dtype of the rows, without the fields that scans do not read."""
         return theta if Z.dtype == theta.means.dtype else super().plan(Z, replace(theta, estimate=None))
 
     def plan_scan(
         self, Z: Centred, theta: QDAParameters, objective: Objective, last: QDAPlan | None
     ) -> QDAPlan:
-        """Return theta, with what the last scan of a large table tells of its rows."""
+        """Return theta and, for a large table, the bounds by which the last scan lets rows be skipped."""
         theta = super().plan_scan(Z, theta, objective, None)
         before = None if last is None else last.skipping
         return QDAPlan(theta, next_scan(Z, theta, before) if objective.saturates else None)
 
     def is_compiled(self, Z: Centred) -> bool:
-        """True for large tables of few columns."""
+        """True for large tables with few columns."""
         return few_columns(Z)
 
     def compiled_part(self, Z: Centred, theta: QDAParameters) -> GaussianPart:
-        """Return the Gaussians."""
+        """Return the Gaussian part of a compiled scan."""
         constants = self._from_distances(np.zeros((1, len(theta.means))), theta)[0]
         return GaussianPart(Z.frame, Z.frame.origin, theta.whiteners, theta.forms[:, 0, :], constants)
 
     def scan_chunk(
         self, Z: Centred, y: Array, w: Array | None, plan: QDAPlan, objective: Objective, risks_only: bool
     ) -> tuple[Statistics | Array | None, Risks]:
-        """Scan the rows of a chunk that are not known to be saturated."""
+        """Scan the rows of a chunk whose posterior is not proved to be one at their label."""
         theta, skipping = plan
         if skipping is None:
             return super().scan_chunk(Z, y, w, theta, objective, risks_only)
         if skipping.reference is None:
             distances = self.distances(Z, theta)
             skipping.record(Z, distances)
-            skipping.safe_rows(Z, y)  # how many could be skipped next time
+            skipping.safe_rows(Z, y)  # counts how many could be skipped next time
             scores = self._from_distances(distances, theta)
             return self.scan_scores(Z, scores, y, w, theta, objective, risks_only)
         rows = np.flatnonzero(~skipping.safe_rows(Z, y))
@@ -183,7 +183,7 @@ class QDAModel(GaussianModel):
         return dS, Risks(risks.names, risks.sums, len(y) if w is None else w.sum())
 
     def returns_residuals(self, Z: Centred) -> bool:
-        """True for wide rows on the CPU: a chunk would have n^2 sums a class."""
+        """True for wide rows on the CPU: each chunk would need n^2 sums for each class."""
         return isinstance(Z.X, np.ndarray) and Z.shape[1] > SMALL
 
     def scan_scores(
@@ -196,7 +196,7 @@ class QDAModel(GaussianModel):
         objective: Objective,
         risks_only: bool,
     ) -> tuple[Statistics | Array | None, Risks]:
-        """Return the residuals of wide rows, whose statistics are summed once: a chunk has n^2 a class."""
+        """Return risks and, for wide rows, residuals: their statistics are summed once for all chunks."""
         if risks_only or not self.returns_residuals(Z):
             return super().scan_scores(Z, scores, y, w, theta, objective, risks_only)
         P, risks = posterior_and_risks(scores, y, w, objective)
@@ -204,9 +204,9 @@ class QDAModel(GaussianModel):
         return E if w is None else E * astype(w, E.dtype)[:, None], risks
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
-        """Masses, first and second moments about the origin; rows of no weight are left out."""
+        """Return masses, first and second moments about the origin; rows of negligible weight are skipped."""
         xp, V = namespace(W), to_widest(W)
-        if xp is not np:  # once for all classes: a device waits for each choice of rows
+        if xp is not np:  # once for all classes: the host waits for the device at each choice of rows
             rows = rows_that_count(max_of(xp.abs(V), axis=1))
             Z, V = (Z, V) if rows is None else (Z[rows], take_rows(V, rows))
             cells = max(1, math.prod(V.shape) * Z.shape[1])
@@ -221,22 +221,22 @@ class QDAModel(GaussianModel):
         return Statistics({"s0": sum_of(to_widest(W), axis=0), "s1": first, "s2": second}, Z.frame)
 
     def second_moments(self, n: int) -> float:
-        """Of a class's own."""
+        """Return n (n + 1) / 2: each class has its own covariance."""
         return n * (n + 1) / 2
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
-        """Scatter about the overall mean, and about the classes' own means."""
+        """Return the scatter about the overall mean, and about the means of the classes."""
         s0, s1, xp = S["s0"], S["s1"], namespace(S["s0"])
         first, second, mass = sum_of(s1, axis=0), sum_of(S["s2"], axis=0), xp.where(s0 > 0, s0, 1.0)
         return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
 
     def moment_matrices(self, S: Statistics, size: Array) -> Array:
-        """One for each class."""
+        """Return one matrix for each class."""
         s1, s2 = (S["s1"] / size)[:, :, None], S["s2"] / size[:, None] / size
         return np.block([[S["s0"][:, None, None], s1.swapaxes(1, 2)], [s1, s2]])
 
     def covariances(self, S: Statistics, settled: Settled) -> Array:
-        """Sigma = (m2 Sigma0 + scatter) / (m2 + s0), then shrunk as in scikit-learn."""
+        """Return Sigma = (m2 Sigma0 + scatter) / (m2 + s0), then shrunk as in scikit-learn."""
         mu, kappa = self.means(S, settled)
         xp, mu0 = namespace(mu), settled.mean
         s0, m1, m2 = S["s0"], self.mean_strength, self.covariance_strength
@@ -262,7 +262,7 @@ class QDAModel(GaussianModel):
     def completion(
         self, S: Statistics, settled: Settled, C: Array, pooled: Array
     ) -> tuple[Array | None, Array]:
-        """The pooled covariance, in the directions that the rows of a class do not determine."""
+        """Return the pooled covariance in the directions that the rows of a class do not determine."""
         s0, second = S["s0"][:, None], diagonal(S["s2"])
         mass = namespace(s0).where(s0 > 0, s0, 1.0)
         noise = noise_of(second / mass, S.frame, settled)
@@ -270,7 +270,7 @@ class QDAModel(GaussianModel):
         return completed(C, noise, pooled, whole, settled.scale)
 
     def parameters(self, S: Statistics) -> QDAParameters:
-        """mu = (m1 mu0 + s1) / (m1 + s0), and the covariances, floored."""
+        """Return mu = (m1 mu0 + s1) / (m1 + s0) and the whiteners of the floored covariances."""
         settled = self.settled_of(S)
         mu, xp = self.means(S, settled)[0], namespace(S["s0"])
         r, n = mu.shape
@@ -286,7 +286,7 @@ class QDAModel(GaussianModel):
             zeros = xp.zeros((W.shape[0], PAD - 1, n), **like(mu))
             return xp.concat([-(mu[classes, None, :] @ W), zeros, W], axis=1), half_log_det, floored
 
-        if xp is np and n > SMALL:  # a class after another, in threads: what they leave is small
+        if xp is np and n > SMALL:  # class by class, in threads: temporary arrays stay small
             forms, half_log_det = np.empty((r, PAD + n, n)), np.empty(r)
             floored = np.empty(r, dtype=np.int64)
 
@@ -309,7 +309,7 @@ class QDAModel(GaussianModel):
         )
 
     def _completed(self, S: Statistics, settled: Settled, classes: slice) -> Array:
-        """Return the closed form's covariances of some classes, before any floor."""
+        """Return the completed covariances of some classes, before any floor."""
         if classes != slice(0, S["s0"].shape[0]):
             given = None if S.frame.given is None else S.frame.given[classes, ...]
             own = {name: value[classes, ...] for name, value in S.items()}
@@ -317,14 +317,14 @@ class QDAModel(GaussianModel):
         return settled.completed(self.covariances(S, settled), classes)
 
     def settled_by(self, S: Statistics) -> Settled:
-        """Return what statistics of the data settle; of wide rows, with them in place of the reference."""
+        """Return what S settles; for wide rows with S itself in place of the large reference."""
         settled, wide = super().settled_by(S), S["s1"].shape[1] > SMALL
         return (
             replace(settled, reference=None, data=S) if wide and isinstance(S["s0"], np.ndarray) else settled
         )
 
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:
-        """log p(y) - n/2 log 2pi - log|Sigma|/2 - |W^T (x - mu)|^2 / 2."""
+        """Return log p(y) - n/2 log 2pi - log|Sigma|/2 - |W^T (x - mu)|^2 / 2."""
         return self._from_distances(self.distances(Z, theta), theta)
 
     def _from_distances(self, distances: Array, theta: QDAParameters) -> Array:
@@ -332,7 +332,7 @@ class QDAModel(GaussianModel):
         return constants[None, :] - 0.5 * distances
 
     def distances(self, Z: Centred, theta: QDAParameters) -> Array:
-        """|W^T (x - mu)|^2 of each row and class, so many rows at once as stay in the cache."""
+        """Return |W^T (x - mu)|^2 for each row and class, as many rows at a time as fit the cache."""
         (m, n), xp = Z.shape, namespace(theta.means)
         wide = SMALL_ON_DEVICE // (theta.means.shape[0] * min(n, BLOCK))
         step = max(64, CACHED_CELLS // n if xp is np else wide)
@@ -343,12 +343,12 @@ class QDAModel(GaussianModel):
         return found[0] if len(found) == 1 else xp.concat(found)
 
     def squared_distances(self, D: Array, theta: QDAParameters) -> Array:
-        """The same of rows of a design, by the blocks of the triangle W."""
+        """Return the same for rows of a design (1, 0, 0, 0, x), by blocks of columns of the triangle W."""
         (r, n), columns = theta.means.shape, []
         if isinstance(D, np.ndarray) and D.size * r <= SMALL_CELLS:
             z = D @ theta.forms
             return np.einsum("kij,kij->ki", z, z).T
-        if not isinstance(D, np.ndarray):  # a product for all classes: a device is slow at many small ones
+        if not isinstance(D, np.ndarray):  # one product for all classes: a device is slow at many small ones
             xp = namespace(D)
             distances: Any = 0.0
             for start in range(0, n, BLOCK):
@@ -365,10 +365,10 @@ class QDAModel(GaussianModel):
                 z = D[:, : PAD + stop] @ theta.forms[k, : PAD + stop, start:stop]
                 total = total + squared_norms(z)
             columns.append(total)
-        return namespace(D).stack(columns).T  # the rows of each class together
+        return namespace(D).stack(columns).T  # contiguous along the rows of a class
 
     def sample(self, theta: QDAParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """A class, then a Gaussian draw through the Cholesky factor of its covariance."""
+        """Draw classes, then rows of each by the Cholesky factor of its covariance."""
         y = draw_classes(theta.log_prior, n, rng)
         factors = np.linalg.cholesky(theta.covariances)
         noise = rng.standard_normal((n, theta.means.shape[1]))
@@ -378,7 +378,7 @@ class QDAModel(GaussianModel):
         return X + theta.frame.origin, y
 
     def expected_statistics(self, theta: QDAParameters, total: float) -> Statistics:
-        """Moments of `total` rows: s0 (1, mu, Sigma + mu mu^T)."""
+        """Return the expected moments of `total` rows: s0 (1, mu, Sigma + mu mu^T)."""
         s0 = total * namespace(theta.log_prior).exp(theta.log_prior)
         s2 = outer(theta.means)
         s2 += theta.covariances
@@ -386,7 +386,7 @@ class QDAModel(GaussianModel):
         return Statistics({"s0": s0, "s1": s0[:, None] * theta.means, "s2": s2}, theta.frame)
 
     def log_likelihood(self, S: Statistics, theta: QDAParameters) -> float:
-        """sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about mu) / 2."""
+        """Return sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about mu) / 2."""
         S = S.to_frame(theta.frame)
         s0, mu = S["s0"], theta.means
         # tr(W^T A W) with A = s2 - s1 mu^T - mu s1^T + s0 mu mu^T, the scatter about mu.
@@ -398,7 +398,7 @@ class QDAModel(GaussianModel):
         return float(s0 @ constants - 0.5 * sum_of(traces))
 
     def inverse_parameters(self, theta: QDAParameters, total: float) -> Statistics:
-        """Moments whose MAP estimates are theta."""
+        """Return the moments whose MAP estimates are theta."""
         s0, s1, settled = self.invert_means(theta, total)
         m1, m2, C = self.mean_strength, self.covariance_strength, settled.uncompleted(theta.covariances)
         eye = eye_like(C)[None, ...]
@@ -413,7 +413,7 @@ class QDAModel(GaussianModel):
         return Statistics({"s0": s0, "s1": s1, "s2": s2}, theta.frame)
 
     def to_natural(self, theta: QDAParameters) -> dict[str, Array]:
-        """eta1 = Sigma^-1 mu, eta2 = -Sigma^-1 / 2, about the origin zero."""
+        """Return eta1 = Sigma^-1 mu, eta2 = -Sigma^-1 / 2, about the origin zero."""
         precision = theta.whiteners @ namespace(theta.means).matrix_transpose(theta.whiteners)
         mu = theta.means + theta.frame.origin[None, :]
         return {
@@ -423,7 +423,7 @@ class QDAModel(GaussianModel):
         }
 
     def natural_gradient(self, dS: Statistics, theta: QDAParameters) -> dict[str, Array]:
-        """dS0, dS1 - mu dS0, dS2 - (mu mu^T + Sigma) dS0, about the origin zero."""
+        """Return dS0, dS1 - mu dS0, dS2 - (mu mu^T + Sigma) dS0, about the origin zero."""
         dS = dS.to_frame(theta.frame)
         g0, g1 = self.first_gradient(dS, theta)
         g2 = dS["s2"] - (outer(theta.means) + theta.covariances) * dS["s0"][:, None, None]
@@ -433,7 +433,7 @@ class QDAModel(GaussianModel):
     def from_natural(
         self, eta: dict[str, Array], theta: QDAParameters, simplex: Any, floor: float
     ) -> QDAParameters:
-        """Sigma = -eta2^-1 / 2 with floored eigenvalues, mu = Sigma eta1."""
+        """Return Sigma = -eta2^-1 / 2 with floored eigenvalues, and mu = Sigma eta1."""
         C = floor_eigenvalues(-0.5 * namespace(eta["eta2"]).linalg.inv(eta["eta2"]), floor)
         mu = (C @ eta["eta1"][:, :, None])[:, :, 0] - theta.frame.origin[None, :]
         log_prior = simplex(eta["eta0"])
@@ -441,7 +441,7 @@ class QDAModel(GaussianModel):
 
 
 def quadratic_traces(A: Array, W: Array) -> Array:
-    """tr(W^T A W) of stacks, W upper triangular; large ones class by class in threads, by blocks of W."""
+    """Return tr(W^T A W) for stacks, W upper triangular; large ones by blocks of W, a class per thread."""
     r, n, _ = W.shape
     if not isinstance(W, np.ndarray) or n <= SMALL:
         return sum_of((A @ W) * W, axis=(1, 2))
@@ -458,15 +458,15 @@ def quadratic_traces(A: Array, W: Array) -> Array:
 
 
 def together(D: Array, weights: Array) -> tuple[Array, Array]:
-    """sum_i w_i x_i and sum_i w_i x_i x_i^T of all classes in one product; `weights` has a row a class."""
+    """Return sum_i w_i x_i and sum_i w_i x_i x_i^T of all classes; `weights` has a row for each class."""
     return weights @ D, D.T[None, ...] @ (weights[:, :, None] * D[None, :, :])
 
 
 def class_by_class_moments(Z: Centred, V: Array) -> tuple[Array, Array]:
-    """The same, each class over the rows that count for it; of wide rows in threads.
+    """Return the same, for each class over its rows of non-negligible weight; wide rows in threads.
 
-    Blocks of columns on or above the diagonal are computed, and mirrored. Which thread has which of them
-    changes no digit.
+    Blocks of columns on or above the diagonal are computed, and mirrored. The result does not depend on the
+    number of threads.
     """
     (m, n), r = Z.shape, V.shape[1]
     first, second = np.empty((r, n)), np.zeros((r, n, n))
@@ -477,7 +477,7 @@ def class_by_class_moments(Z: Centred, V: Array) -> tuple[Array, Array]:
         k, own = task
         rows, last = kept[k], min(n, max(own) + BLOCK)
         number = m if rows is None else len(rows)
-        whole = rows is None and m <= step  # a chunk keeps its differences, for all classes
+        whole = rows is None and m <= step  # a chunk caches x - origin for all classes
         total, buffer = np.zeros(last), np.empty((0 if whole else min(step, number), last))
         for begin in range(0, number, step):
             part: Any = slice(begin, min(number, begin + step))

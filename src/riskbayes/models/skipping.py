@@ -1,12 +1,12 @@
-"""Rows that a scan need not look at: parameters that moved a little leave them as they were.
+"""Skip rows in a scan whose posterior is proved to be one at their label, from an earlier scan.
 
-Most rows of a well separated table have a posterior of one at their label. Let q0 = |W0^T (x - mu0)|^2 be
-known for parameters of before. With M = W1^T W0^-T, those of now have
+Most rows of well separated classes have a posterior of one at their label. Let q0 = |W0^T (x - mu0)|^2 be
+known for earlier parameters. With M = W1^T W0^-T, the new parameters have
 
     W1^T (x - mu1) = M W0^T (x - mu0) - W1^T (mu1 - mu0),
 
 so that sqrt(q1) lies between s_min(M) sqrt(q0) - d and s_max(M) sqrt(q0) + d, d = |W1^T (mu1 - mu0)|.
-Where that proves a posterior of one, to the last digit, a row adds nothing to dS and nothing to the risks.
+Where that proves a posterior of one, to the last digit, a row adds nothing to dS or to the risks.
 """
 
 from __future__ import annotations
@@ -22,43 +22,42 @@ from riskbayes.models.centred import Centred
 from riskbayes.threads import available_threads, in_threads
 
 SATURATED = 37.0
-"""exp(-37) is less than half the distance from one to the next float64."""
+"""Log odds above which a posterior rounds to one: exp(-37) is less than half of float64's epsilon."""
 
 ROUNDING = 1e-9
-"""What the bounds are widened by, as a share: far above the rounding of what they are made of."""
+"""Relative amount that the bounds are widened by: far more than their rounding error."""
 
 LEAST_SHARE = 0.5
-"""Where fewer of the rows could be skipped, the next scan reads them all and is remembered instead."""
-
+"""If a smaller share of the rows can be skipped, the next scan reads all rows and is the new reference."""
 
 FEWEST_FEATURES = 64
-"""Least number of columns: what is kept, a number a row and class, is then small beside them."""
+"""Least number of columns: the roots, one number for each row and class, are then small beside the rows."""
 
 ROWS_PER_FEATURE = 16
-"""Least number of rows for each column: singular values cost as much as a few rows a column."""
+"""Least number of rows per column: the singular values cost as much as a few rows per column."""
 
 
 def next_scan(Z: Centred, theta: Any, last: SkippingScan | None) -> SkippingScan | None:
-    """Return how to scan all rows with theta: against a reference, or as the next one.
+    """Return the next scan of all rows: one that skips rows by a reference, or a new reference.
 
-    None where it does not pay, or the digits are not there: it is for large tables of NumPy's float64.
-    A scan is only ever compared with the reference that it was given, whatever was scanned since.
+    None except for large NumPy tables of float64: on others it does not pay, or the precision is too low.
+    A scan is compared only with the reference that it was given, whatever was scanned since.
     """
     m, n = Z.shape
     large = n >= FEWEST_FEATURES and m >= ROWS_PER_FEATURE * n and Z.start is not None
     if not (large and isinstance(Z.X, np.ndarray) and Z.dtype == np.float64):
         return None
     reference = None
-    # A scan that was interrupted is no reference, and says nothing of how many rows can be skipped.
+    # An interrupted scan cannot be a reference, and its number of safe rows is not known.
     if last is not None and last.covers(m) and last.n_safe >= LEAST_SHARE * m:
         reference = last if last.reference is None else last.reference
     return SkippingScan(theta, m, reference)
 
 
 class SkippingScan:
-    """One scan of all rows: each of its chunks asks it which rows to look at.
+    """One scan of all rows, which tells each chunk what rows it can skip.
 
-    Without a reference it looks at all, and keeps sqrt(q) of each, a row a class.
+    Without a reference it reads all rows and stores their sqrt(q), of shape (n_classes, m).
     """
 
     def __init__(self, theta: Any, m: int, reference: SkippingScan | None):
@@ -68,38 +67,38 @@ class SkippingScan:
         self.roots: Array = np.empty((len(self.means), m)) if reference is None else reference.roots
         self.bounds = bounds_between(self if reference is None else reference, self)
         if reference is not None:
-            self.whiteners = None  # only a reference is compared with
+            self.whiteners = None  # only those of a reference are read later
         self._seen: list[tuple[int, int]] = []  # rows and safe rows of each chunk; threads append to it
 
     @property
     def n_safe(self) -> int:
-        """Rows known to be saturated, of those seen so far."""
+        """Number of rows so far whose posterior is proved to be one at their label."""
         return sum(safe for _, safe in self._seen)
 
     @property
     def n_skipped(self) -> int:
-        """Rows that were not looked at."""
+        """Number of rows that were skipped."""
         return 0 if self.reference is None else self.n_safe
 
     def covers(self, m: int) -> bool:
-        """Whether it went to its end."""
+        """True if the scan has read all of m rows."""
         return sum(seen for seen, _ in self._seen) == m
 
     def record(self, Z: Centred, distances: Array) -> None:
-        """Keep what was computed of a chunk, where all rows are looked at."""
+        """Store the square roots of the distances of a chunk, in a scan without a reference."""
         if self.reference is None:
             np.sqrt(distances.T, out=self._of(Z))
 
     def _of(self, Z: Centred) -> Array:
-        """sqrt(q) of a chunk's rows."""
+        """Return the view of `roots` for the rows of a chunk."""
         assert Z.start is not None
         return self.roots[:, Z.start : Z.start + len(Z)]
 
     def safe_rows(self, Z: Centred, y: Array) -> Array:
-        """Which rows of a chunk are proved to be saturated at their labels; it counts them, too."""
+        """Return a mask of the rows whose posterior is proved to be one at their label, and count them."""
         least, most, shift = self.bounds
         roots, each = self._of(Z), np.arange(len(y))
-        with np.errstate(invalid="ignore", over="ignore"):  # what is no number proves nothing
+        with np.errstate(invalid="ignore", over="ignore"):  # NaN proves nothing
             nearest = np.maximum(least[:, None] * roots - shift[:, None], 0.0)
             upper = self.constants[:, None] - 0.5 * nearest**2
             own = self.constants[y] - 0.5 * (most[y] * roots[y, each] + shift[y]) ** 2
@@ -110,14 +109,14 @@ class SkippingScan:
 
 
 def bounds_between(old: SkippingScan, new: SkippingScan) -> tuple[Array, Array, Array]:
-    """s_min, s_max and d of each class, widened by what rounding may do; large classes in threads."""
+    """Return s_min, s_max and d of each class, widened by more than rounding; wide rows in threads."""
     r, n = new.means.shape
     least, most, shift = np.full(r, 1 - ROUNDING), np.full(r, 1 + ROUNDING), np.zeros(r)
     if old is new:
         return least, most, shift
 
     def one(k: int) -> None:
-        # The transpose of M. LAPACK counts along columns: what it calls lower is our upper triangle.
+        # The transpose of M. LAPACK stores matrices by columns: its lower triangle is our upper one.
         M = dtrtrs(old.whiteners[k].T, new.whiteners[k], lower=1, trans=1)[0]
         squares = M.T @ M
         if math.isfinite(squares.sum()):

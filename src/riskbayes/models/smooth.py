@@ -1,4 +1,4 @@
-"""Smooth naive Bayes: psi(x) = (1, two hat weights of each feature between quantile knots)."""
+"""Smooth naive Bayes: psi(x) = (1, two hat weights for each feature, between quantile knots)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from riskbayes.statistics import Statistics
 
 @dataclass(frozen=True)
 class SmoothParameters:
-    """Logarithms of p(y) and of the density of each class at the knots of `frame`."""
+    """log p(y), and the log density of each class at the knots of `frame`."""
 
     log_prior: Array
     log_density: Array
@@ -28,12 +28,12 @@ class SmoothParameters:
 
     @cached_property
     def table(self) -> Array:
-        """Log densities as rows are looked up: (knots + 1, classes); the last row has the weight zero."""
+        """Log densities in the layout of look-ups: (knots + 1, classes); the last row is padding."""
         return np.ascontiguousarray(np.pad(self.log_density, ((0, 0), (0, 1))).T)
 
     @cached_property
     def masses(self) -> Array:
-        """p(x_i in a part | y): of the lower tail, the piece after, and the upper tail at each knot."""
+        """Probabilities given y of the lower tail, the piece after, and the upper tail of each knot."""
         return np.stack(part_masses(self.log_density, self.frame))
 
 
@@ -41,27 +41,27 @@ class SmoothParameters:
 class SmoothModel(GenerativeModel):
     """Features independent given the class, each with a density that is log-linear between knots.
 
-    The frequencies of the hats, over the widths that they stand for, are the heights at the knots; what
-    lies between them is then brought to the integral one. That is the closed form of this model: a plug-in,
-    not the maximum of the likelihood, which has none.
+    The heights at the knots are the frequencies of the hats divided by their widths, normalised so that the
+    density integrates to one. This closed form is a plug-in estimate, not the maximum of the likelihood,
+    which has no closed form.
 
     Parameters
     ----------
     n_knots : int
-        Knots a feature.
+        Knots per feature.
     max_categories : int
-        A feature of at most so many values has a probability for each in place of a density.
+        A feature of at most this many values has a probability for each of them in place of a density.
     alpha : float
-        Dirichlet pseudo-counts a knot.
+        Dirichlet pseudo-counts per knot.
     class_alpha : float
-        Pseudo-counts a class for p(y).
+        Pseudo-counts per class for p(y).
     class_prior : array of shape (n_classes,), optional
         A fixed p(y).
     outer : float
         Share of the rows in each tail, beyond the outer knots.
     """
 
-    additive: ClassVar[bool] = False  # knots are placed by the rows
+    additive: ClassVar[bool] = False  # knots are quantiles of the rows
     non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts", "beyond")
 
     n_knots: int = 6
@@ -76,32 +76,32 @@ class SmoothModel(GenerativeModel):
         return knots_of(sample.X, sample.w, self.n_knots, self.max_categories, self.outer)
 
     def encode(self, X: Array, frame: Knots) -> Hats | Places:  # type: ignore[override]
-        """Return the places of values between the knots."""
+        """Return the place of every value between the knots."""
         return hats_of(X, frame)
 
     def row_cells(self, Z: Hats | Places) -> float:
-        """Return the numbers that a scan holds for each row."""
+        """Return the width of the encoded rows."""
         return Z.width
 
     def releases_lock(self, Z: Hats | Places) -> bool:
-        """True for compiled look-ups."""
+        """True for `Places`, whose look-ups are compiled; sparse products hold the GIL."""
         return Z.releases_gil
 
     def is_compiled(self, Z: Hats | Places) -> bool:
-        """True for compiled look-ups."""
+        """True for `Places`, whose look-ups are compiled."""
         return Z.releases_gil
 
     def compiled_part(self, Z: Hats | Places, theta: SmoothParameters) -> LookUpPart:
-        """Return the look-ups."""
+        """Return the look-up part of a compiled scan."""
         return LookUpPart(Z.frame, Z.frame.offsets, theta.table, theta.log_prior)
 
     def statistics(self, Z: Hats | Places, W: Array) -> Statistics:
-        """Masses, weighted counts of the hats, and how far in the tails the rows lie."""
+        """Return masses, weighted counts of the hats, and the sums of the distances into the tails."""
         V = np.asarray(W, dtype=np.float64)
         return Statistics({"s0": V.sum(axis=0), "counts": Z.counts(V), "beyond": Z.beyond @ V}, Z.frame)
 
     def parameters(self, S: Statistics) -> SmoothParameters:
-        """log p(knot | y) - log width - log of the integral."""
+        """Return log p(knot | y) - log width - log of the integral, and log p(y)."""
         frame: Knots = S.frame
         counts = S["counts"] + self.alpha
         floor = COUNT_FLOOR * max(S.total, TINY)
@@ -114,19 +114,19 @@ class SmoothModel(GenerativeModel):
         return SmoothParameters(log_prior, log_density, frame, np.count_nonzero(floored, axis=1))
 
     def is_legal(self, S: Statistics) -> bool:
-        """Every class keeps a mass; cells are floored."""
+        """True if every class has a mass; counts are floored anyway."""
         return S.least_mass() + self.class_alpha > 0
 
     def log_joint(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
-        """log p(y) + sum_i log p(x_i | y)."""
+        """Return log p(y) + sum_i log p(x_i | y)."""
         return self.scores(Z, theta) - Z.beyond[:, None]
 
     def scores(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
-        """Tails fall alike for all classes."""
+        """Return the log joint without the decay in the tails, which is the same for all classes."""
         return Z.look_up(theta.table) + theta.log_prior
 
     def sample(self, theta: SmoothParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """A class; for each feature a part of its line, and a value of it by inverting the cumulative."""
+        """Draw classes; for each feature a tail or piece, and a value in it by the inverse distribution."""
         frame, y = theta.frame, draw_classes(theta.log_prior, n, rng)
         X = np.empty((n, len(frame.n_categories)))
         rise = np.diff(theta.log_density, axis=1, append=0.0)
@@ -150,7 +150,7 @@ class SmoothModel(GenerativeModel):
         return X, y
 
     def expected_statistics(self, theta: SmoothParameters, total: float) -> Statistics:
-        """What `total` rows of the densities have on average."""
+        """Return the expected statistics of `total` rows of the densities."""
         frame, s0 = theta.frame, total * np.exp(theta.log_prior)
         low, piece, high = theta.masses
         rise = np.diff(theta.log_density, axis=1, append=0.0)
@@ -161,25 +161,25 @@ class SmoothModel(GenerativeModel):
         return Statistics({"s0": s0, "counts": s0[:, None] * hats, "beyond": s0 * beyond}, frame)
 
     def log_likelihood(self, S: Statistics, theta: SmoothParameters) -> float:
-        """sum_y s0 log p(y) + sum_iy s_iy log p(knot_i | y), less the fall along the tails."""
+        """Return sum_y s0 log p(y) + sum_iy s_iy log p(knot_i | y) - the decay in the tails."""
         S = S.to_frame(theta.frame)
         return float(S["s0"] @ theta.log_prior + (S["counts"] * theta.log_density).sum() - S["beyond"].sum())
 
     def degrees_of_freedom(self, S: Statistics) -> float:
-        """A mass for each class, and heights at the knots that an integral ties together."""
+        """Return the sum over classes of one mass and, for each feature, all heights but one."""
         knots = S.frame.n_categories
         return float(len(S["s0"]) * (1 + (knots - 1).sum()))
 
 
 def part_masses(height: Array, frame: Knots) -> tuple[Array, Array, Array]:
-    """Integrals of exp(height): of the lower tail, the piece after, and the upper tail at each knot.
+    """Return the integrals of exp(height) over the lower tail, the piece after, and the upper tail of knots.
 
-    A piece of length h from a to b has h (e^b - e^a) / (b - a). Few values have their probability.
+    A piece of length h from a to b has h (e^b - e^a) / (b - a). A feature of few values has e^height.
     """
     e = np.exp(height)
     after = np.roll(e, -1, axis=1)
     rise = np.roll(height, -1, axis=1) - height
-    near = np.abs(rise) < 1e-3  # the series of the same
+    near = np.abs(rise) < 1e-3  # where a series is more precise
     middle = np.exp(height + rise / 2)
     mean = np.where(near, middle * (1 + rise**2 / 24), (after - e) / np.where(near, 1.0, rise))
     few = np.repeat(frame.few_values, frame.n_categories)
@@ -187,7 +187,7 @@ def part_masses(height: Array, frame: Knots) -> tuple[Array, Array, Array]:
 
 
 def right_share(d: Array) -> Array:
-    """Mean place along a piece whose log density rises by d: 1 / (1 - e^-d) - 1 / d."""
+    """Return the mean place, 0 to 1, along a piece whose log density rises by d: 1 / (1 - e^-d) - 1 / d."""
     near = np.abs(d) < 1e-3
     safe = np.where(near, 1.0, d)
     with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""From covariances to what a row is multiplied by: floored, factored, inverted."""
+"""Whitening: floor covariances, factor them, and invert the factors that rows are multiplied by."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from riskbayes.models.gaussian import eye_like, outer
 from riskbayes.threads import available_threads, in_threads
 
 SEPARATING = 1e-4
-"""Variance of a direction in which no class varies, as a share of the columns' own: small, for such a
-direction tells the classes apart with certainty."""
+"""Variance set for a direction in which no class varies, as a share of the columns' own. It is small, because
+such a direction tells the classes apart with certainty."""
 
 LEAF = 32
-"""Triangles of at most this size are inverted as they are."""
+"""Triangles of at most this size are inverted without splitting them."""
 
 LEAST = 1e-14
-"""Least eigenvalue, as a share of the largest, of a matrix that is positive definite but for rounding."""
+"""Least eigenvalue, as a share of the largest, that is set where rounding leaves a matrix indefinite."""
 
 MOST = 1e280
-"""Largest noise, in the units of the columns: more would overflow, and says no more."""
+"""Largest noise, in the units of the columns: more would overflow without changing the result."""
 
 NEAREST = 1e-9
-"""What a sign must be told from, as a share of the largest eigenvalue."""
+"""Least eigenvalue, as a share of the norm, whose sign `matrix_sign` has to get right."""
 
 SMALL = 64
-"""Matrices of at most this size are not worth a thread, nor a choice among eigenvectors."""
+"""Matrices of at most this size are not worth a thread, nor the choice of some eigenvectors only."""
 
 
 def whiten(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Array, Array]:
-    """(W, log|C|/2, C, floored) with W W^T = C^-1, W upper triangular, for a stack of covariances.
+    """Return (W, log|C|/2, C, floored) with W W^T = C^-1, W upper triangular, for a stack of covariances.
 
-    C is floored first: no direction has a smaller variance than `floor` times that of the reference, another
-    stack, which must be positive definite. Directions are looked for only where C - floor reference is not.
+    C is floored first: in every direction its variance is at least `floor` times that of the reference, a
+    stack that must be positive definite. Eigenvalues are computed only where C - floor reference is not.
     """
     if isinstance(C, np.ndarray):
         return whiten_on_cpu(C, reference, floor)
@@ -45,7 +45,7 @@ def whiten(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Arra
     units = outer(scale)
     scaled, standard = C / units, reference / units
     floored = xp.zeros(C.shape[0], **{**like(C), "dtype": xp.int64})
-    # Both at once: the host waits for one answer.
+    # Both in one stack, so that the host waits for the device only once.
     both = cholesky_or_none(xp.concat([scaled, scaled - floor * standard]))
     if both is not None:
         L = both[: C.shape[0], ...]
@@ -63,16 +63,16 @@ def whiten(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Arra
 
 
 def unit_scale(C: Array) -> Array:
-    """The standard deviations of a stack of covariances: a square of units must not over- or underflow."""
+    """Return standard deviations of a stack (one for zero); divided by them, C cannot over- or underflow."""
     xp = namespace(C)
     variances = xp.linalg.diagonal(C)
     return xp.sqrt(xp.where(variances > 0, variances, 1.0))
 
 
 def cholesky_or_none(C: Array) -> Array | None:
-    """The Cholesky factors of a stack, or None where one has none.
+    """Return the Cholesky factors of a stack, or None if one of its matrices is not positive definite.
 
-    Some libraries raise an error of their own then, others return what is no number.
+    Some libraries raise an error of their own in that case, others return NaN.
     """
     xp = namespace(C)
     if hasattr(xp.linalg, "cholesky_ex"):  # PyTorch: its `cholesky` would make the host wait once more
@@ -88,14 +88,14 @@ def cholesky_or_none(C: Array) -> Array | None:
 
 
 def lifted(C: Array, floor: float) -> tuple[Array, Array]:
-    """C with no eigenvalue below the floor, and how many of them were there, for each of a stack."""
+    """Return a stack with eigenvalues raised to the floor, and how many were below it in each matrix."""
     xp, n = namespace(C), C.shape[-1]
     if n <= SMALL:
         eigenvalues, V = xp.linalg.eigh(C)
         low = eigenvalues < floor
         number = xp.sum(xp.astype(low, xp.int64), axis=-1)
         mended = (V * xp.where(low, floor, eigenvalues)[:, None, :]) @ xp.matrix_transpose(V)
-    else:  # max(C, floor) = floor + (A + |A|) / 2 with A = C - floor: products only, where devices shine
+    else:  # max(C, floor) = floor + (A + |A|) / 2 with A = C - floor: products are fast on devices
         eye = eye_like(C)[None, ...]
         A = C - floor * eye
         sign = matrix_sign(A)
@@ -106,11 +106,11 @@ def lifted(C: Array, floor: float) -> tuple[Array, Array]:
 
 
 def matrix_sign(A: Array) -> Array:
-    """The signs of the eigenvalues of a stack of symmetric matrices, in their eigenvectors.
+    """Return V sign(lambda) V^T of a stack of symmetric matrices V lambda V^T.
 
     Newton-Schulz steps X <- a X (3 - a^2 X^2) / 2, each scaled for the interval that the eigenvalues are
-    known to lie in by then. One that is nearer to zero than `NEAREST` of the norm may keep a sign between
-    the two, which |A| hardly feels.
+    known to be in by then. An eigenvalue below `NEAREST` times the norm may get a sign between -1 and 1,
+    which hardly changes |A|.
     """
     xp, eye, low = namespace(A), eye_like(A)[None, ...], NEAREST
     X = A / xp.max(xp.sum(xp.abs(A), axis=-1), axis=-1)[:, None, None]
@@ -122,25 +122,25 @@ def matrix_sign(A: Array) -> Array:
 
 
 def stack_factors(C: Array) -> Array:
-    """Cholesky factors of a stack that is positive definite but for rounding."""
+    """Return the Cholesky factors of a stack that is positive definite up to rounding."""
     L = cholesky_or_none(C)
     return factors_by_eigenvectors(C) if L is None else L
 
 
 def factors_by_eigenvectors(C: Array) -> Array:
-    """Cholesky factors of a stack that rounding leaves indefinite: V sqrt(lambda) = L Q."""
+    """Return the Cholesky factors L of a stack that rounding leaves indefinite: V sqrt(lambda) = L Q."""
     xp = namespace(C)
     eigenvalues, V = xp.linalg.eigh(C)
     largest = xp.max(xp.abs(eigenvalues), axis=-1, keepdims=True)
     least = LEAST * xp.where(largest > 0, largest, 1.0)
     roots = xp.sqrt(xp.where(eigenvalues < least, least, eigenvalues))
     R = xp.linalg.qr(xp.matrix_transpose(V * roots[:, None, :]))[1]
-    signs = xp.sign(xp.linalg.diagonal(R))  # never zero: no root is
+    signs = xp.sign(xp.linalg.diagonal(R))  # never zero, because no root is
     return xp.matrix_transpose(R * signs[:, :, None])
 
 
 def whiten_on_cpu(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Array, Array]:
-    """The same by LAPACK, class by class."""
+    """Return the same as `whiten`, by LAPACK, class by class."""
     W, half_log_det, mended = np.empty_like(C), np.empty(len(C)), C
     floored = np.zeros(len(C), dtype=np.int64)
     for k, scale in enumerate(unit_scale(reference)):
@@ -150,7 +150,7 @@ def whiten_on_cpu(C: Array, reference: Array, floor: float) -> tuple[Array, Arra
         if factors is None:
             L0, inverse0 = factors_of(standard)
             shares = inverse0 @ scaled @ inverse0.T
-            if not np.isfinite(shares).all():  # a step led out of the range of numbers: its risks are none
+            if not np.isfinite(shares).all():  # a step that overflowed: its risks will be NaN
                 W[k], half_log_det[k] = np.nan, np.nan
                 continue
             share, floored[k] = lifted_one(shares, floor)
@@ -166,8 +166,8 @@ def whiten_on_cpu(C: Array, reference: Array, floor: float) -> tuple[Array, Arra
 
 
 def factors_above(C: Array, reference: Array, floor: float) -> tuple[Array, Array] | None:
-    """The Cholesky factor of C and its inverse, if C - floor reference is positive definite; else None."""
-    # LAPACK counts along columns: what it calls the upper factor is our lower one.
+    """Return C's Cholesky factor and its inverse if C - floor reference is positive definite; else None."""
+    # LAPACK stores matrices by columns: what it calls the upper factor is our lower one.
     factor, failed = dpotrf(C.T, lower=0, clean=1)
     if failed:
         return None
@@ -181,17 +181,17 @@ def factors_above(C: Array, reference: Array, floor: float) -> tuple[Array, Arra
 
 
 def factors_of(C: Array) -> tuple[Array, Array]:
-    """The Cholesky factor of a positive definite matrix, whatever rounding does to it, and its inverse."""
+    """Return the Cholesky factor of a matrix that is positive definite up to rounding, and its inverse."""
     factor, failed = dpotrf(C.T, lower=0, clean=1)
     L = factors_by_eigenvectors(C[None])[0] if failed else factor.T
     return L, dtrtri(L.T, lower=0)[0].T
 
 
 def lifted_one(C: Array, floor: float) -> tuple[Array, int]:
-    """C with no eigenvalue below the floor, and their number: of a large C only these are computed."""
+    """Return C with eigenvalues raised to the floor, and how many; of a large C only these are computed."""
     if len(C) <= SMALL:
         eigenvalues, V = np.linalg.eigh(C)
-        # Put together anew: beside a very negative eigenvalue the floor would be lost in a sum.
+        # Not C + a correction: the floor would be lost to rounding beside a very negative eigenvalue.
         return (V * np.maximum(eigenvalues, floor)) @ V.T, int(np.count_nonzero(eigenvalues < floor))
     low, V = eigh(C, subset_by_value=(-np.inf, floor), driver="evr", check_finite=False)
     return C + (V * (floor - low)) @ V.T, len(low)
@@ -200,11 +200,11 @@ def lifted_one(C: Array, floor: float) -> tuple[Array, int]:
 def completed(
     C: Array, noise: Array, pooled: Array | None, pooled_noise: Array | None, scale: Array
 ) -> tuple[Array | None, Array]:
-    """What to add to covariances that the rows do not determine (None: nothing), and in how many directions.
+    """Return the term to add to covariances that the rows do not determine, or None, and how many directions.
 
-    `noise` are the variances that rounding makes of each column, `scale` the standard deviations of all rows.
-    What the rows of a class leave open is that of the pooled covariance; what this one leaves open, where no
-    class varies, is a small share of the columns' own variances.
+    `noise` are the rounding errors of the columns' variances, `scale` the standard deviations of all rows.
+    Directions that the rows of a class do not determine get the pooled covariance; those that this does not
+    determine either, where no class varies, get a small share of the columns' own variances.
     """
     xp, units = namespace(C), outer(scale)
     B, N = C / units, xp.clip(noise / (scale * scale)[None, :], LEAST**2, MOST)
@@ -220,11 +220,11 @@ def completed(
 
 
 def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
-    """What a stack of covariances lacks in the directions that the rows do not determine, and their number.
+    """Return the term to add to a stack in the directions that the rows do not determine, and their number.
 
-    A direction v is not determined where its variance v^T C v is below that of the rounding, v^T N v, with
-    N = diag(noise). There the pooled covariance P is added: P V (V^T P V)^-1 V^T P, which is the same
-    whatever the units and axes of the columns.
+    A direction v is not determined if its variance v^T C v is below that of the rounding, v^T N v, with
+    N = diag(noise). There the pooled covariance P is added: P V (V^T P V)^-1 V^T P, which does not depend on
+    the units and axes of the columns.
     """
     found, missing = np.zeros_like(C), np.zeros(len(C), dtype=np.int64)
 
@@ -240,9 +240,9 @@ def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
             V = U / root[:, None]
             V /= np.linalg.norm(V, axis=0)
             half = V.T @ pooled @ V
-            L = factors_by_eigenvectors(half[None])[0]  # whatever rounding does to it
+            L = factors_by_eigenvectors(half[None])[0]  # even if rounding leaves it indefinite
             whitened = np.linalg.solve(L, V.T @ pooled)
-            # In place of what C has there, which may be negative; more than rounding, where P is less.
+            # Replaces the variance of C there, which may be negative, by more than rounding if P is less.
             own, noise_there = root[:, None] * U, np.maximum(4.0, np.abs(low))
             found[k] = whitened.T @ whitened + (own * (noise_there - low)) @ own.T
 
@@ -253,7 +253,7 @@ def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
 
 
 def triangular_inverse(L: Array) -> Array:
-    """Inverses of a stack of lower triangles, by the library's own solver where it has one."""
+    """Return the inverses of a stack of lower triangles, by the library's solver where it has one."""
     linalg = namespace(L).linalg
     if hasattr(linalg, "solve_triangular"):  # PyTorch
         eye = namespace(L).broadcast_to(eye_like(L)[None, ...], L.shape)
@@ -262,9 +262,9 @@ def triangular_inverse(L: Array) -> Array:
 
 
 def inverse_by_halves(L: Array) -> Array:
-    """The inverse of [[A, 0], [B, D]] is [[A^-1, 0], [-D^-1 B A^-1, D^-1]].
+    """Return the inverses by [[A, 0], [B, D]]^-1 = [[A^-1, 0], [-D^-1 B A^-1, D^-1]].
 
-    All blocks of one size at once, in products that every library has and every device is good at.
+    All blocks of one size are inverted at once, in matrix products, which are fast on every device.
     """
     xp, (r, n, _) = namespace(L), L.shape
     if n <= LEAF:
@@ -273,7 +273,7 @@ def inverse_by_halves(L: Array) -> Array:
     while size * blocks < n:
         blocks *= 2
     more = size * blocks - n
-    if more > 0:  # ones on the diagonal, up to a size that halves
+    if more > 0:  # pad with an identity, up to a size that can be halved
         beside, ones = xp.zeros((r, n, more), **like(L)), xp.zeros((r, more, more), **like(L))
         ones = ones + xp.eye(more, **like(L))[None, ...]
         below = xp.concat([xp.matrix_transpose(beside), ones], axis=-1)
@@ -292,7 +292,7 @@ def inverse_by_halves(L: Array) -> Array:
 
 
 def floor_eigenvalues(C: Array, floor: float) -> Array:
-    """The paper's projection: symmetric, with no eigenvalue below the floor."""
+    """Return the paper's projection of C: symmetric, with eigenvalues raised to the floor."""
     xp = namespace(C)
     eigenvalues, V = xp.linalg.eigh((C + xp.matrix_transpose(C)) / 2)
     lifted = xp.where(eigenvalues < floor, floor, eigenvalues)

@@ -1,4 +1,4 @@
-"""Compiled scans, for models where NumPy is not the machine's limit. All of them are optional."""
+"""Compiled scans, for models where NumPy does not use all of the machine. All of them are optional."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 from riskbayes.arrays import Array
 
 FEW_CLASSES = 5
-"""Up to so many classes their number is known to the compiler; loops over more are made of vectors."""
+"""Most classes for which the compiler is told their number and unrolls loops; longer loops use vectors."""
 
 
 def compiled(function: Callable) -> Any:
-    """Return the function compiled by numba; it lets other threads run, and is kept on disk."""
-    import numba  # here, so that small fits do not pay for it
+    """Return the function compiled by numba, without the GIL, and cached on disk."""
+    import numba  # slow to import, and small fits do not need it
 
     options: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
     try:
         return numba.njit(function, cache=True, **options)
-    except RuntimeError:  # no folder to keep compiled code in
+    except RuntimeError:  # no folder to cache compiled code in
         return numba.njit(function, **options)
 
 
@@ -30,7 +30,7 @@ def known(n_classes: int) -> tuple[int, ...]:
 
 
 def readonly(A: Array, dtype: Any = np.float64) -> Array:
-    """Return a view that is contiguous and not writeable, so that code is compiled for one kind of array."""
+    """Return a contiguous, read-only view, so that functions are compiled for one type of array only."""
     A = np.ascontiguousarray(A, dtype).view()
     A.flags.writeable = False
     return A

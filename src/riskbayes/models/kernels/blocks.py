@@ -1,7 +1,7 @@
-"""Compiled scans of large tables: each block of rows is scored, compared with its labels and summed at once.
+"""The functions of compiled scans: each block of rows is scored, compared with its labels and summed.
 
-The first axis of a block is classes or columns, the second rows, so that loops run along rows in vectors and
-a block stays in the first cache. `kernels` returns the functions compiled.
+The first axis of a block is classes or columns, the second rows, so that loops over rows are vectorised and
+a block fits the L1 cache. `kernels` returns the functions compiled.
 
 Parts of a model are a Gaussian for each class, -|W^T x + shift|^2 / 2 with an upper triangle W, and look-ups
 between knots: a value at place c + f between knots c and c + 1 has the hat weights 1 - f and f. Tables have
@@ -23,7 +23,7 @@ import numpy as np
 from riskbayes.models.kernels import compiled
 
 BLOCK = 256
-"""Rows of a block."""
+"""Number of rows in a block."""
 
 
 def scan(
@@ -51,10 +51,10 @@ def scan(
 ):
     """Add the statistics of the residual and the risks of all rows to the last six arguments.
 
-    `weight` is that of the Gaussians; the table has its own in it, and scores less those of the last class.
-    `w` may be empty: one each. Residuals of a row sum to zero, so that the last class's statistics are those
-    of the others with the sign turned. `others` is a tuple of as many entries as these have classes, a number
-    that the compiler then knows, or of none for any number of them.
+    `weight` multiplies the Gaussian scores; the table is weighted already, and relative to the last class.
+    An empty `w` stands for one each. Residuals of a row sum to zero, so that the last class's statistics are
+    minus the sum of the others. `others` is a tuple with an entry for each class but the last, whose length
+    the compiler knows, or an empty one for any number of classes.
     """
     m, last = len(y), len(constants) - 1
     D, scores = np.empty((X.shape[1], BLOCK)), np.empty((last + 1, BLOCK))
@@ -86,14 +86,14 @@ def scan(
 
 
 def centre(X, origin, start, size, D):
-    """Write x - origin of a block into D, a row a column."""
+    """Write x - origin of a block into D, of shape (columns, rows)."""
     for i in range(size):
         for j in range(X.shape[1]):
             D[j, i] = X[start + i, j] - origin[j]
 
 
 def add_gaussians(D, whiteners, shifts, weight, size, scores):
-    """Add -|W^T x + shift|^2 / 2 of each class, times a weight, to the scores."""
+    """Add weight times -|W^T x + shift|^2 / 2 of each class to the scores."""
     z, factor = np.empty(BLOCK), -0.5 * weight
     for k in range(shifts.shape[0]):
         for c in range(shifts.shape[1]):
@@ -107,7 +107,7 @@ def add_gaussians(D, whiteners, shifts, weight, size, scores):
 
 
 def add_looked_up(places, offsets, table, start, size, classes, scores):
-    """Add a table (knots + 1, classes) between the knots beside each value, summed over the features."""
+    """Add the sum over features of a table (knots + 1, classes), interpolated at each value, to scores."""
     n, r = places.shape[1], len(classes) or table.shape[1]
     if n == 0:
         return
@@ -125,7 +125,7 @@ def add_looked_up(places, offsets, table, start, size, classes, scores):
 
 
 def to_residual(scores, y, w, power, start, size, risks):
-    """Turn scores into E[k] = w P[y]^power (1[y = k] - P[k]); add the soft error, the error, the log loss."""
+    """Replace scores by E[k] = w P[y]^power (1[y = k] - P[k]); add soft error, error, log loss to risks."""
     r = scores.shape[0]
     soft, wrong, log_loss = 0.0, 0.0, 0.0
     for i in range(size):
@@ -156,7 +156,7 @@ def to_residual(scores, y, w, power, start, size, risks):
 
 
 def add_masses(beyond, E, start, size, s0, tails):
-    """Add sum_i E[k, i] and sum_i E[k, i] beyond_i, the lengths in the tails."""
+    """Add sum_i E[k, i] to s0 and sum_i E[k, i] beyond_i to tails, the distances into the tails."""
     for k in range(E.shape[0]):
         mass, length = 0.0, 0.0
         for i in range(size):
@@ -168,7 +168,7 @@ def add_masses(beyond, E, start, size, s0, tails):
 
 
 def add_moments(D, E, size, s1, s2):
-    """Add sum_i E[k, i] x_i and the upper triangle of sum_i E[k, i] x_i x_i^T."""
+    """Add sum_i E[k, i] x_i to s1 and the upper triangle of sum_i E[k, i] x_i x_i^T to s2."""
     v = np.empty(BLOCK)
     for k in range(E.shape[0]):
         for j in range(s1.shape[1]):
@@ -185,7 +185,7 @@ def add_moments(D, E, size, s1, s2):
 
 
 def add_counts(places, offsets, E, start, size, classes, counts):
-    """Add E to the counts (knots + 1, classes) of the knots beside each value, by its nearness to them."""
+    """Add E, times the hat weights of each value, to the counts (knots + 1, classes) of its two knots."""
     n, r = places.shape[1], len(classes) or E.shape[0]
     if n == 0:
         return
@@ -206,7 +206,7 @@ def add_counts(places, offsets, E, start, size, classes, counts):
 def place(X, positions, first, last, tails, places, beyond):
     """Write the place of every value between the knots `first` to `last` of its feature.
 
-    Add how far in the tails it lies to `beyond`.
+    Add its distance into the tails, in units of their mean length, to `beyond`.
     """
     m, n = X.shape
     for i in range(m):
@@ -229,7 +229,7 @@ def place(X, positions, first, last, tails, places, beyond):
 
 
 def kernels() -> Any:
-    """Return the functions of this file compiled, by name; threads that ask at once wait for the first."""
+    """Return the compiled functions of this file by name; one thread compiles them, others wait."""
     with _compiling:
         return _kernels()
 

@@ -1,8 +1,8 @@
-"""A fused scan of categorical naive Bayes: look up, softmax, scatter, in one pass over the codes.
+"""A compiled scan of categorical naive Bayes: look-ups, softmax and counts in one pass over the codes.
 
 Neighbouring features are coded jointly while their joint categories fit a byte (three of five values
-are one of 125): a third of the look-ups. Codes lie feature after feature, so that a block of rows reads one
-small table at a time. Rows whose residual is below 1e-12 change nothing and are not scattered.
+are one of 125): a third of the look-ups. Codes are stored feature by feature, so that a block of rows reads
+one small table at a time. Rows whose residual is below 1e-12 change nothing and are not counted.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from riskbayes.risks import Risks
 from riskbayes.statistics import Array
 
 BLOCK = 512
-"""Rows that are looked up together: their scores stay in the first cache."""
+"""Rows that are looked up together: their scores fit the L1 cache."""
 
 SMALLEST = 2_000_000
-"""Cells of a table below which compiled code is not worth its start."""
+"""Cells of a table below which compiled code is not worth the time to load it."""
 
 
 def is_worth_it(m: int, n: int) -> bool:
-    """Whether a table of this size is scanned by compiled code."""
+    """True if a table of m rows and n columns is scanned by compiled code."""
     return m * n >= SMALLEST and find_spec("numba") is not None  # the extra `fast`
 
 
 class Groups:
-    """Features coded jointly: which columns of `counts` each joint category stands for."""
+    """Groups of features that are coded jointly, and the columns of `counts` of each joint category."""
 
     def __init__(self, frame: Categories):
         sizes: list[int] = [1]
@@ -56,11 +56,11 @@ class Groups:
         rows, where = np.concatenate(cells), np.concatenate(columns)
         shape = int(self.first[-1]), int(frame.n_categories.sum())
         self.matrix = csr_array((np.ones(len(rows)), (rows, where)), shape=shape)
-        """Joint categories x categories: log probabilities add along it, counts come back through it."""
+        """Joint categories x categories: it sums log probabilities, and its transpose the counts."""
         self.back = csr_array(self.matrix.T)
 
     def encode(self, codes: Array, frame: Categories) -> Array:
-        """Joint codes, of shape (groups, m); made in blocks that fit the cache, where they are turned."""
+        """Return joint codes, of shape (groups, m); codes are transposed in blocks that fit the cache."""
         kind = np.dtype(np.uint8 if self.sizes.max() <= 256 else np.int64)
         out = np.empty((len(self.members), codes.shape[0]), dtype=kind)
         for start in range(0, codes.shape[0], 4096):
@@ -74,11 +74,11 @@ class Groups:
         return out
 
     def table(self, log_prob: Array) -> Array:
-        """Log probabilities of the joint categories."""
+        """Return the log probabilities of the joint categories."""
         return np.ascontiguousarray(self.matrix @ log_prob.T)
 
     def label_counts(self, joint: Array, y: Array, w: Array | None, r: int) -> Array:
-        """Counts of (class, category) of labelled rows."""
+        """Return the counts of labelled rows, of shape (classes, categories)."""
         G = np.empty((int(self.first[-1]), r))
         for g, size in enumerate(self.sizes.tolist()):
             cell = joint[g].astype(np.int64)
@@ -92,7 +92,7 @@ class Groups:
     def scan(
         self, joint: Array, y: Array, w: Array | None, log_prior: Array, table: Array, power: int | None
     ) -> tuple[Array, Array, Risks]:
-        """Return the changes of the class masses and of the counts, and the risks."""
+        """Return the residual statistics, class masses and counts, and the risks."""
         r = log_prior.shape[0]
         G, s0, sums = np.zeros((int(self.first[-1]), r)), np.zeros(r), np.zeros(3)
         weights = np.ones(len(y)) if w is None else w
@@ -114,7 +114,7 @@ class Groups:
 
 @cache
 def compiled_scan(r: int) -> Any:
-    """The scan for r classes, a number that the compiler then knows."""
+    """Return the scan compiled for r classes: the compiler unrolls loops of known length."""
 
     def scan(joint, first, T, prior, y, w, power, G, s0, risks):  # type: ignore[no-untyped-def]
         groups, m = joint.shape
@@ -125,7 +125,7 @@ def compiled_scan(r: int) -> Any:
             for i in range(n):
                 for k in range(r):
                     scores[i, k] = prior[k]
-            # Four groups at a time: their tables fit the cache, and scores are written a fourth as often.
+            # Four groups at a time: their tables fit the cache, and scores are written a quarter as often.
             for g in range(0, groups - 3, 4):
                 i0, i1, i2, i3 = first[g], first[g + 1], first[g + 2], first[g + 3]
                 for i in range(n):

@@ -1,8 +1,8 @@
-"""Compiled scans of large tables: one call a chunk, in place of some eighty of NumPy.
+"""Compiled scans of large tables: one call for each chunk, in place of some eighty NumPy calls.
 
-Each of those gives up Python's lock and waits for it again, so that chunks in several threads would wait for
-one another. A model says by `compiled_part` what it adds to such a scan: a Gaussian for each class, or
-look-ups between knots. A product of both is one scan.
+Each of those releases the GIL and acquires it again, so that chunks in several threads would wait for one
+another. A model returns its part of such a scan by `compiled_part`: a Gaussian for each class, or look-ups
+between knots. A product of both is one scan.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 
 MOST_COLUMNS = 32
-"""Columns of Gaussians up to which a block of rows stays in the first cache; BLAS is faster at more."""
+"""Most columns of a Gaussian part: a block of rows then fits the L1 cache; with more, BLAS is faster."""
 
 
 def few_columns(Z: Any) -> bool:
-    """True if compiled scans of these rows of Gaussian models pay: many of float64, of few columns."""
+    """True if a compiled scan of a Gaussian model pays: for many float64 rows with few columns."""
     m, n = Z.shape
     return isinstance(Z.X, np.ndarray) and Z.dtype == np.float64 and n <= MOST_COLUMNS and is_worth_it(m, n)
 
 
 @dataclass(frozen=True)
 class GaussianPart:
-    """Scores -|W^T (x - origin) + shift|^2 / 2 + constant of each class; moments about the origin."""
+    """Scores -|W^T (x - origin) + shift|^2 / 2 + constant of each class, and moments about the origin."""
 
     frame: Any
     origin: Array
@@ -43,7 +43,7 @@ class GaussianPart:
     constants: Array
 
     def parameters(self, weight: float) -> tuple[Any, ...]:
-        """Return what compiled code reads beside rows, for scores times a weight."""
+        """Return the arguments of the compiled scan besides rows; `weight` multiplies the scores."""
         return readonly(self.origin), readonly(self.whiteners), readonly(self.shifts), float(weight)
 
     def rows(self, Z: Any) -> tuple[Array, ...]:
@@ -51,7 +51,7 @@ class GaussianPart:
         return (readonly(Z.X),)
 
     def sums(self) -> tuple[Array, ...]:
-        """Return arrays to add first and second moments to."""
+        """Return zeros to add first and second moments to."""
         r, n = self.shifts.shape
         return np.zeros((r, n)), np.zeros((r, n, n))
 
@@ -62,7 +62,7 @@ class GaussianPart:
 
 @dataclass(frozen=True)
 class LookUpPart:
-    """Scores from a table (knots + 1, classes) + constant of each class; counts of the knots."""
+    """Scores from a table (knots + 1, classes) + constant of each class, and counts of the knots."""
 
     frame: Any
     offsets: Array
@@ -70,7 +70,7 @@ class LookUpPart:
     constants: Array
 
     def parameters(self, weight: float) -> tuple[Any, ...]:
-        """Return what compiled code reads beside rows: scores relative to the last class's will do."""
+        """Return the arguments of the compiled scan besides rows; scores are relative to the last class."""
         return readonly(self.offsets, np.int64), readonly(weight * (self.table[:, :-1] - self.table[:, -1:]))
 
     def rows(self, Z: Any) -> tuple[Array, ...]:
@@ -78,7 +78,7 @@ class LookUpPart:
         return readonly(Z.places), readonly(Z.beyond)
 
     def sums(self) -> tuple[Array, ...]:
-        """Return arrays to add counts and lengths in the tails to."""
+        """Return zeros to add counts and distances into the tails to."""
         knots, r = self.table.shape
         return np.zeros((knots, r)), np.zeros(r)
 
@@ -93,13 +93,15 @@ Part = GaussianPart | LookUpPart
 
 
 class CompiledScan:
-    """A scan of constants of the classes and the weighted scores of parts, at most one of each kind."""
+    """A scan whose scores are a constant for each class plus weighted parts, at most one of each type."""
 
     def __init__(self, parts: Sequence[Part], weights: Sequence[float], constants: Array):
         self.parts, r = parts, len(constants)
         found = {type(part): (part, weight) for part, weight in zip(parts, weights, strict=True)}
-        gaussian, weight = found.get(GaussianPart, (no_gaussian(r), 0.0))
-        look_up, height = found.get(LookUpPart, (no_look_up(r), 0.0))
+        no_gaussian = GaussianPart(None, NO_NUMBERS, np.empty((r, 0, 0)), np.empty((r, 0)), np.zeros(r))
+        no_look_up = LookUpPart(None, np.empty(0, np.int64), np.empty((0, r)), np.zeros(r))
+        gaussian, weight = found.get(GaussianPart, (no_gaussian, 0.0))
+        look_up, height = found.get(LookUpPart, (no_look_up, 0.0))
         self._gaussian, self._look_up = gaussian, look_up
         self._parameters = (*gaussian.parameters(weight), *look_up.parameters(height))
         total = constants + sum(weight * part.constants for part, weight in found.values())
@@ -108,7 +110,7 @@ class CompiledScan:
     def chunk(
         self, rows: Sequence[Any], y: Array, w: Array | None, objective: Objective, risks_only: bool
     ) -> tuple[list[Statistics] | None, Risks]:
-        """Return the statistics of the residual and the risks; `rows` are those of each part."""
+        """Return the residual statistics of each part and the risks; `rows` are encoded for each part."""
         read = {type(part): part.rows(Z) for part, Z in zip(self.parts, rows, strict=True)}
         sums = {type(part): part.sums() for part in (self._gaussian, self._look_up)}
         s0, risks = np.zeros(len(self._constants)), np.zeros(3)
@@ -130,16 +132,6 @@ class CompiledScan:
         mass = float(len(y) if w is None else w.sum())
         found = None if risks_only else [part.statistics(s0, *sums[type(part)]) for part in self.parts]
         return found, Risks(("soft_error", "error", "log_loss"), risks, mass)
-
-
-def no_gaussian(r: int) -> GaussianPart:
-    """Return a part of no columns."""
-    return GaussianPart(None, NO_NUMBERS, np.empty((r, 0, 0)), np.empty((r, 0)), np.zeros(r))
-
-
-def no_look_up(r: int) -> LookUpPart:
-    """Return a part of no columns."""
-    return LookUpPart(None, np.empty(0, np.int64), np.empty((0, r)), np.zeros(r))
 
 
 NO_NUMBERS, NO_CELLS = readonly(np.empty(0)), readonly(np.empty((0, 0)))

@@ -1,4 +1,4 @@
-"""Compiled look-ups of smooth naive Bayes: where values lie between knots, scores, weighted counts."""
+"""Compiled look-ups of smooth naive Bayes: places of values between knots, scores, weighted counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK = 2**12
 
 
 def encode(X: Array, frame: Any) -> tuple[Array, Array]:
-    """Return the place of every value between its feature's knots, and how far in the tails each row lies."""
+    """Return the place of every value between its knots, and the distance of each row into the tails."""
     places, beyond, place = np.empty(X.shape), np.zeros(len(X)), kernels()["place"]
     tails = np.where(frame.few_values[:, None], np.inf, frame.tails)
     first, last = frame.offsets, frame.offsets + frame.n_categories - 1
@@ -33,7 +33,7 @@ def encode(X: Array, frame: Any) -> tuple[Array, Array]:
 
 
 def look_up(places: Array, offsets: Array, table: Array) -> Array:
-    """Return the table (knots + 1, classes) between the knots, summed over the features of each row."""
+    """Return, for each row, the sum over features of a table (knots + 1, classes) interpolated at it."""
     (m, _), r = places.shape, table.shape[1]
     out = np.zeros((r, m))
     kernels()["add_looked_up"](
@@ -43,7 +43,7 @@ def look_up(places: Array, offsets: Array, table: Array) -> Array:
 
 
 def count(places: Array, offsets: Array, W: Array, n_knots: int) -> Array:
-    """Return the hat weights summed over the rows by the weights W (m, classes): (knots + 1, classes)."""
+    """Return the sums of hat weights, weighted by W (m, classes), of shape (knots + 1, classes)."""
     m, r = W.shape
     out = np.zeros((n_knots + 1, r))
     kernels()["add_counts"](readonly(places), readonly(offsets, np.int64), readonly(W.T), 0, m, known(r), out)

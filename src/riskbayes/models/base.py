@@ -274,7 +274,7 @@ class GenerativeModel(ABC):
             return None, risks
         E = objective.residual(P, y)
         E = E if w is None else E * astype(w, E.dtype)[:, None]
-        return self.residual_statistics(Z, E, theta), risks
+        return E if self.returns_residuals(Z) else self.residual_statistics(Z, E, theta), risks
 
 
 class Fitted(NamedTuple):

@@ -12,7 +12,6 @@ import numpy as np
 
 from riskbayes.arrays import (
     Array,
-    astype,
     like,
     max_of,
     namespace,
@@ -39,7 +38,7 @@ from riskbayes.models.kernels.scan import GaussianPart, few_columns
 from riskbayes.models.skipping import SkippingScan, next_scan
 from riskbayes.models.whitening import SMALL, completed, floor_eigenvalues, whiten
 from riskbayes.objectives import Objective
-from riskbayes.risks import Risks, posterior_and_risks
+from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
 
@@ -185,23 +184,6 @@ class QDAModel(GaussianModel):
     def returns_residuals(self, Z: Centred) -> bool:
         """True for wide rows on the CPU: each chunk would need n^2 sums for each class."""
         return isinstance(Z.X, np.ndarray) and Z.shape[1] > SMALL
-
-    def scan_scores(
-        self,
-        Z: Centred,
-        scores: Array,
-        y: Array,
-        w: Array | None,
-        theta: QDAParameters,
-        objective: Objective,
-        risks_only: bool,
-    ) -> tuple[Statistics | Array | None, Risks]:
-        """Return risks and, for wide rows, residuals: their statistics are summed once for all chunks."""
-        if risks_only or not self.returns_residuals(Z):
-            return super().scan_scores(Z, scores, y, w, theta, objective, risks_only)
-        P, risks = posterior_and_risks(scores, y, w, objective)
-        E = objective.residual(P, y)
-        return E if w is None else E * astype(w, E.dtype)[:, None], risks
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Return masses, first and second moments about the origin; rows of negligible weight are skipped."""

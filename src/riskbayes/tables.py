@@ -24,7 +24,8 @@ AS_NUMBERS = "Turn dates into numbers, such as days since one of them."
 def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
     """Apply scikit-learn's `validate_data` to a table of finite numbers.
 
-    If a cell is not a number, the error names the column and the value, and says which estimator takes it.
+    An estimator whose `_takes_missing` is True may have NaN for missing cells. If a cell is not a number, the
+    error names the column and the value, and says which estimator takes it.
     """
     with naming_columns(estimator):
         kinds: Any = [np.float64, np.float32]
@@ -59,17 +60,27 @@ def naming_columns(estimator: Any) -> Iterator[None]:
 
 
 def check_finite_columns(estimator: Any, X: Array) -> None:
-    """Raise an error that names the first column with a NaN or an infinity."""
+    """Raise an error that names the first column with an infinity, or a NaN if the estimator takes none."""
+    refused = namespace(X).isinf if getattr(estimator, "_takes_missing", False) else is_not_finite
     for j in range(X.shape[1]):
         column = X[:, j]
-        bad = to_numpy(column[~namespace(X).isfinite(column)])
+        bad = to_numpy(column[refused(column)])
         if bad.size:
             value = "NaN" if np.isnan(bad[0]) else "infinity"
             raise not_finite(estimator, f"{column_name(estimator, j)} ({bad.size} such values)", value)
 
 
+def is_not_finite(x: Array) -> Array:
+    """Return a mask of the entries that are NaN or infinite."""
+    return ~namespace(x).isfinite(x)
+
+
 def not_finite(estimator: Any, where: str, value: str) -> ValueError:
     """Return the error for NaN or infinity."""
+    if getattr(estimator, "_takes_missing", False):
+        return ValueError(
+            f"Input X contains {value} in {where}. Replace it by a number, or by NaN for a missing cell."
+        )
     return ValueError(
         f"Input X contains {value} in {where}. {type(estimator).__name__} does not accept missing values "
         "encoded as NaN, nor infinity: drop the rows, or fill them in, for instance by "

@@ -62,6 +62,9 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     _named_learners: ClassVar[dict[str, Learner]] = {}
     """Learners that replace the usual ones of these names in this estimator."""
 
+    _takes_missing: bool = False
+    """True if cells of the rows may be missing (NaN)."""
+
     model_: GenerativeModel
     learner_: Learner
     class_weight_: Array | None
@@ -95,6 +98,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = True
+        tags.input_tags.allow_nan = self._takes_missing
         return GenerativeTags(**{f.name: getattr(tags, f.name) for f in fields(tags)})
 
     def __sklearn_array_api_convert__(self, converter: Any) -> Self:

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Arrays, Categories, Frame
-from riskbayes.models.base import GenerativeModel, Sample, draw_classes, log_class_prior
+from riskbayes.models.base import GenerativeModel, Sample, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
 from riskbayes.models.codes import Codes, categories_of, check_codes, check_sizes, clipped_codes
 from riskbayes.models.elimination import family_marginals
@@ -222,9 +222,9 @@ class TreeModel(GenerativeModel):
         """log p(y) + sum_i log p(x_i | parents, y)."""
         return Z.times(theta.log_prob)[0] + theta.log_prior
 
-    def sample(self, theta: TreeParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw a class, then each feature after its parents, by inverting its cumulative distribution."""
-        sizes, y = theta.frame.sizes, draw_classes(theta.log_prior, n, rng)
+    def sample_rows(self, theta: TreeParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw each feature after its parents, by inverting its cumulative distribution."""
+        sizes, n = theta.frame.sizes, len(y)
         X, parents = np.zeros((n, len(sizes)), dtype=np.int64), theta.frame.parent_lists
         for i in topological_order(parents):
             above, step = np.zeros(n, dtype=np.int64), 1
@@ -232,7 +232,7 @@ class TreeModel(GenerativeModel):
                 above, step = above + step * X[:, p], step * (sizes[p] + 1)
             p_own = np.exp(theta.frame.of_feature(theta.log_prob, i)[y, above, : sizes[i]])
             X[:, i] = (rng.random(n)[:, None] > np.cumsum(p_own, axis=1)[:, :-1]).sum(axis=1)
-        return X, y
+        return X
 
     def expected_statistics(self, theta: TreeParameters, total: float) -> Statistics:
         """Return total p(y) p(parents, x_i | y), exactly.

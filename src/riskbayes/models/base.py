@@ -192,7 +192,14 @@ class GenerativeModel(ABC):
 
     def sample(self, theta: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw n rows and their class codes from the joint."""
-        raise NotImplementedError(f"{type(self).__name__} has no `sample`.")
+        if not self.writes("sample_rows"):
+            raise NotImplementedError(f"{type(self).__name__} has no `sample`.")
+        y = draw_classes(theta.log_prior, n, rng)
+        return self.sample_rows(theta, y, rng), y
+
+    def sample_rows(self, theta: Any, y: Array, rng: np.random.Generator) -> Array:
+        """Draw a row x from p(x | y) for each class code in y."""
+        raise NotImplementedError(f"{type(self).__name__} has no `sample_rows`.")
 
     def expected_statistics(self, theta: Any, total: float) -> Statistics:
         """Return the expected statistics of `total` rows of the model.
@@ -242,7 +249,12 @@ class GenerativeModel(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no `from_natural`.")
 
     def writes(self, name: str) -> bool:
-        """True if the model implements the optional method `name`. A composite model also asks its parts."""
+        """True if the model implements the optional method `name`. A composite model also asks its parts.
+
+        `sample` follows from `sample_rows`.
+        """
+        if name == "sample" and self.writes("sample_rows"):
+            return True
         return getattr(type(self), name, None) is not getattr(GenerativeModel, name, None)
 
     def residual_statistics(self, Z: Any, E: Array, theta: Any) -> Statistics:

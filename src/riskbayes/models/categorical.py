@@ -13,7 +13,6 @@ from riskbayes.frames import Categories, Frame
 from riskbayes.models.base import (
     GenerativeModel,
     Sample,
-    draw_classes,
     invert_class_prior,
     log_class_prior,
 )
@@ -161,15 +160,15 @@ class CategoricalModel(GenerativeModel):
         joint = known + theta.log_prior[None, :]
         return joint if unseen is None else joint + unseen @ theta.log_unseen.T
 
-    def sample(self, theta: CategoricalParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw a class, then each feature by inverting its cumulative distribution."""
-        y = draw_classes(theta.log_prior, n, rng)
+    def sample_rows(self, theta: CategoricalParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw each feature by inverting its cumulative distribution."""
+        n = len(y)
         X = np.empty((n, len(theta.frame.n_categories)), dtype=np.int64)
         cells = np.split(np.exp(theta.log_prob), theta.frame.offsets[1:], axis=1)
         for j, p in enumerate(cells):
             below = np.cumsum(p, axis=1)[:, :-1]
             X[:, j] = (rng.random(n)[:, None] > below[y]).sum(axis=1)
-        return X, y
+        return X
 
     def expected_statistics(self, theta: CategoricalParameters, total: float) -> Statistics:
         """Return the counts total p(y) p(x_i | y)."""

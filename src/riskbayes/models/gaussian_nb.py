@@ -10,7 +10,7 @@ import numpy as np
 
 from riskbayes.arrays import Array, eps_of, is_false, max_of, namespace, sum_of, take, to_widest
 from riskbayes.frames import Arrays
-from riskbayes.models.base import draw_classes, log_class_prior
+from riskbayes.models.base import log_class_prior
 from riskbayes.models.centred import EPS, Centred, Origin, rounding
 from riskbayes.models.gaussian import LOG_2PI, GaussianModel, Settled, positive
 from riskbayes.models.whitening import SEPARATING
@@ -162,11 +162,11 @@ class GaussianNBModel(GaussianModel):
         x, mu, v = (take(A, columns, 1) for A in (D, theta.means, theta.variances))
         return xp.stack([-0.5 * ((x - mu[k, :]) ** 2 @ (1.0 / v[k, :])) for k in range(mu.shape[0])], axis=1)
 
-    def sample(self, theta: GaussianNBParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw a class, then each feature."""
-        y = draw_classes(theta.log_prior, n, rng)
+    def sample_rows(self, theta: GaussianNBParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw each feature."""
+        n = len(y)
         noise = rng.standard_normal((n, theta.means.shape[1]))
-        return noise * np.sqrt(theta.variances)[y] + theta.means[y] + theta.frame.origin, y
+        return noise * np.sqrt(theta.variances)[y] + theta.means[y] + theta.frame.origin
 
     def expected_statistics(self, theta: GaussianNBParameters, total: float) -> Statistics:
         """Return the moments of `total` rows, without the epsilon that `parameters` adds."""

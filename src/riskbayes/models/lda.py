@@ -10,7 +10,6 @@ import numpy as np
 
 from riskbayes.arrays import Array, namespace, squared_norms, sum_of, take_rows, to_widest
 from riskbayes.frames import Arrays
-from riskbayes.models.base import draw_classes
 from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.gaussian import (
     LOG_2PI,
@@ -172,12 +171,12 @@ class LDAModel(GaussianModel):
         B, c = theta.form
         return Z.values @ B + (c[None, :] + shared[:, None])
 
-    def sample(self, theta: LDAParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw classes, then a Gaussian row about the mean of each."""
-        y = draw_classes(theta.log_prior, n, rng)
+    def sample_rows(self, theta: LDAParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw a Gaussian row about the mean of each class."""
+        n = len(y)
         noise = rng.standard_normal((n, theta.means.shape[1]))
         X = noise @ np.linalg.cholesky(theta.covariance).T + theta.means[y]
-        return X + theta.frame.origin, y
+        return X + theta.frame.origin
 
     def expected_statistics(self, theta: LDAParameters, total: float) -> Statistics:
         """Return the expected moments of `total` rows."""

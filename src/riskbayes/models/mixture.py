@@ -209,6 +209,16 @@ class MixtureModel(GenerativeModel):
         X, component = self.base.sample(theta.components, n, rng)
         return X, np.repeat(np.arange(len(theta.sizes)), theta.sizes)[component]
 
+    def sample_rows(self, theta: MixtureParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw a component of each class by its share, then a row of it."""
+        share = np.exp(theta.components.log_prior)
+        first = np.cumsum(theta.sizes) - theta.sizes
+        component = np.empty(len(y), dtype=np.int64)
+        for k, (start, size) in enumerate(zip(first, theta.sizes, strict=True)):
+            own, p = np.flatnonzero(y == k), share[start : start + size]
+            component[own] = start + rng.choice(size, len(own), p=p / p.sum())
+        return self.base.sample_rows(theta.components, component, rng)
+
     def expected_statistics(self, theta: MixtureParameters, total: float) -> Statistics:
         """Return the expected statistics of the components."""
         S = self.base.expected_statistics(theta.components, total)

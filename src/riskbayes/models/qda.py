@@ -21,7 +21,6 @@ from riskbayes.arrays import (
     to_widest,
 )
 from riskbayes.frames import Arrays
-from riskbayes.models.base import draw_classes
 from riskbayes.models.centred import PAD, Centred, Origin
 from riskbayes.models.gaussian import (
     LOG_2PI,
@@ -349,15 +348,15 @@ class QDAModel(GaussianModel):
             columns.append(total)
         return namespace(D).stack(columns).T  # contiguous along the rows of a class
 
-    def sample(self, theta: QDAParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw classes, then rows of each by the Cholesky factor of its covariance."""
-        y = draw_classes(theta.log_prior, n, rng)
+    def sample_rows(self, theta: QDAParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw rows of each class by the Cholesky factor of its covariance."""
+        n = len(y)
         factors = np.linalg.cholesky(theta.covariances)
         noise = rng.standard_normal((n, theta.means.shape[1]))
         X = np.empty_like(noise)
         for k, (mean, L) in enumerate(zip(theta.means, factors, strict=True)):
             X[y == k] = noise[y == k] @ L.T + mean
-        return X + theta.frame.origin, y
+        return X + theta.frame.origin
 
     def expected_statistics(self, theta: QDAParameters, total: float) -> Statistics:
         """Return the expected moments of `total` rows: s0 (1, mu, Sigma + mu mu^T)."""

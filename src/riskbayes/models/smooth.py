@@ -10,7 +10,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Frame
-from riskbayes.models.base import GenerativeModel, Sample, draw_classes, log_class_prior
+from riskbayes.models.base import GenerativeModel, Sample, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
 from riskbayes.models.hats import Hats, Knots, Places, hats_of, knots_of
 from riskbayes.models.kernels.scan import LookUpPart
@@ -125,9 +125,9 @@ class SmoothModel(GenerativeModel):
         """Return the log joint without the decay in the tails, which is the same for all classes."""
         return Z.look_up(theta.table) + theta.log_prior
 
-    def sample(self, theta: SmoothParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw classes; for each feature a tail or piece, and a value in it by the inverse distribution."""
-        frame, y = theta.frame, draw_classes(theta.log_prior, n, rng)
+    def sample_rows(self, theta: SmoothParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw for each feature a tail or piece, and a value in it by the inverse distribution."""
+        frame, n = theta.frame, len(y)
         X = np.empty((n, len(frame.n_categories)))
         rise = np.diff(theta.log_density, axis=1, append=0.0)
         for j, (first, k) in enumerate(zip(frame.offsets, frame.n_categories, strict=True)):
@@ -147,7 +147,7 @@ class SmoothModel(GenerativeModel):
                 [-frame.lower[knot] * tail, frame.pieces[knot] * along, frame.upper[knot] * tail]
             )
             X[:, j] = frame.positions[knot] + steps[kind, np.arange(n)]
-        return X, y
+        return X
 
     def expected_statistics(self, theta: SmoothParameters, total: float) -> Statistics:
         """Return the expected statistics of `total` rows of the densities."""

@@ -52,11 +52,17 @@ def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
 
 @contextmanager
 def naming_columns(estimator: Any) -> Iterator[None]:
-    """Add the feature name, if the estimator has feature names, to a ColumnError that the block raises."""
+    """Add the name of the column, if the estimator knows it, to a ColumnError that the block raises."""
     try:
         yield
     except ColumnError as error:
-        raise error.named(getattr(estimator, "feature_names_in_", None)) from None
+        raise error.named(encoded_names(estimator)) from None
+
+
+def encoded_names(estimator: Any) -> Any:
+    """Return the names of the columns that models read: those of the table, or of what was made of it."""
+    names = getattr(estimator, "_encoded_names", None)
+    return getattr(estimator, "feature_names_in_", None) if names is None else names
 
 
 def check_finite_columns(estimator: Any, X: Array) -> None:

@@ -111,6 +111,10 @@ class GenerativeModel(ABC):
         """
         return S
 
+    def centre(self, frame: Frame) -> Array | None:
+        """Return a point in the middle of the training rows, or None if the frame knows none."""
+        return frame.centre()
+
     def row_cells(self, Z: Any) -> float:
         """Return how many numbers a scan keeps in memory for each row of Z, besides the scores."""
         return Z.shape[1]

@@ -1,13 +1,21 @@
-"""A product of experts: a weighted sum of log joints, one class prior, statistics side by side."""
+"""A product of experts: a weighted sum of log joints, one class prior, statistics side by side.
+
+Experts read all columns, or columns of their own. If no column has two experts and all weights are one, the
+product is naive Bayes over blocks of columns: normalised, with samples and densities.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
-from riskbayes.arrays import Array, namespace, sum_of
+import numpy as np
+
+from riskbayes.arrays import Array, namespace, sum_of, to_numpy
+from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.models.base import GenerativeModel, Sample
 from riskbayes.models.gaussian_nb import GaussianNBModel
@@ -21,15 +29,15 @@ from riskbayes.statistics import Statistics
 class ExpertRows:
     """The same rows, encoded for each expert."""
 
-    def __init__(self, parts: Sequence[Any]):
+    def __init__(self, parts: Sequence[Any], n: int):
         self.parts = tuple(parts)
-        self.shape = self.parts[0].shape
+        self.shape = len(self.parts[0]), n
 
     def __len__(self) -> int:
         return len(self.parts[0])
 
     def __getitem__(self, rows: slice | Array) -> ExpertRows:
-        return ExpertRows([Z[rows] for Z in self.parts])
+        return ExpertRows([Z[rows] for Z in self.parts], self.shape[1])
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,9 @@ class ProductParameters:
 class ProductModel(GenerativeModel):
     """p(x, y) proportional to p(y) prod_e p_e(x | y)^weight_e.
 
-    It is not normalised: the product of the experts' densities has an integral that is not known and differs
-    by class. The posterior does not need it; there is no `sample`, and log densities lack a constant.
+    If experts share columns or have other weights than one, it is not normalised: the product of their
+    densities has an integral that is not known and differs by class. The posterior does not need it; there is
+    no `sample` then, and log densities lack a constant.
 
     Parameters
     ----------
@@ -54,12 +63,37 @@ class ProductModel(GenerativeModel):
         Models of the same rows.
     weights : tuple of float
         The exponents of their densities.
+    columns : tuple of tuples of int, optional
+        The columns that each expert reads; by default all of them.
     """
-
-    normalised: ClassVar[bool] = False
 
     experts: tuple[GenerativeModel, ...] = (QDAModel(), GaussianNBModel())
     weights: tuple[float, ...] = (0.5, 0.5)
+    columns: tuple[tuple[int, ...], ...] | None = None
+
+    @property
+    def normalised(self) -> bool:  # type: ignore[override]
+        """True if all weights are one and no column has two experts."""
+        read = [j for own in self.columns or () for j in own]
+        alone = len(self.experts) == 1 if self.columns is None else len(set(read)) == len(read)
+        return alone and set(self.weights) == {1.0} and all(expert.normalised for expert in self.experts)
+
+    def _own(self, X: Array) -> list[Array]:
+        """Return the columns of each expert."""
+        if self.columns is None:
+            return [X] * len(self.experts)
+        every = tuple(range(X.shape[1]))
+        return [X if own == every else X[:, list(own)] for own in self.columns]
+
+    @contextmanager
+    def _naming(self, i: int) -> Iterator[None]:
+        """Number the column in a ColumnError of expert i as in the whole table."""
+        try:
+            yield
+        except ColumnError as error:
+            if self.columns is None or error.name is not None:
+                raise
+            raise ColumnError(self.columns[i][error.column], error.problem) from None
 
     @property
     def array_api(self) -> bool:  # type: ignore[override]
@@ -86,15 +120,52 @@ class ProductModel(GenerativeModel):
 
     def learn(self, sample: Sample) -> Frame:
         """Return the frames of the experts, side by side."""
-        return SideBySide(tuple(expert.learn(sample) for expert in self.experts))
+        frames = []
+        for i, (expert, X) in enumerate(zip(self.experts, self._own(sample.X), strict=True)):
+            largest = sample.largest
+            if largest is not None and self.columns is not None:
+                largest = largest[list(self.columns[i])]
+            with self._naming(i):
+                frames.append(expert.learn(replace(sample, X=X, largest=largest)))
+        return SideBySide(tuple(frames))
 
     def encode(self, X: Array, frame: SideBySide) -> ExpertRows:  # type: ignore[override]
         """Return the rows, encoded for each expert."""
-        return ExpertRows([e.encode(X, own) for e, own in zip(self.experts, frame.frames, strict=True)])
+        parts = []
+        triples = zip(self.experts, self._own(X), frame.frames, strict=True)
+        for i, (expert, own, learned) in enumerate(triples):
+            with self._naming(i):
+                parts.append(expert.encode(own, learned))
+        return ExpertRows(parts, X.shape[1])
+
+    def centre(self, frame: SideBySide) -> Array | None:  # type: ignore[override]
+        """Return the centre of the first expert that reads all columns; else the centres of all experts."""
+        pairs = zip(self.experts, frame.frames, strict=True)
+        centres = [expert.centre(own) for expert, own in pairs]
+        if self.columns is None:
+            return next((c for c in centres if c is not None), None)
+        found = np.zeros(1 + max(max(own) for own in self.columns))
+        for own, middle in zip(self.columns, centres, strict=True):
+            if middle is not None:
+                found[list(own)] = to_numpy(middle)
+        return found
+
+    def sample_rows(self, theta: ProductParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw the columns of each expert; a column that no expert reads is missing."""
+        if self.columns is None:
+            return self.experts[0].sample_rows(theta.experts[0], y, rng)
+        X = np.full((len(y), 1 + max(max(own) for own in self.columns)), np.nan)
+        for expert, own, columns in zip(self.experts, theta.experts, self.columns, strict=True):
+            X[:, list(columns)] = expert.sample_rows(own, y, rng)
+        return X
 
     def settle(self, S: Statistics) -> Statistics:
         """Return the settled statistics of the experts, side by side."""
-        return side_by_side([e.settle(own) for e, own in zip(self.experts, parts(S), strict=True)])
+        found = []
+        for i, (expert, own) in enumerate(zip(self.experts, parts(S), strict=True)):
+            with self._naming(i):
+                found.append(expert.settle(own))
+        return side_by_side(found)
 
     def _scans_compiled(self, Z: ExpertRows) -> bool:
         """True if every expert has a part for compiled scans of Z."""

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from riskbayes.arrays import Array
 from riskbayes.estimators.table_input import TableInput
 from riskbayes.models.base import GenerativeModel
+from riskbayes.models.binned import BinnedModel
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.product import ProductModel
@@ -28,8 +29,9 @@ class MixedNB(TableInput):
 
     Parameters
     ----------
-    numeric : {"smooth", "gaussian"}, default="smooth"
-        The densities of numbers: those of :class:`SmoothNB` or of :class:`GaussianNB`.
+    numeric : {"smooth", "gaussian", "binned"}, default="smooth"
+        The densities of numbers: those of :class:`SmoothNB` or of :class:`GaussianNB`, or frequencies of five
+        bins by k-means, with which there is no `sample`.
     alpha : float, default=1.0
         Dirichlet pseudo-counts of each category and each knot.
     categorical_features : "from_dtype", array-like of names, indices or a mask, default="from_dtype"
@@ -73,7 +75,7 @@ class MixedNB(TableInput):
 
     _parameter_constraints: ClassVar[dict] = {
         **TableInput._parameter_constraints,
-        "numeric": [StrOptions({"smooth", "gaussian"})],
+        "numeric": [StrOptions({"smooth", "gaussian", "binned"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
 
@@ -107,10 +109,12 @@ class MixedNB(TableInput):
 
     def _make_model(self) -> ProductModel:
         kinds = np.array(["number"] * self.n_features_in_ if self._table is None else self._table.kinds)
-        numbers: GenerativeModel = GaussianNBModel()
-        if self.numeric == "smooth":
-            numbers = SmoothModel(alpha=self.alpha)
-        models = {"number": numbers, "category": CategoricalModel(alpha=self.alpha)}
+        densities: dict[str, GenerativeModel] = {
+            "smooth": SmoothModel(alpha=self.alpha),
+            "gaussian": GaussianNBModel(),
+            "binned": BinnedModel(alpha=self.alpha),
+        }
+        models = {"number": densities[self.numeric], "category": CategoricalModel(alpha=self.alpha)}
         found = [(model, columns_of(kinds, kind)) for kind, model in models.items() if kind in kinds]
         experts, columns = zip(*found, strict=True)
         return ProductModel(experts, (1.0,) * len(experts), columns)

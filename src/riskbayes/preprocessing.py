@@ -358,8 +358,8 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def kmeans_edges(column: Array, n_bins: int, w: Array | None = None) -> Array:
-    """Return the inner edges of the k-means bins of one column, whose values may have weights."""
+def kmeans_edges(column: Array, n_bins: int) -> Array:
+    """Return the inner edges of the k-means bins of one column."""
     distinct = np.unique(column)
     # KBinsDiscretizer drops bins narrower than 1e-8. A power of two brings the column to a range of about one
     # without touching a digit.
@@ -374,8 +374,7 @@ def kmeans_edges(column: Array, n_bins: int, w: Array | None = None) -> Array:
         # A skewed column may have fewer clusters than n_bins, and then has fewer bins.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "Bins whose width are too small", UserWarning)
-        bins.fit(np.ldexp(column, -exponent)[:, None], sample_weight=w)
-        return np.ldexp(bins.bin_edges_[0][1:-1], exponent)
+        return np.ldexp(bins.fit(np.ldexp(column, -exponent)[:, None]).bin_edges_[0][1:-1], exponent)
 
 
 def range_exponents(X: Array) -> Array:

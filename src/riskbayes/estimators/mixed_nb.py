@@ -31,7 +31,7 @@ class MixedNB(TableInput):
     ----------
     numeric : {"smooth", "gaussian", "binned"}, default="smooth"
         The densities of numbers: those of :class:`SmoothNB` or of :class:`GaussianNB`, or frequencies of five
-        bins by k-means, with which there is no `sample`.
+        bins of equal weight, with which there is no `sample`.
     alpha : float, default=1.0
         Dirichlet pseudo-counts of each category and each knot.
     categorical_features : "from_dtype", array-like of names, indices or a mask, default="from_dtype"

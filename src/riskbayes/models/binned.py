@@ -12,7 +12,7 @@ from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.models.base import Sample
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import Codes, make_codes
-from riskbayes.preprocessing import kmeans_edges
+from riskbayes.models.hats import quantiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Bins(Categories):
 
 @dataclass(frozen=True)
 class BinnedModel(CategoricalModel):
-    """Numbers in bins by k-means, independent given the class.
+    """Numbers in bins of equal weight, independent given the class.
 
     The joint is that of the bins, not a density of the numbers.
 
@@ -74,8 +74,8 @@ class BinnedModel(CategoricalModel):
         edges = []
         for column in sample.X.T:
             here = ~np.isnan(column) if sample.w is None else ~np.isnan(column) & (sample.w > 0)
-            x, w = column[here].astype(np.float64), None if sample.w is None else sample.w[here]
-            edges.append(kmeans_edges(x, self.n_bins, w) if len(x) else np.empty(0))
+            w = None if sample.w is None else sample.w[here]
+            edges.append(bin_edges(column[here].astype(np.float64), w, self.n_bins))
         return Bins(np.array([len(inner) + 1 for inner in edges]), np.concatenate(edges))
 
     def encode(self, X: Array, frame: Bins) -> Codes:  # type: ignore[override]
@@ -89,3 +89,13 @@ class BinnedModel(CategoricalModel):
     def writes(self, name: str) -> bool:
         """True if the model implements the method: all that categories have, but not `sample`."""
         return name not in ("sample", "sample_rows") and super().writes(name)
+
+
+def bin_edges(x: Array, w: Array | None, n_bins: int) -> Array:
+    """Return the inner edges of bins of equal weight; a column of few values has a bin for each of them."""
+    values, found = np.unique(x, return_counts=True) if w is None else np.unique(x, return_inverse=True)
+    if len(values) <= n_bins:
+        return values[1:]
+    mass = found.astype(np.float64) if w is None else np.bincount(found, w, len(values))
+    edges = np.unique(quantiles(values, mass, np.arange(1, n_bins) / n_bins))
+    return edges[edges > values[0]]  # an edge is the least value of the bin above it

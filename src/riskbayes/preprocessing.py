@@ -259,7 +259,7 @@ def codes_on_device(X: Array, names: list[str], *, learn: bool) -> Array:
             j = int(xp.argmax(xp.astype(xp.any(~xp.isfinite(X), axis=0), xp.int64)))
             what = "NaN" if bool(xp.any(xp.isnan(X[:, j]))) else "infinity"
             raise ValueError(
-                f"Input X contains {what} in {names[j]}: on a device cells can be neither missing nor infinite. "
+                f"Input X contains {what} in {names[j]}: on a device no cell may be missing or infinite. "
                 "Pass a NumPy array, in which NaN is a missing cell, or fill them in."
             )
         broken = xp.any(xp.trunc(X) != X, axis=0)

@@ -239,9 +239,10 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         for j, (column, known, k) in enumerate(
             zip(theirs, self._encoder.columns, other.n_categories_.tolist(), strict=True)
         ):
-            if column.is_open or known.is_open:
-                known = column if known.is_open else known
-                column = known if column.is_open and known.categories is None else column
+            if known.is_open:
+                known = column
+            elif column.is_open and known.categories is None:
+                column = known
             if (column.categories is None) != (known.categories is None):
                 raise ValueError(
                     f"{column_name(self, j)} holds integer codes in one of two models, and other values in "

@@ -142,9 +142,9 @@ class TreeModel(GenerativeModel):
     The factor of a missing feature drops out of the log joint and of the counts. A missing parent takes a
     value of its own, the one that unseen categories have: p(x_i | parent missing, y) is the frequency in the
     training rows that lack the parent, smoothed by `backoff` rows of p(x_i | y), and p(x_i | y) itself if no
-    row lacks it (uniform without `backoff`). So the log joint is the exact marginal where the missing features are nobody's parents;
-    elsewhere it is a normalised model of the features that are present, but not the sum over the missing
-    ones. Its counts add, and RC steps along its gradient, as without missing cells.
+    row lacks it (uniform without `backoff`). So the log joint is the exact marginal where the missing
+    features are nobody's parents; elsewhere it is a normalised model of the features that are present, but
+    not the sum over the missing ones. Its counts add, and RC steps along its gradient, as without holes.
 
     Parameters
     ----------

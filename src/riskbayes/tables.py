@@ -175,6 +175,8 @@ def cells(X: Any) -> Iterator[list]:
 def no_number(estimator: Any, j: int, name: str | None, value: Any) -> Exception:
     """Return the error for a cell that is not a number: what it is, and what to do."""
     kind, holds = type(estimator).__name__, f"holds {shown(value)}"
+    if is_missing(value) and getattr(estimator, "_takes_missing", False):
+        return ColumnError(j, f"{holds}: NaN stands for a missing number. Pass NaN.", name)
     if is_missing(value):
         return not_finite(estimator, column_name(estimator, j) if name is None else f"column {name!r}", "NaN")
     if isinstance(value, str | bytes):

@@ -56,7 +56,8 @@ class NormalScores(BaseEstimator):
     """Transform columns to Gaussian quantiles, clipped to [-3, 3].
 
     Each column is first multiplied by a power of two, to a range of about one: QuantileTransformer maps
-    values within 1e-7 of the least or largest, in any unit, to that end.
+    values within 1e-7 of the least or largest, in any unit, to that end. Missing values (NaN) have no part in
+    the quantiles and stay missing.
     """
 
     def fit(self, X: Array, y: Any = None) -> Self:
@@ -65,13 +66,16 @@ class NormalScores(BaseEstimator):
             n_quantiles=min(100, max(1, len(X) // 2)), output_distribution="normal", subsample=None
         )
         self.exponents_ = range_exponents(X)
+        empty = np.isnan(X).all(axis=0)  # a column without a value has no quantiles
+        X = np.where(empty, 0.0, X) if empty.any() else X
         self.scores_ = scores.set_output(transform="default").fit(np.ldexp(X, -self.exponents_))
         return self
 
     def transform(self, X: Array) -> Array:
         """Return the scores, between -3 and 3."""
         with np.errstate(over="ignore"):
-            scaled = np.nan_to_num(np.ldexp(X, -self.exponents_))  # infinity becomes the largest number
+            # Infinity becomes the largest number; NaN stays.
+            scaled = np.nan_to_num(np.ldexp(X, -self.exponents_), nan=np.nan)
         return np.clip(self.scores_.transform(scaled), -3.0, 3.0)
 
 

@@ -205,6 +205,15 @@ class GenerativeModel(ABC):
         """Draw a row x from p(x | y) for each class code in y."""
         raise NotImplementedError(f"{type(self).__name__} has no `sample_rows`.")
 
+    def fill(self, Z: Any, theta: Any, y: Array, rng: np.random.Generator | None = None) -> Array:
+        """Return rows as a float array, with their missing cells filled given their class codes y.
+
+        A missing cell gets its most probable value or its mean given the cells that are present, or with
+        `rng` a draw from p(missing | present, y). Cells that are present come back as Z keeps them, which may
+        be rounded: a caller who has the rows takes the missing cells only.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no `fill`.")
+
     def expected_statistics(self, theta: Any, total: float) -> Statistics:
         """Return the expected statistics of `total` rows of the model.
 

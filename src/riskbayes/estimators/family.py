@@ -36,21 +36,27 @@ from riskbayes.models.categorical import CategoricalModel
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.search import HeldOut, posteriors_along
 
-CATEGORY_POWER, CATEGORY_ALPHA = 0.5, 1.0
+CATEGORY_POWER, CATEGORY_ALPHA = 0.5, 5.0
 """Power and pseudo-counts of naive Bayes of the categories in a product."""
+
+MOST_INDICATORS = 48
+"""The most indicators of categories beside the numbers of LDA and QDA."""
+
+RECIPE, MIXED_RECIPE = ((0.25, 0.25), 24), ((0.15, 0.35), 16)
+"""Powers of QDA and smooth NB, and the iterations, of the recipe for numbers and beside categories."""
 
 REPEATED_ROWS, MOST_REPEATS = 4000, 4
 """Folds are repeated until about this many rows are held out, at most so often: fewer give a noisy choice."""
 
 
-def recipe(n_iter: int = 24, kinds: Kinds | None = None) -> ProductOfExperts:
+def recipe(n_iter: int | None = None, kinds: Kinds | None = None) -> ProductOfExperts:
     """Return the product of `strategy="single"`; its powers are small, for the experts share evidence.
 
     Without `kinds` all columns are numbers.
     """
-    powers = [0.25, 0.25]
-    found = ProductOfExperts(weights=powers) if kinds is None else product(kinds, powers)
-    return found.set_params(learner=family_learner(n_iter))
+    powers, usual = MIXED_RECIPE if kinds is not None and kinds.categories else RECIPE
+    found = ProductOfExperts(weights=list(powers)) if kinds is None else product(kinds, list(powers))
+    return found.set_params(learner=family_learner(usual if n_iter is None else n_iter))
 
 
 def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
@@ -77,9 +83,9 @@ def with_categories(kinds: Kinds, experts: list[Any], weights: list[float]) -> P
 def family(kinds: Kinds) -> list[Member]:
     """Return the members for these columns, best first, for a time limit leaves out the last ones."""
     n, mixed = len(kinds.numbers), bool(kinds.categories)
-    scores, bins = NormalScores(), KMeansBins()
+    powers, scores, bins = (MIXED_RECIPE if mixed else RECIPE)[0], NormalScores(), KMeansBins()
     before = (OnNumbers(scores, kinds), OnNumbers(bins, kinds)) if mixed else (scores, bins)
-    one_hot = OneHotCategories(kinds) if mixed else None
+    one_hot = OneHotCategories(kinds, MOST_INDICATORS) if mixed else None
     tied = MixtureDiscriminantAnalysis(3, covariance_strength=5 * n, diagonal_mix=0.5)
     full = clone(tied).set_params(covariance="full", covariance_strength=20 * n)
 
@@ -95,7 +101,7 @@ def family(kinds: Kinds) -> list[Member]:
         Member("MDA, 3 components", alone(tied)),
         Member("smooth NB, 12 knots", alone(SmoothNB(n_knots=12, alpha=5.0))),
         Member("QDA, 5 n, power 1/4", with_categories(kinds, [gaussian(5 * n)], [0.25])),
-        Member("product, 12 knots", product(kinds, [0.25, 0.25], 12)),
+        Member("product, 12 knots", product(kinds, list(powers), 12)),
         Member("product, mostly smooth NB", product(kinds, [0.1, 0.4])),
         Member("TAN, bagged", TreeAugmentedNB(), before[1], bags=5, most=8),
         Member("QDA, n", alone(gaussian(n))),
@@ -103,7 +109,10 @@ def family(kinds: Kinds) -> list[Member]:
         Member("product, mostly QDA", product(kinds, [0.4, 0.1])),
         Member("MDA, 3 full components", alone(full), most=16),
     ]
-    of_categories = ("product", "LDA", "TAN, bagged", "2-DB, bagged")
+    if mixed:
+        indicators = ProductOfExperts([gaussian(5 * (n + MOST_INDICATORS))], [0.25])
+        members.insert(3, Member("QDA of indicators", indicators, one_hot))
+    of_categories = ("product", "QDA of indicators", "LDA", "TAN, bagged", "2-DB, bagged")
     return members if n else [member for member in members if member.name in of_categories]
 
 

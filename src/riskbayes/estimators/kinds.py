@@ -65,27 +65,28 @@ class OnNumbers(BaseEstimator):
 class OneHotCategories(BaseEstimator):
     """Replace every column of categories by indicators; a missing cell, or an unseen one, has only zeros.
 
-    A category in nearly no row, or in nearly all, has no indicator: a Gaussian of it would be degenerate.
+    Only the categories whose indicators vary most have one.
 
     Parameters
     ----------
     kinds : Kinds
         The columns.
-    least : int, default=2
-        The least number of rows with a category, and without it.
+    most : int
+        The most indicators.
     """
 
-    def __init__(self, kinds: Kinds, least: int = 2):
+    def __init__(self, kinds: Kinds, most: int):
         self.kinds = kinds
-        self.least = least
+        self.most = most
 
     def fit(self, X: Array, y: Any = None) -> Self:
         """Find the categories of each column."""
-        self.cells_ = []
+        found = []
         for j in self.kinds.categories:
             codes, counts = np.unique(X[~np.isnan(X[:, j]), j], return_counts=True)
-            often = (counts >= self.least) & (counts <= len(X) - self.least)
-            self.cells_ += [(j, code) for code in codes[often].tolist()]
+            varies = counts * (len(X) - counts)
+            found += [(-v, j, code) for v, code in zip(varies.tolist(), codes.tolist(), strict=True)]
+        self.cells_ = sorted((j, code) for _, j, code in sorted(found)[: self.most])
         return self
 
     def transform(self, X: Array) -> Array:

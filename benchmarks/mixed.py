@@ -1,0 +1,243 @@
+"""Tables with strings and missing cells, as they are: held-out error, log loss and seconds beside peers.
+
+    RISKBAYES_DATA=FOLDER python benchmarks/mixed.py            # runs what is missing, then prints
+    RISKBAYES_DATA=FOLDER python benchmarks/mixed.py --print    # the summary of the committed table
+    RISKBAYES_DATA=FOLDER python benchmarks/mixed.py --compose  # the recipe among its neighbours
+
+The tables are those of FOLDER/mixed and adult, read by pandas; ours get the data frame and nothing else.
+Splits 0 to 4 (75/25) judge; the recipe was composed on splits 100 to 103. Tables above 8000 rows are cut to
+8000. The forest and logistic regression read one-hot columns with imputed cells, CatBoost (if installed) the
+strings as its `cat_features`, with missing ones as a string of their own. Two threads.
+"""
+
+import argparse
+import csv
+import os
+import warnings
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from riskbayes import MixedNB, RiskBayesClassifier
+from riskbayes.estimators import family
+
+RESULTS = Path(__file__).parent / "results" / "mixed.csv"
+FIELDS = ("set", "split", "method", "error", "log_loss", "seconds")
+SPLITS, MOST_ROWS = range(5), 8000
+INTERACTIONS = ("car_evaluation", "nursery")
+"""Tables whose rules are exact interactions of all columns."""
+
+
+class OneHot:
+    """A classifier after one-hot columns and imputed cells."""
+
+    def __init__(self, clf):
+        words = make_pipeline(
+            SimpleImputer(strategy="constant", fill_value="missing"), OneHotEncoder(handle_unknown="ignore")
+        )
+        numbers = make_pipeline(SimpleImputer(), StandardScaler())
+        before = make_column_transformer(
+            (numbers, make_column_selector(dtype_include="number")),
+            (words, make_column_selector(dtype_exclude="number")),
+        )
+        self.pipeline = make_pipeline(before, clf)
+
+    def fit(self, X, y):
+        self.present = [name for name in X if X[name].notna().any()]
+        self.classes_ = self.pipeline.fit(X[self.present], y).classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.pipeline.predict_proba(X[self.present])
+
+
+class Boosting:
+    """Histogram boosting, with strings as categorical columns of at most 255 values."""
+
+    def fit(self, X, y):
+        self.words = {
+            name: pd.CategoricalDtype(sorted(X[name].dropna().unique())[:255])
+            for name in X.select_dtypes(exclude="number")
+        }
+        self.clf = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
+        self.classes_ = self.clf.fit(X.astype(self.words), y).classes_
+        return self
+
+    def predict_proba(self, X):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # values that are not among the categories become missing
+            return self.clf.predict_proba(X.astype(self.words))
+
+
+class CatBoost:
+    """CatBoost with its defaults."""
+
+    def fit(self, X, y):
+        from catboost import CatBoostClassifier  # the dependency group `bench`
+
+        self.words = list(X.select_dtypes(exclude="number"))
+        self.clf = CatBoostClassifier(
+            cat_features=self.words, verbose=False, random_seed=0, thread_count=2, allow_writing_files=False
+        )
+        self.classes_ = self.clf.fit(self.filled(X), y).classes_
+        return self
+
+    def filled(self, X):
+        return X.assign(**{name: X[name].fillna("missing").astype(str) for name in self.words})
+
+    def predict_proba(self, X):
+        return self.clf.predict_proba(self.filled(X))
+
+
+METHODS = {
+    "single": lambda: RiskBayesClassifier(),
+    "ensemble": lambda: RiskBayesClassifier("ensemble", random_state=0),
+    "MixedNB": lambda: MixedNB(missing="informative"),
+    "MixedNB, closed form": lambda: MixedNB(missing="informative", learner="closed_form"),
+    "logistic regression": lambda: OneHot(LogisticRegression(max_iter=2000)),
+    "random forest": lambda: OneHot(RandomForestClassifier(random_state=0, n_jobs=2)),
+    "histogram boosting": lambda: Boosting(),
+    "CatBoost": lambda: CatBoost(),
+}
+
+
+def folder() -> Path:
+    return Path(os.environ["RISKBAYES_DATA"])
+
+
+def names() -> list[str]:
+    return [*sorted(path.name[:-7] for path in (folder() / "mixed").glob("*.csv.gz")), "adult"]
+
+
+def table(name: str, most: int | None = MOST_ROWS) -> tuple[pd.DataFrame, np.ndarray]:
+    place = folder() / ("" if name == "adult" else "mixed") / f"{name}.csv.gz"
+    X = pd.read_csv(place, keep_default_na=False, na_values=[""])
+    if most is not None and len(X) > most:
+        X = X.sample(most, random_state=0).reset_index(drop=True)
+    return X.drop(columns="target"), X["target"].astype(str).to_numpy()
+
+
+def measured(make, X, y, X_test, y_test) -> dict:
+    """The held-out error, log loss and seconds of one fit; a class that training lacks has probability 0."""
+    start = perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        clf = make().fit(X, y)
+        seconds = perf_counter() - start
+        P = clf.predict_proba(X_test)
+    right = np.array([P[i, clf.classes_ == label].sum() for i, label in enumerate(y_test)])
+    error = (np.asarray(clf.classes_)[P.argmax(axis=1)] != y_test).mean()
+    return {"error": error, "log_loss": -np.log(np.maximum(right, 1e-15)).mean(), "seconds": seconds}
+
+
+def run() -> None:
+    done = set()
+    if RESULTS.exists():
+        with RESULTS.open() as file:
+            done = {(row["set"], row["split"], row["method"]) for row in csv.DictReader(file)}
+    with RESULTS.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if not done:
+            writer.writeheader()
+        for name in names():
+            X, y = table(name)
+            for split in SPLITS:
+                parts = train_test_split(X, y, test_size=0.25, random_state=split)
+                train, test, y_train, y_test = parts
+                for method, make in METHODS.items():
+                    if (name, str(split), method) in done:
+                        continue
+                    found = measured(make, train, y_train, test, y_test)
+                    writer.writerow({"set": name, "split": split, "method": method, **found})
+                    file.flush()
+                    print(f"{name} {split} {method}: {100 * found['error']:.2f} %, {found['seconds']:.1f} s")
+
+
+def show() -> None:
+    """Print the means over splits for each set, and over the sets."""
+    study = pd.read_csv(RESULTS)
+    for what, scale, digits in (("error", 100, 2), ("log_loss", 1, 4), ("seconds", 1, 2)):
+        means = scale * study.pivot_table(index="set", columns="method", values=what)[list(METHODS)]
+        others = means.drop(index=list(INTERACTIONS))
+        means.loc["mean"] = means.mean()
+        means.loc["mean without interactions"] = others.mean()
+        if what == "seconds":
+            means.loc["median ratio to CatBoost"] = means[:-2].div(means[:-2]["CatBoost"], axis=0).median()
+        unit = " (percent)" if what == "error" else ""
+        print(f"{what.replace('_', ' ')}{unit}, mean of {study['split'].nunique()} held-out splits\n")
+        print(means.round(digits).to_string(), "\n")
+    errors = 100 * study.pivot_table(index=["set", "split"], columns="method", values="error")
+    errors = errors[~errors.index.get_level_values("set").isin(INTERACTIONS)]
+    for ours in ("single", "ensemble"):
+        for peer in ("logistic regression", "random forest", "histogram boosting", "CatBoost"):
+            by_split = (errors[ours] - errors[peer]).groupby("split").mean()
+            spread = by_split.std() / len(by_split) ** 0.5
+            print(f"{ours} - {peer}, without interactions: {by_split.mean():+.2f} ± {spread:.2f} points")
+    X, y = table("adult", None)
+    found = []
+    for split in SPLITS:
+        train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=split)
+        found.append(measured(RiskBayesClassifier, train, y_train, test, y_test))
+    means = pd.DataFrame(found).mean()
+    print(
+        f"\nadult, all {len(X)} rows, single: error {100 * means['error']:.2f} %, log loss "
+        f"{means['log_loss']:.4f}, {means['seconds']:.2f} s a fit"
+    )
+
+
+NEIGHBOURS = {
+    "the recipe": {},
+    "power of categories 0.25": {"CATEGORY_POWER": 0.25},
+    "power of categories 1": {"CATEGORY_POWER": 1.0},
+    "pseudo-counts 1": {"CATEGORY_ALPHA": 1.0},
+    "pseudo-counts 10": {"CATEGORY_ALPHA": 10.0},
+    "powers of numbers as without categories": {"MIXED_RECIPE": ((0.25, 0.25), 16)},
+    "more smooth NB": {"MIXED_RECIPE": ((0.1, 0.5), 16)},
+    "8 iterations": {"MIXED_RECIPE": ((0.15, 0.35), 8)},
+    "24 iterations": {"MIXED_RECIPE": ((0.15, 0.35), 24)},
+    "missing cells not informative": {"missing": "ignore"},
+}
+
+
+def compose() -> None:
+    """Print the recipe and its neighbours on the splits that it was composed on."""
+    usual = {name: getattr(family, name) for name in ("CATEGORY_POWER", "CATEGORY_ALPHA", "MIXED_RECIPE")}
+    print("mean over the tables without interactions, splits 100 to 103\n")
+    for label, changes in NEIGHBOURS.items():
+        options = {"missing": changes.get("missing", "informative")}
+        for name, value in usual.items():
+            setattr(family, name, changes.get(name, value))
+        found = []
+        for name in names():
+            X, y = table(name)
+            for split in range(100, 104):
+                train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=split)
+                one = measured(partial(RiskBayesClassifier, **options), train, y_train, test, y_test)
+                found.append({"set": name, **one})
+        means = pd.DataFrame(found).groupby("set").mean().drop(index=list(INTERACTIONS)).mean()
+        print(f"{label:40s} error {100 * means['error']:.2f} %, log loss {means['log_loss']:.4f}")
+    for name, value in usual.items():
+        setattr(family, name, value)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--print", action="store_true", help="only print the summary")
+    parser.add_argument("--compose", action="store_true", help="the recipe among its neighbours")
+    given = parser.parse_args()
+    if given.compose:
+        compose()
+    else:
+        if not given.print:
+            run()
+        show()

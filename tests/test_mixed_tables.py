@@ -1,0 +1,388 @@
+"""Tables as people have them: kinds of columns, missing cells, the same answer from every library."""
+
+import datetime
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from riskbayes import (
+    CategoricalNB,
+    GaussianNB,
+    MixedNB,
+    ProductOfExperts,
+    QuadraticDiscriminantAnalysis,
+    RiskBayesClassifier,
+    SmoothNB,
+)
+from riskbayes.encoder import TableEncoder
+from riskbayes.learners import RC
+
+pytestmark = pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
+
+SHORT = RC(max_iter=5)
+TAKES_TABLES = [MixedNB(learner=SHORT), MixedNB("gaussian", learner=SHORT), RiskBayesClassifier()]
+
+
+def table(seed=0, m=120):
+    """A data frame of every kind, with missing cells in most columns, and labels that depend on it."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=m)
+    day = np.datetime64("2024-01-01T06:30") + rng.integers(0, 400, m) * np.timedelta64(1, "D")
+    frame = pd.DataFrame(
+        {
+            "height": np.where(rng.random(m) < 0.2, np.nan, y + rng.standard_normal(m)),
+            "colour": pd.array(np.array(["red", "green", "blue"])[(y + (rng.random(m) < 0.4)) % 3], "str"),
+            "smokes": rng.random(m) < 0.2 + 0.2 * y,
+            "visit": day.astype("datetime64[us]"),
+            "beds": rng.integers(0, 4, m),
+            "id": [f"patient {i}" for i in range(m)],
+            "country": ["NL"] * m,
+            "nothing": np.full(m, np.nan),
+        }
+    )
+    frame.loc[rng.random(m) < 0.15 + 0.2 * (y == 1), "colour"] = None
+    frame.loc[rng.random(m) < 0.1, "visit"] = pd.NaT
+    return frame, np.array(["low", "mid", "top"])[y]
+
+
+def libraries(frame):
+    """The same table in every library, and as an array of objects."""
+    arrow = pa.Table.from_pandas(frame, preserve_index=False)
+    return {"pandas": frame, "polars": pl.from_arrow(arrow), "arrow": arrow}
+
+
+def kinds(clf):
+    return {column.name: column.kind for column in clf.columns_}
+
+
+@pytest.mark.parametrize("clf", TAKES_TABLES, ids=repr)
+def test_every_library_gives_the_same_answer(clf):
+    frame, y = table()
+    found = {name: clf.fit(X, y).predict_proba(X) for name, X in libraries(frame).items()}
+    for name, P in found.items():
+        np.testing.assert_array_equal(P, found["pandas"], err_msg=name)
+    clf.fit(frame, y)
+    for name, X in libraries(frame).items():
+        np.testing.assert_array_equal(clf.predict_proba(X), found["pandas"], err_msg=name)
+
+
+def test_columns_say_what_became_of_them():
+    frame, y = table()
+    clf = MixedNB(missing="informative").fit(frame, y)
+    assert kinds(clf) == {
+        **{"height": "number", "colour": "category", "smokes": "category", "visit": "date", "beds": "number"},
+        **{"id": "left out", "country": "left out", "nothing": "left out"},
+    }
+    reasons = {column.name: column.reason for column in clf.columns_ if column.reason}
+    assert reasons == {
+        "id": "an identifier: 120 distinct values",
+        "country": "constant",
+        "nothing": "missing everywhere",
+    }
+    made = {column.name: column.encoded for column in clf.columns_}
+    assert made["visit"] == ("number", "weekday", "month", "is missing")  # the hour does not vary
+    assert made["height"] == ("number", "is missing")
+    assert clf.columns_[0].n_missing == frame["height"].isna().sum()
+    assert pd.DataFrame(clf.columns_).shape == (8, 6)
+
+
+def test_dates_are_a_number_and_parts_of_the_calendar():
+    days = pd.to_datetime(["2024-02-29 13:45", "1969-12-31 23:59", "2000-01-03 00:00"])
+    encoder, X = TableEncoder.learn(pd.DataFrame({"d": days}), ["d"])
+    assert encoder.names == ["d", "d (weekday)", "d (month)", "d (hour)"]
+    assert X[:, 1].tolist() == [d.weekday() for d in days]
+    assert X[:, 2].tolist() == [d.month - 1 for d in days]
+    assert X[:, 3].tolist() == [d.hour for d in days]
+    seconds = [(d - pd.Timestamp(0)).total_seconds() for d in days]
+    np.testing.assert_allclose(X[:, 0] * 86400, seconds, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["2024-01-05", "2024-03-01", None, "2024-02-02", ""],
+        [datetime.date(2024, 1, 5), datetime.date(2024, 3, 1), None, datetime.date(2024, 2, 2), None],
+        pd.to_datetime(["2024-01-05", "2024-03-01", None, "2024-02-02", None]),
+        pd.to_datetime(["2024-01-05", "2024-03-01", None, "2024-02-02", None]).tz_localize("Asia/Tokyo"),
+    ],
+    ids=["strings", "dates", "timestamps", "time zone"],
+)
+def test_dates_in_every_form_are_the_same(column):
+    X = TableEncoder.learn(pd.DataFrame({"d": column}), ["d"])[1]
+    expected = [19727.0, 19783.0, np.nan, 19755.0, np.nan]
+    np.testing.assert_array_equal(X[:, 0], expected)
+
+
+@pytest.mark.parametrize("gone", [None, np.nan, pd.NA, pd.NaT, ""], ids=repr)
+def test_every_missing_value_is_missing(gone):
+    X = np.array([["a", 1.5], [gone, gone], ["b", 2.5], ["a", 3.5]], dtype=object)
+    encoder, found = TableEncoder.learn(X, ["word", "number"])
+    np.testing.assert_array_equal(found, [[0, 1.5], [np.nan, np.nan], [1, 2.5], [0, 3.5]])
+    np.testing.assert_array_equal(encoder.encode(X), found)
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_decoding_inverts_encoding(seed):
+    frame, _ = table(seed, m=30)
+    encoder, X = TableEncoder.learn(frame, list(frame), informative=True)
+    again = encoder.decode(X)
+    assert type(again) is type(frame)
+    np.testing.assert_array_equal(encoder.encode(again), X)
+
+
+@pytest.mark.parametrize("missing", ["ignore", "informative"])
+def test_samples_look_like_the_table_and_can_be_predicted(missing):
+    frame, y = table(m=400)
+    clf = MixedNB(missing=missing, learner="closed_form").fit(frame, y)
+    X, labels = clf.sample(2000, random_state=0)
+    assert list(X.columns) == list(frame.columns)
+    assert set(X["colour"].dropna()) <= {"red", "green", "blue"}
+    assert np.isfinite(clf.score_samples(X)).all()
+    assert clf.score(X, labels) > 0.5
+    if missing == "informative":
+        for name in ("height", "colour"):
+            assert X[name].isna().mean() == pytest.approx(frame[name].isna().mean(), abs=0.05)
+
+
+def test_missing_cells_that_depend_on_the_class_are_informative():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=400)
+    X = np.where((rng.random(400) < 0.1 + 0.6 * y)[:, None], np.nan, rng.standard_normal((400, 1)))
+    X = np.hstack([X, rng.standard_normal((400, 1))])
+    scores = {
+        m: MixedNB(missing=m).fit(X[:200], y[:200]).score(X[200:], y[200:]) for m in ("ignore", "informative")
+    }
+    assert scores["informative"] > 0.7 > scores["ignore"]
+
+
+@pytest.mark.parametrize("clf", TAKES_TABLES, ids=repr)
+def test_in_the_tools_of_scikit_learn(clf):
+    frame, y = table()
+    assert cross_val_score(clf, frame, y, cv=3).mean() > 0.5
+    assert make_pipeline(FunctionTransformer(), clf).fit(frame, y).score(frame, y) > 0.5
+    calibrated = CalibratedClassifierCV(clf, cv=2).fit(frame, y)
+    np.testing.assert_allclose(calibrated.predict_proba(frame).sum(axis=1), 1.0)
+    search = GridSearchCV(clf, {"missing": ["ignore", "informative"]}, cv=2).fit(frame, y)
+    assert search.best_score_ > 0.5
+    fitted = clf.fit(frame, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_proba(frame), fitted.predict_proba(frame))
+    assert again.columns_ == fitted.columns_
+
+
+@pytest.mark.parametrize("strategy", ["cv", "ensemble"])
+def test_the_family_takes_tables(strategy):
+    frame, y = table()
+    clf = RiskBayesClassifier(strategy, cv=2, random_state=0, time_limit=2).fit(frame, y)
+    assert np.isfinite(clf.leaderboard_["cv_log_loss"]).all()
+    assert clf.score(frame, y) > 0.6
+
+
+def test_a_table_of_categories_alone():
+    frame, y = table()
+    X = frame[["colour", "smokes"]]
+    for clf in (RiskBayesClassifier(), RiskBayesClassifier("cv", cv=2, random_state=0), MixedNB()):
+        assert clf.fit(X, y).score(X, y) > 0.5
+
+
+def test_categories_alone_are_categorical_naive_bayes():
+    frame, y = table()
+    X = frame[["colour", "smokes"]].fillna("red").astype(str)
+    P = MixedNB(learner="closed_form").fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(P, CategoricalNB(learner="closed_form").fit(X, y).predict_proba(X), atol=1e-12)
+
+
+def test_numbers_alone_are_smooth_or_gaussian_naive_bayes():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((90, 3)), rng.integers(2, size=90)
+    for numeric, alone in (("smooth", SmoothNB()), ("gaussian", GaussianNB())):
+        P = MixedNB(numeric).fit(X, y).predict_proba(X)
+        np.testing.assert_allclose(P, alone.fit(X, y).predict_proba(X), atol=1e-12, err_msg=numeric)
+
+
+def test_disjoint_experts_are_naive_bayes_over_blocks():
+    """Independent check: log p(x, y) is the sum of the blocks' log densities, each fitted alone."""
+    frame, y = table()
+    X = frame[["height", "beds", "colour"]].assign(height=frame["height"].fillna(0.0))
+    experts = [
+        ("numbers", QuadraticDiscriminantAnalysis(), ["height", "beds"]),
+        ("words", CategoricalNB(), ["colour"]),
+    ]
+    clf = ProductOfExperts(experts, learner="closed_form").fit(X.fillna({"colour": "none"}), y)
+    numbers = QuadraticDiscriminantAnalysis(learner="closed_form").fit(X[["height", "beds"]], y)
+    words = CategoricalNB(learner="closed_form").fit(X[["colour"]].fillna("none"), y)
+    prior = np.log(np.bincount(np.unique(y, return_inverse=True)[1]) / len(y))
+    joint = (
+        numbers.predict_joint_log_proba(X[["height", "beds"]])
+        + words.predict_joint_log_proba(X[["colour"]].fillna("none"))
+        - prior
+    )
+    np.testing.assert_allclose(clf.predict_joint_log_proba(X.fillna({"colour": "none"})), joint, atol=1e-9)
+    drawn, _ = clf.sample(5, random_state=0)
+    assert list(drawn.columns) == ["height", "beds", "colour"]
+
+
+def test_experts_may_share_columns_and_be_named_in_every_way():
+    frame, y = table()
+    X = frame[["height", "beds"]].fillna(0.0)
+    found = [
+        ProductOfExperts([("a", GaussianNB(), columns), ("b", SmoothNB(), slice(None))], [0.5, 0.5])
+        .fit(rows, y)
+        .predict_proba(rows)
+        for columns, rows in (
+            (["beds"], X),
+            ("beds", X),
+            ([1], X),
+            (1, X),
+            ([False, True], X.to_numpy()),
+            (slice(1, 2), X.to_numpy()),
+        )
+    ]
+    for P in found[1:]:
+        np.testing.assert_array_equal(P, found[0])
+    with pytest.raises(NotImplementedError, match="not normalised"):
+        ProductOfExperts([("a", GaussianNB(), [0]), ("b", SmoothNB(), [0, 1])]).fit(X, y).sample(3)
+
+
+def test_a_complete_table_of_numbers_is_read_as_it_is():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 3)), rng.integers(2, size=60)
+    X[:, 1] = 3.0  # constant: stays, as ever
+    for clf in (RiskBayesClassifier(), MixedNB(), RiskBayesClassifier(missing="ignore")):
+        P = clf.fit(X, y).predict_proba(X)
+        assert [column.kind for column in clf.columns_] == ["number"] * 3
+        np.testing.assert_array_equal(clf.fit(pd.DataFrame(X, columns=list("abc")), y).predict_proba(X), P)
+
+
+def test_unseen_categories():
+    X = pd.DataFrame({"colour": ["red", "red", "blue", "blue"] * 5, "x": np.arange(20.0)})
+    y, new = [0, 0, 1, 1] * 5, pd.DataFrame({"colour": ["green"], "x": [5.0]})
+    missing = MixedNB().fit(X, y).predict_proba(new)
+    np.testing.assert_array_equal(missing, MixedNB().fit(X, y).predict_proba(new.assign(colour=None)))
+    assert np.isfinite(MixedNB(unseen="other").fit(X, y).predict_log_proba(new)).all()
+    with pytest.raises(ValueError, match="Column 'colour' holds 'green', which was not in training"):
+        MixedNB(unseen="error").fit(X, y).predict(new)
+
+
+def test_categorical_features():
+    frame, y = table()
+    for given_as in (["beds"], [4], np.arange(8) == 4):
+        clf = MixedNB(categorical_features=given_as).fit(frame, y)
+        assert kinds(clf)["beds"] == "category"
+        assert kinds(clf)["colour"] == "category"  # strings are categories all the same
+    assert kinds(MixedNB(categorical_features=["id"]).fit(frame, y))["id"] == "category"
+
+
+@pytest.mark.parametrize("clf", TAKES_TABLES, ids=repr)
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"colour": [[1, 2]] * 120}, "Column 'colour' holds"),
+        ({"colour": [{"a": 1}] * 120}, "Column 'colour' holds"),
+        ({"colour": [1, "a"] * 60}, "Column 'colour' holds 1 and 'a'"),
+        ({"colour": [True, "a"] * 60}, "Column 'colour' holds True and 'a'"),
+        ({"height": [np.inf] * 60 + [1.0] * 60}, "olumn 'height'"),
+        (
+            {"visit": [np.datetime64(2**31, "Y")] + [np.datetime64(40, "Y")] * 119},
+            "Column 'visit' holds a date",
+        ),
+    ],
+    ids=["lists", "dicts", "mixed types", "booleans and strings", "infinity", "a date beyond all years"],
+)
+def test_bad_columns_are_named(clf, change, said):
+    frame, y = table()
+    values = next(iter(change.values()))
+    X = frame.astype(dict.fromkeys(change, object))
+    for name in change:
+        X[name] = pd.Series(values, dtype=object)
+    before = dict(vars(clf))
+    with pytest.raises((ValueError, TypeError), match=said):
+        clf.fit(X, y)
+    assert dict(vars(clf)) == before  # nothing half-fitted
+
+
+@pytest.mark.parametrize("clf", TAKES_TABLES, ids=repr)
+def test_columns_at_predict(clf):
+    frame, y = table()
+    clf.fit(frame, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        clf.predict(frame.rename(columns={"colour": "color"}))
+    with pytest.raises(ValueError, match="same order"):
+        clf.predict(frame[frame.columns[::-1]])
+    with pytest.raises(ValueError, match="Column 'height' held numbers in training and now 'tall'"):
+        clf.predict(frame.assign(height="tall"))
+    with pytest.raises(ValueError, match="Column 'visit' held dates in training and now 'never'"):
+        clf.predict(frame.assign(visit="never"))
+    with pytest.raises(
+        ValueError, match="Column 'colour' held values such as 'blue' in training and now 3.0"
+    ):
+        clf.predict(frame.assign(colour=3.0))
+    assert clf.predict(frame.assign(height=None, colour=None, visit=None)).shape == (120,)
+
+
+def test_a_table_of_no_usable_column():
+    X = pd.DataFrame({"id": [f"a{i}" for i in range(40)], "same": ["x"] * 40})
+    with pytest.raises(
+        ValueError, match=r"No column of X can be used: 'id' \(an identifier.*'same' \(constant\)"
+    ):
+        MixedNB().fit(X, np.arange(40) % 2)
+
+
+def test_a_category_of_very_many_values():
+    m = 250_000
+    X = pd.DataFrame({"word": np.arange(m).astype(str), "x": np.arange(m) % 7})
+    with pytest.raises(ValueError, match="Column 'word' has 250000 distinct values"):
+        MixedNB(categorical_features=["word"]).fit(X, np.arange(m) % 2)
+    assert kinds(MixedNB(learner="closed_form").fit(X, np.arange(m) % 2))["word"] == "left out"
+
+
+@pytest.mark.parametrize(
+    ("given_as", "said"),
+    [
+        (["weight"], "categorical_features: 'weight' is no column of X"),
+        ([9], "indices between 0 and 7"),
+        ([True], "one entry for each of the 8 columns"),
+    ],
+)
+def test_bad_categorical_features(given_as, said):
+    frame, y = table()
+    with pytest.raises(ValueError, match=said):
+        MixedNB(categorical_features=given_as).fit(frame, y)
+
+
+def test_bad_experts():
+    frame, y = table()
+    with pytest.raises(ValueError, match="The columns of expert 'a': 'weight' is no column of X"):
+        ProductOfExperts([("a", GaussianNB(), ["weight"])]).fit(frame, y)
+    with pytest.raises(ValueError, match="expert GaussianNB reads numbers, and its columns .'colour'. hold"):
+        ProductOfExperts([("a", GaussianNB(), ["colour"])]).fit(frame, y)
+    with pytest.raises(ValueError, match="The columns of expert 'a' are none"):
+        ProductOfExperts([("a", GaussianNB(), [])]).fit(frame, y)
+
+
+def test_real_tables_are_taken_as_they_are(paper_folder):
+    """Every table with strings and missing cells, read by pandas, polars and Arrow's own reader."""
+    for path in sorted((paper_folder / "mixed").glob("*.csv.gz")):
+        frame = pd.read_csv(path, keep_default_na=False, na_values=[""])
+        y = frame.pop("target").astype(str)
+        others = (
+            pl.read_csv(path, infer_schema_length=None).drop("target"),
+            pa.csv.read_csv(path).drop(["target"]),
+        )
+        for clf in (MixedNB(learner=SHORT, missing="informative"), RiskBayesClassifier()):
+            if len(y) > 8000 and not isinstance(clf, MixedNB):
+                continue
+            P = clf.fit(frame, y).predict_proba(frame)
+            for X in others:
+                np.testing.assert_array_equal(clf.fit(X, y).predict_proba(X), P, err_msg=path.name)

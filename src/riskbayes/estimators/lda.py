@@ -93,6 +93,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
 
+    _takes_missing = True
+
     def __init__(
         self,
         solver: str = "svd",

@@ -19,6 +19,9 @@ RECOMMENDED_STRENGTH, RECOMMENDED_MIX = 20, 0.5
 class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     """Quadratic discriminant analysis, trained by risk-based calibration.
 
+    Rows may have missing cells (NaN), in `fit` and in predictions: they have the density of their observed
+    cells. The closed form is then EM, and calibration uses the expected statistics of the missing cells.
+
     Parameters
     ----------
     solver : {"svd", "eigen"}, default="svd"
@@ -93,6 +96,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         "reg_param": [Interval(Real, 0, 1, closed="both")],
         "prior": [StrOptions({"recommended"}), None],
     }
+
+    _takes_missing = True
 
     def __init__(
         self,

@@ -201,6 +201,14 @@ class GenerativeModel(ABC):
         """Draw a row x from p(x | y) for each class code in y."""
         raise NotImplementedError(f"{type(self).__name__} has no `sample_rows`.")
 
+    def fill(self, Z: Any, theta: Any, y: Array, rng: np.random.Generator | None = None) -> Array:
+        """Return rows X whose missing cells are filled in, given their class codes y.
+
+        A missing cell gets its mean given the observed cells and the class, a category the most probable
+        value; with `rng` all missing cells of a row are drawn together.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no `fill`.")
+
     def expected_statistics(self, theta: Any, total: float) -> Statistics:
         """Return the expected statistics of `total` rows of the model.
 
@@ -258,7 +266,10 @@ class GenerativeModel(ABC):
         return getattr(type(self), name, None) is not getattr(GenerativeModel, name, None)
 
     def residual_statistics(self, Z: Any, E: Array, theta: Any) -> Statistics:
-        """Return dS, the statistics of a residual E; a mixture divides E among its components by theta."""
+        """Return dS, the statistics of a residual E; a mixture divides E among its components by theta.
+
+        Those of missing cells are the expected ones under theta, given the observed cells of the row.
+        """
         return self.statistics(Z, E)
 
     def scan_chunk(

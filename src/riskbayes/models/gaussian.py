@@ -26,7 +26,8 @@ from riskbayes.arrays import (
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame
 from riskbayes.models.base import GenerativeModel, Sample, invert_class_prior, log_class_prior
-from riskbayes.models.centred import EPS, Centred, Origin, mean_of, rounding
+from riskbayes.models.centred import EPS, Centred, Origin, mean_of, observed_mean, rounding
+from riskbayes.models.missing import Holes
 from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
@@ -127,7 +128,19 @@ class GaussianModel(GenerativeModel):
     def learn(self, sample: Sample) -> Frame:
         """Return the frame whose origin is the mean of the rows: any point among them will do."""
         frame = self.frame_kind(mean_of(sample.X, sample.w), np.array(eps_of(sample.X)))
+        if isinstance(sample.X, np.ndarray) and Holes.of(sample.X) is not None:
+            if self.covariance_estimator is not None:
+                raise ValueError(
+                    "shrinkage='auto' and covariance_estimator need complete rows, and X has missing cells: "
+                    "fill them in, or use a prior (covariance_strength) in their place."
+                )
+            frame = replace(frame, origin=observed_mean(sample.X, sample.w))
+            return self.learn_missing(sample, frame)
         return frame if self.covariance_estimator is None else replace(frame, given=self.estimated(sample))
+
+    def learn_missing(self, sample: Sample, frame: Origin) -> Origin:
+        """Return the frame with what the model needs to count rows with missing cells."""
+        raise NotImplementedError
 
     def estimated(self, sample: Sample) -> Array:
         """Return the covariances of the classes by the user's estimator."""
@@ -151,7 +164,7 @@ class GaussianModel(GenerativeModel):
 
     def encode(self, X: Array, frame: Frame) -> Centred:
         """Return the rows with the frame's origin; X itself is not copied."""
-        return Centred(X, frame)  # type: ignore[arg-type]
+        return Centred.of_table(X, frame)  # type: ignore[arg-type]
 
     def row_cells(self, Z: Centred) -> float:
         """Return the number of columns, up to a bound."""
@@ -218,7 +231,7 @@ class GaussianModel(GenerativeModel):
 
     def settled_by(self, S: Statistics) -> Settled:
         """Return what the statistics S of the data settle."""
-        total = max(S.total, np.finfo(float).tiny)
+        total = self.column_masses(S)
         with np.errstate(over="ignore", invalid="ignore"):
             total_scatter, within = self.scatter(S)
         variance = check_range(diagonal(total_scatter) / total, S)
@@ -245,6 +258,10 @@ class GaussianModel(GenerativeModel):
             completion, missing = self.completion(S, settled, C, pooled)
         settled = replace(settled, completion=completion, missing=missing)
         return replace(settled, reference=settled.completed(C))
+
+    def column_masses(self, S: Statistics) -> Any:
+        """Return the weight of the rows: a number, or one for each column where cells are missing."""
+        return max(S.total, np.finfo(float).tiny)
 
     def settled_of(self, S: Statistics) -> Settled:
         """Return what the data settled; where `settle` was not called, what S itself settles."""

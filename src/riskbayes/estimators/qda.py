@@ -51,7 +51,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     prior_covariance : array-like of shape (n_features, n_features), default=None
         Centre of the prior on covariances; by default the pooled within-class one.
     diagonal_mix : float, default=0.0
-        Share of the diagonal matrix of pooled variances in the default prior covariance.
+        Share of the diagonal matrix of pooled variances in the default prior covariance. Where cells are
+        missing, it is multiplied by the share of the pairs of cells that are observed.
     prior_form : {"exact", "paper"}, default="exact"
         The exact mode of the posterior, or the paper's form with two strengths.
     covariance_floor : float, default=1e-2

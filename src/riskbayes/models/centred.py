@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,17 @@ PAD = 4
 """Columns before those of X in a design matrix: a one, and zeros that keep its rows aligned in memory."""
 
 
+class Observed(NamedTuple):
+    """How much of the columns is observed, where cells are missing."""
+
+    columns: float
+    """The share of the rows that have a column, summed over the columns."""
+    pairs: float
+    """The share of the rows that have both columns, summed over pairs; a column is a pair with itself too."""
+    share: float
+    """The latter of pairs of different columns, on average over columns that are not missing everywhere."""
+
+
 @dataclass(frozen=True, eq=False)
 class Origin(Frame):
     """The origin that moments are taken about. A subclass says how its second moments are recentred."""
@@ -51,6 +62,8 @@ class Origin(Frame):
     """What the statistics of the data determine and calibration does not move (`Settled`); None before."""
     given: Array | None = field(default=None, compare=False)
     """Covariances by the user's estimator, which replace those of the statistics."""
+    observed: Observed | None = field(default=None, compare=False)
+    """How much of the columns is observed; None if no cell is missing."""
     start: Any = field(default=None, compare=False)
     """Parameters that the missing cells of the data are expected under; None if no cell was missing."""
     em_log_likelihood: tuple[float, ...] = field(default=(), compare=False)
@@ -62,12 +75,12 @@ class Origin(Frame):
             return super().join(other)
         assert isinstance(other, Origin)
         if self == other:
-            return other if self.settled is None and self.start is None else self
+            return other if self.settled is None and self.observed is None else self
         distance = np.abs(to_numpy(self.origin - other.origin))
         moved = np.maximum(np.maximum(self.moved, other.moved), distance)
-        start, path = (f := self if self.start is not None else other).start, f.em_log_likelihood
-        eps = np.maximum(self.eps, other.eps)
-        return replace(self, eps=eps, moved=moved, start=start, em_log_likelihood=path)
+        known = other if self.observed is None else self
+        learned = {name: getattr(known, name) for name in ("observed", "start", "em_log_likelihood")}
+        return replace(self, eps=np.maximum(self.eps, other.eps), moved=moved, **learned)
 
     def converted(self, converter: Any) -> Origin:
         """Apply `converter` to the arrays; `eps` and `moved` stay on the host."""
@@ -209,6 +222,16 @@ def observed_mean(X: Array, w: Array | None) -> Array:
     D = np.where(observed, X - shift, 0.0)
     mass = weights @ observed
     return shift + np.divide(weights @ D, mass, out=np.zeros(X.shape[1]), where=mass > 0)
+
+
+def observed_of(X: Array, w: Array | None) -> Observed:
+    """Return how much of the columns of X is observed."""
+    observed = 1.0 - np.isnan(X)
+    weights = np.full(len(X), 1.0 / len(X)) if w is None else w / w.sum()
+    shares = (observed * weights[:, None]).T @ observed
+    columns, others = float(shares.trace()), float(shares.sum() - shares.trace())
+    seen = np.count_nonzero(shares.diagonal())
+    return Observed(columns, columns + 0.5 * others, others / (seen * (seen - 1)) if seen > 1 else 1.0)
 
 
 def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:

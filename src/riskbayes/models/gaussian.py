@@ -26,7 +26,15 @@ from riskbayes.arrays import (
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame
 from riskbayes.models.base import GenerativeModel, Sample, invert_class_prior, log_class_prior
-from riskbayes.models.centred import EPS, Centred, Origin, mean_of, observed_mean, rounding
+from riskbayes.models.centred import (
+    EPS,
+    Centred,
+    Origin,
+    mean_of,
+    observed_mean,
+    observed_of,
+    rounding,
+)
 from riskbayes.models.missing import Holes
 from riskbayes.statistics import Statistics
 
@@ -85,7 +93,8 @@ class GaussianModel(GenerativeModel):
     prior_mean, prior_covariance : array, optional
         The prior's centre; by default the pooled mean and the pooled within-class covariance.
     diagonal_mix : float
-        Share of its own diagonal in the default prior covariance.
+        Share of its own diagonal in the default prior covariance. Where cells are missing it is multiplied by
+        the share of the pairs of cells that are observed: what is known of a missing cell is by dependences.
     prior_form : {"exact", "paper"}
         "exact" is the mode of the normal / inverse-Wishart posterior; "paper" leaves out what the
         shift of the mean adds to the covariance.
@@ -134,7 +143,8 @@ class GaussianModel(GenerativeModel):
                     "shrinkage='auto' and covariance_estimator need complete rows, and X has missing cells: "
                     "fill them in, or use a prior (covariance_strength) in their place."
                 )
-            frame = replace(frame, origin=observed_mean(sample.X, sample.w))
+            observed = observed_of(sample.X, sample.w)
+            frame = replace(frame, origin=observed_mean(sample.X, sample.w), observed=observed)
             return self.learn_missing(sample, frame)
         return frame if self.covariance_estimator is None else replace(frame, given=self.estimated(sample))
 
@@ -243,7 +253,7 @@ class GaussianModel(GenerativeModel):
         widest = max_of(variance)
         scale = xp.sqrt(xp.where(constant, xp.where(widest > 0, widest, 1.0), variance))
         pooled = within / total
-        mix = self.diagonal_mix
+        mix = self.diagonal_mix if S.frame.observed is None else self.diagonal_mix * S.frame.observed.share
         prior = (1 - mix) * pooled + mix * keep_diagonal(pooled) if mix else pooled
         settled = Settled(
             variance,
@@ -279,18 +289,23 @@ class GaussianModel(GenerativeModel):
         by_class = np.inf if self.class_prior is not None else self.class_alpha
         return S.least_mass() + min(by_prior, by_class) > 0
 
-    def second_moments(self, n: int) -> float:
-        """Return how many second moments of n features are estimated for each class alone."""
+    def second_moments(self, columns: float, pairs: float) -> float:
+        """Return how many second moments of columns and of their pairs each class has of its own."""
         raise NotImplementedError
 
     def degrees_of_freedom(self, S: Statistics) -> float:
-        """Return the sum over classes of 1 + n means + second moments, each times the data's share in it."""
+        """Return the sum over classes of 1 + n means + second moments, each times the data's share in it.
+
+        Where cells are missing, a mean counts by the share of its cells that are observed, a second moment by
+        that of the rows with both.
+        """
         s0, n = np.maximum(to_numpy(S["s0"]), 0.0), S["s1"].shape[1]
+        columns, pairs, _ = S.frame.observed or (n, n * (n + 1) / 2, 1.0)
         with np.errstate(invalid="ignore"):
             mean, second = (
                 np.nan_to_num(s0 / (s0 + m)) for m in (self.mean_strength, self.covariance_strength)
             )
-        return float((1 + n * mean + self.second_moments(n) * second).sum())
+        return float((1 + columns * mean + self.second_moments(columns, pairs) * second).sum())
 
     def log_class_prior(self, S: Statistics) -> Array:
         """Return log p(y)."""

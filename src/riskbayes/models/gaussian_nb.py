@@ -137,9 +137,9 @@ class GaussianNBModel(GaussianModel):
         found = {"s1": share * (S["s1"] + missing * mu), "s2_diagonal": share * second}
         return Statistics({"s0": S["s0"], **found, "observed": share * mass}, S.frame)
 
-    def second_moments(self, n: int) -> float:
-        """Return n: a variance for each feature."""
-        return float(n)
+    def second_moments(self, columns: float, pairs: float) -> float:
+        """Return the number of columns: each has a variance."""
+        return float(columns)
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Return the sums of squares about the overall mean, and about the means of the classes."""

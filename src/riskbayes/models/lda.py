@@ -117,7 +117,7 @@ class LDAModel(CorrelatedModel):
         s1 = s0[:, None] * means
         return Statistics({"s0": s0, "s1": s1, "s2_tied": s0.sum() * C + means.T @ s1}, frame)
 
-    def second_moments(self, n: int) -> float:
+    def second_moments(self, columns: float, pairs: float) -> float:
         """Return zero: the classes share one covariance."""
         return 0.0
 

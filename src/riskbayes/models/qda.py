@@ -230,9 +230,9 @@ class QDAModel(CorrelatedModel):
         s2 = s0[:, None, None] * (C + outer(means))
         return Statistics({"s0": s0, "s1": s0[:, None] * means, "s2": s2}, frame)
 
-    def second_moments(self, n: int) -> float:
-        """Return n (n + 1) / 2: each class has its own covariance."""
-        return n * (n + 1) / 2
+    def second_moments(self, columns: float, pairs: float) -> float:
+        """Return the number of pairs: each class has its own covariance."""
+        return pairs
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Return the scatter about the overall mean, and about the means of the classes."""

@@ -261,7 +261,8 @@ class SideBySide(Frame):
         found = dict(arrays)
         for i, (mine, theirs) in enumerate(zip(self.frames, target.frames, strict=True)):
             moved = mine.convert(self.part(arrays, i), theirs)
-            found |= {f"{i}:{name}": moved[name] for name in moved if f"{i}:{name}" in arrays}
+            shared = "s0" if f"{i}:s0" not in arrays else None
+            found |= {f"{i}:{name}": moved[name] for name in moved if name != shared}
         return found
 
     def converted(self, converter: Any) -> SideBySide:

@@ -106,10 +106,8 @@ class Statistics(Mapping[str, Array]):
 
     def _aligned(self, other: Statistics) -> tuple[Statistics, Statistics]:
         """Return both in their common frame, or raise an error that says why there is none."""
-        if set(self) != set(other):
-            raise ValueError(
-                f"These statistics belong to different models: {sorted(self)} and {sorted(other)}."
-            )
+        if set(self) != set(other) and type(self.frame) is not type(other.frame):
+            raise self._other_model(other)
         if self["s0"].shape != other["s0"].shape:
             raise ValueError(
                 f"These statistics have {self['s0'].shape[0]} and {other['s0'].shape[0]} classes; "
@@ -117,6 +115,8 @@ class Statistics(Mapping[str, Array]):
             )
         frame = self.frame.join(other.frame)
         a, b = self.to_frame(frame), other.to_frame(frame)
+        if set(a) != set(b):
+            raise self._other_model(other)
         for name in a:
             if a[name].shape != b[name].shape:
                 raise ValueError(
@@ -124,6 +124,9 @@ class Statistics(Mapping[str, Array]):
                     f"{a[name].shape} and {b[name].shape}."
                 )
         return a, b
+
+    def _other_model(self, other: Statistics) -> ValueError:
+        return ValueError(f"These statistics belong to different models: {sorted(self)} and {sorted(other)}.")
 
     def plus(self, factor: float, other: Statistics, scale: float = 1.0) -> Statistics:
         """Return scale * S + factor * other, in one pass."""

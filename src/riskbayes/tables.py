@@ -67,12 +67,18 @@ def encoded_names(estimator: Any) -> Any:
 
 def check_finite_columns(estimator: Any, X: Array) -> None:
     """Raise an error that names the first column with an infinity, or a NaN if the estimator takes none."""
-    refused = namespace(X).isinf if getattr(estimator, "_takes_missing", False) else is_not_finite
+    takes = getattr(estimator, "_takes_missing", False)
+    refused = namespace(X).isinf if takes and isinstance(X, np.ndarray) else is_not_finite
     for j in range(X.shape[1]):
         column = X[:, j]
         bad = to_numpy(column[refused(column)])
         if bad.size:
             value = "NaN" if np.isnan(bad[0]) else "infinity"
+            if takes and value == "NaN":
+                raise ValueError(
+                    f"Input X contains NaN in {column_name(estimator, j)} ({bad.size} such values), and "
+                    "missing cells are read from NumPy arrays only. Move X to the host, or fill them in."
+                )
             raise not_finite(estimator, f"{column_name(estimator, j)} ({bad.size} such values)", value)
 
 

@@ -16,6 +16,9 @@ from riskbayes.models.gaussian_nb import GaussianNBModel
 class GaussianNB(StreamingClassifier):
     """Gaussian naive Bayes, trained by risk-based calibration.
 
+    Missing cells (NaN) are left out, of the density of a row and of the statistics, when fitting and when
+    predicting.
+
     Parameters
     ----------
     priors : array-like of shape (n_classes,), default=None
@@ -76,6 +79,8 @@ class GaussianNB(StreamingClassifier):
         "prior_form": [StrOptions({"exact", "paper"})],
         "class_alpha": [Interval(Real, 0, None, closed="left")],
     }
+
+    _takes_missing = True
 
     def __init__(
         self,

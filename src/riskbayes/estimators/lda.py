@@ -16,6 +16,7 @@ from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
 from riskbayes.estimators.prediction import first_overflow
 from riskbayes.models.base import Fitted
 from riskbayes.models.lda import LDAModel
+from riskbayes.risks import posterior
 from riskbayes.tables import naming_columns
 
 
@@ -92,6 +93,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         "solver": [StrOptions({"svd", "lsqr", "eigen"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
+
+    _takes_missing = True
 
     def __init__(
         self,
@@ -212,6 +215,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def transform(self, X: Any) -> Array:
         """Project on the directions that separate the classes most.
 
+        Missing cells are replaced by their means given the observed cells of the row.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
@@ -222,8 +227,20 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         X_new : ndarray of shape (n_samples, n_components)
             Coordinates relative to `xbar_`.
         """
-        X = self._encode_again(X, "transform")
+        X = self._filled(self._encode_again(X, "transform"))
         return self._projected(X, self._directions()[0][:, : self._n_features_out], 0.0)
+
+    def _filled(self, X: Array) -> Array:
+        """Return rows with E[x | x_o] in their missing cells, the mean over the classes by the posterior."""
+        if not isinstance(X, np.ndarray) or not np.isnan(X).any():
+            return X
+        model, P = self.model_, self._map_rows(X, "scores", posterior)
+        Z = model.encode(X, self.statistics_.frame)
+        filled: Any = 0.0
+        for k in range(P.shape[1]):
+            every = np.full(len(X), k)
+            filled = filled + P[:, k, None] * model.fill(Z, self.parameters_, every)
+        return astype(filled, X.dtype)
 
     def _projected(self, X: Array, B: Array, c: Any) -> Array:
         """Return (X - xbar) B + c. Subtracting xbar first keeps the digits of data far from zero."""
@@ -238,6 +255,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def decision_function(self, X: Any) -> Array:
         """Return the linear scores `X @ coef_.T + intercept_`; for two classes the log odds of the second.
+
+        Those of rows with missing cells are the log joint of their observed cells.
 
         Parameters
         ----------
@@ -254,4 +273,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             return super().decision_function(X)
         X = self._encode_again(X, "decision_function")
         coef, intercept = self._scores()
-        return self._projected(X, coef.T, intercept[None, :])
+        if not isinstance(X, np.ndarray) or not (missing := np.isnan(X).any(axis=1)).any():
+            return self._projected(X, coef.T, intercept[None, :])
+        found = np.empty((len(X), len(intercept)), dtype=X.dtype)
+        found[~missing] = self._projected(X[~missing], coef.T, intercept[None, :])
+        found[missing] = self._map_rows(X[missing], "log_joint", lambda joint: joint)
+        return found

@@ -24,6 +24,9 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
     and RC calibrates the statistics of the components: the residual of a class is shared among its components
     by their posterior within the class. Nothing is random.
 
+    Rows may have missing cells (NaN): they have the density of their observed cells, and EM and calibration
+    use the expected statistics of the others.
+
     The components come from all rows together, so there is no `partial_fit`.
 
     Parameters
@@ -83,6 +86,8 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         "covariance_floor": [Interval(Real, 0, None, closed="neither")],
         "em_iter": [Interval(Integral, 0, None, closed="left")],
     }
+
+    _takes_missing = True
 
     def __init__(
         self,

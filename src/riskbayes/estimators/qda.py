@@ -19,6 +19,9 @@ RECOMMENDED_STRENGTH, RECOMMENDED_MIX = 20, 0.5
 class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     """Quadratic discriminant analysis, trained by risk-based calibration.
 
+    Rows may have missing cells (NaN), in `fit` and in predictions: they have the density of their observed
+    cells. The closed form is then EM, and calibration uses the expected statistics of the missing cells.
+
     Parameters
     ----------
     solver : {"svd", "eigen"}, default="svd"
@@ -48,7 +51,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     prior_covariance : array-like of shape (n_features, n_features), default=None
         Centre of the prior on covariances; by default the pooled within-class one.
     diagonal_mix : float, default=0.0
-        Share of the diagonal matrix of pooled variances in the default prior covariance.
+        Share of the diagonal matrix of pooled variances in the default prior covariance. Where cells are
+        missing, it is multiplied by the share of the pairs of cells that are observed.
     prior_form : {"exact", "paper"}, default="exact"
         The exact mode of the posterior, or the paper's form with two strengths.
     covariance_floor : float, default=1e-2
@@ -93,6 +97,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         "reg_param": [Interval(Real, 0, 1, closed="both")],
         "prior": [StrOptions({"recommended"}), None],
     }
+
+    _takes_missing = True
 
     def __init__(
         self,

@@ -212,7 +212,11 @@ class StreamingClassifier(BaseGenerativeClassifier):
             self.learner_ = resolve_learner(self.learner)  # it may have been set since the fit
             # If these are all rows, the rest is a rounding error.
             rest = past if past.total > 1e-9 * self.data_statistics_.total else None
-            task = Task(self.model_, engine, self.data_statistics_, self.statistics_, past=rest)
+            frame = self.data_statistics_.frame.join(
+                S.frame
+            )  # these rows may be the first with missing cells
+            data, start = self.data_statistics_.to_frame(frame), self.statistics_.to_frame(frame)
+            task = Task(self.model_, engine, data, start, past=rest)
             self._calibrate(task, (X, y, sample_weight))
         return self
 

@@ -271,7 +271,10 @@ class GenerativeModel(ABC):
         return getattr(type(self), name, None) is not getattr(GenerativeModel, name, None)
 
     def residual_statistics(self, Z: Any, E: Array, theta: Any) -> Statistics:
-        """Return dS, the statistics of a residual E; a mixture divides E among its components by theta."""
+        """Return dS, the statistics of a residual E; a mixture divides E among its components by theta.
+
+        Those of missing cells are the expected ones under theta, given the observed cells of the row.
+        """
         return self.statistics(Z, E)
 
     def scan_chunk(

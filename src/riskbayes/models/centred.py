@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,16 +21,32 @@ from riskbayes.arrays import (
     to_device,
     to_numpy,
     to_widest,
+    widest_float,
 )
 from riskbayes.frames import Arrays, Frame, same_values
+from riskbayes.models.missing import Holes
 
 EPS = float(np.finfo(float).eps)
 
 LARGEST_ROOT = 1e140
 """Upper bound on numbers whose squares are multiplied again in float64."""
 
+MOVED_WITH_ORIGIN = ("origin", "settled", "given", "start")
+"""Fields of an `Origin` whose arrays are on the device of the statistics."""
+
 PAD = 4
 """Columns before those of X in a design matrix: a one, and zeros that keep its rows aligned in memory."""
+
+
+class Observed(NamedTuple):
+    """How much of the columns is observed, where cells are missing."""
+
+    columns: float
+    """The share of the rows that have a column, summed over the columns."""
+    pairs: float
+    """The share of the rows that have both columns, summed over pairs; a column is a pair with itself too."""
+    share: float
+    """The latter of pairs of different columns, on average over columns that are not missing everywhere."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +62,12 @@ class Origin(Frame):
     """What the statistics of the data determine and calibration does not move (`Settled`); None before."""
     given: Array | None = field(default=None, compare=False)
     """Covariances by the user's estimator, which replace those of the statistics."""
+    observed: Observed | None = field(default=None, compare=False)
+    """How much of the columns is observed; None if no cell is missing."""
+    start: Any = field(default=None, compare=False)
+    """Parameters that the missing cells of the data are expected under; None if no cell was missing."""
+    em_log_likelihood: tuple[float, ...] = field(default=(), compare=False)
+    """Mean joint log-likelihood of the observed cells, plus the prior's, by iteration of EM."""
 
     def join(self, other: Frame) -> Frame:
         """Return a frame with this origin, and with the larger `eps` of the two."""
@@ -53,15 +75,17 @@ class Origin(Frame):
             return super().join(other)
         assert isinstance(other, Origin)
         if self == other:
-            return other if self.settled is None else self
+            return other if self.settled is None and self.observed is None else self
         distance = np.abs(to_numpy(self.origin - other.origin))
         moved = np.maximum(np.maximum(self.moved, other.moved), distance)
-        return replace(self, eps=np.maximum(self.eps, other.eps), moved=moved)
+        known = other if self.observed is None else self
+        learned = {name: getattr(known, name) for name in ("observed", "start", "em_log_likelihood")}
+        return replace(self, eps=np.maximum(self.eps, other.eps), moved=moved, **learned)
 
     def converted(self, converter: Any) -> Origin:
         """Apply `converter` to the arrays; `eps` and `moved` stay on the host."""
-        origin, settled, given = (converted(v, converter) for v in (self.origin, self.settled, self.given))
-        return replace(self, origin=origin, settled=settled, given=given)
+        fields = {name: converted(getattr(self, name), converter) for name in MOVED_WITH_ORIGIN}
+        return replace(self, **fields)
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Recentre the moments: with d = old - new origin, x - new = (x - old) + d."""
@@ -90,11 +114,34 @@ class Centred:
         Of the scores; by default that of X.
     start : int or None
         Number of the first of these rows in the whole table; None for rows taken by their indices.
+    holes : Holes, optional
+        The missing cells, if the whole table has any. They are zero in what is computed here.
     """
 
-    def __init__(self, X: Array, frame: Origin, dtype: Any = None, start: int | None = 0):
-        self.X, self.frame, self.shape, self.start = X, frame, X.shape, start
+    def __init__(
+        self,
+        X: Array,
+        frame: Origin,
+        dtype: Any = None,
+        start: int | None = 0,
+        holes: Holes | None = None,
+    ):
+        self.X, self.frame, self.shape, self.start, self.holes = X, frame, X.shape, start, holes
         self.dtype = float_dtype(X) if dtype is None else dtype
+
+    @classmethod
+    def of_table(cls, X: Array, frame: Origin) -> Centred:
+        """Return the rows of a whole table; those with missing cells are computed in float64."""
+        holes = Holes.of(X) if isinstance(X, np.ndarray) else None
+        return cls(X, frame) if holes is None else cls(X, frame, np.dtype(np.float64), holes=holes)
+
+    def about(self, frame: Origin) -> Centred:
+        """Return the same rows about the origin of another frame."""
+        return Centred(self.X, frame, self.dtype, self.start, self.holes)
+
+    def in_full(self) -> Centred:
+        """Return the same rows in the widest dtype."""
+        return Centred(self.X, self.frame, widest_float(self.X), holes=self.holes)
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -105,12 +152,23 @@ class Centred:
             if rows == slice(0, self.shape[0]) and isinstance(self.X, np.ndarray):
                 return self  # a table of one chunk keeps its cached properties
             start = None if self.start is None else self.start + (rows.start or 0)
-        return Centred(take_rows(self.X, rows), self.frame, self.dtype, start)
+        holes = None if self.holes is None else self.holes[rows]
+        return Centred(take_rows(self.X, rows), self.frame, self.dtype, start, holes)
 
     @cached_property
     def exact(self) -> Array:
         """X - origin in the widest dtype, for statistics: second moments lose half of the digits."""
-        return self.X - self.frame.origin[None, :]
+        found = self.X - self.frame.origin[None, :]
+        if self.holes is not None:
+            found[self.holes.mask] = 0.0
+        return found
+
+    @cached_property
+    def observed(self) -> Array:
+        """One for each cell that is not missing, else zero; None of them may be missing."""
+        if self.holes is None:
+            return np.ones(self.shape)
+        return 1.0 - self.holes.mask
 
     @cached_property
     def values(self) -> Array:
@@ -130,6 +188,8 @@ class Centred:
             D = np.empty((m, PAD + self.shape[1]), dtype=self.dtype)
             D[:, 0], D[:, 1:PAD] = 1.0, 0.0
             np.subtract(self.X, self.frame.origin, out=D[:, PAD:], casting="same_kind")
+            if self.holes is not None:
+                D[:, PAD:][self.holes.mask] = 0.0
             return D
         constant = xp.ones((m, 1), **like(self.values))
         return xp.concat([constant, xp.zeros((m, PAD - 1), **like(self.values)), self.values], axis=1)
@@ -151,6 +211,27 @@ def mean_of(X: Array, w: Array | None) -> Array:
         mean = to_widest(weights @ astype(X, dtype)) / total
     first = to_widest(X[0, :])
     return xp.where(xp.abs(mean - first) <= m * eps_of(X) * xp.abs(first), first, mean)
+
+
+def observed_mean(X: Array, w: Array | None) -> Array:
+    """Return the weighted mean of the observed cells of each column; zero for a column without any."""
+    observed = ~np.isnan(X)
+    weights = np.ones(len(X)) if w is None else w
+    shift = np.nanmax(np.where(observed, X, -np.inf), axis=0, initial=-np.inf)
+    shift = np.where(np.isfinite(shift), shift, 0.0)  # exact for a constant column
+    D = np.where(observed, X - shift, 0.0)
+    mass = weights @ observed
+    return shift + np.divide(weights @ D, mass, out=np.zeros(X.shape[1]), where=mass > 0)
+
+
+def observed_of(X: Array, w: Array | None) -> Observed:
+    """Return how much of the columns of X is observed."""
+    observed = 1.0 - np.isnan(X)
+    weights = np.full(len(X), 1.0 / len(X)) if w is None else w / w.sum()
+    shares = (observed * weights[:, None]).T @ observed
+    columns, others = float(shares.trace()), float(shares.sum() - shares.trace())
+    seen = np.count_nonzero(shares.diagonal())
+    return Observed(columns, columns + 0.5 * others, others / (seen * (seen - 1)) if seen > 1 else 1.0)
 
 
 def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:

@@ -26,7 +26,16 @@ from riskbayes.arrays import (
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame
 from riskbayes.models.base import GenerativeModel, Sample, invert_class_prior, log_class_prior
-from riskbayes.models.centred import EPS, Centred, Origin, mean_of, rounding
+from riskbayes.models.centred import (
+    EPS,
+    Centred,
+    Origin,
+    mean_of,
+    observed_mean,
+    observed_of,
+    rounding,
+)
+from riskbayes.models.missing import Holes
 from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
@@ -84,7 +93,8 @@ class GaussianModel(GenerativeModel):
     prior_mean, prior_covariance : array, optional
         The prior's centre; by default the pooled mean and the pooled within-class covariance.
     diagonal_mix : float
-        Share of its own diagonal in the default prior covariance.
+        Share of its own diagonal in the default prior covariance. Where cells are missing it is multiplied by
+        the share of the pairs of cells that are observed: what is known of a missing cell is by dependences.
     prior_form : {"exact", "paper"}
         "exact" is the mode of the normal / inverse-Wishart posterior; "paper" leaves out what the
         shift of the mean adds to the covariance.
@@ -127,7 +137,20 @@ class GaussianModel(GenerativeModel):
     def learn(self, sample: Sample) -> Frame:
         """Return the frame whose origin is the mean of the rows: any point among them will do."""
         frame = self.frame_kind(mean_of(sample.X, sample.w), np.array(eps_of(sample.X)))
+        if isinstance(sample.X, np.ndarray) and Holes.of(sample.X) is not None:
+            if self.covariance_estimator is not None:
+                raise ValueError(
+                    "shrinkage='auto' and covariance_estimator need complete rows, and X has missing cells: "
+                    "fill them in, or use a prior (covariance_strength) in their place."
+                )
+            observed = observed_of(sample.X, sample.w)
+            frame = replace(frame, origin=observed_mean(sample.X, sample.w), observed=observed)
+            return self.learn_missing(sample, frame)
         return frame if self.covariance_estimator is None else replace(frame, given=self.estimated(sample))
+
+    def learn_missing(self, sample: Sample, frame: Origin) -> Origin:
+        """Return the frame with what the model needs to count rows with missing cells."""
+        raise NotImplementedError
 
     def estimated(self, sample: Sample) -> Array:
         """Return the covariances of the classes by the user's estimator."""
@@ -151,7 +174,7 @@ class GaussianModel(GenerativeModel):
 
     def encode(self, X: Array, frame: Frame) -> Centred:
         """Return the rows with the frame's origin; X itself is not copied."""
-        return Centred(X, frame)  # type: ignore[arg-type]
+        return Centred.of_table(X, frame)  # type: ignore[arg-type]
 
     def row_cells(self, Z: Centred) -> float:
         """Return the number of columns, up to a bound."""
@@ -218,7 +241,7 @@ class GaussianModel(GenerativeModel):
 
     def settled_by(self, S: Statistics) -> Settled:
         """Return what the statistics S of the data settle."""
-        total = max(S.total, np.finfo(float).tiny)
+        total = self.column_masses(S)
         with np.errstate(over="ignore", invalid="ignore"):
             total_scatter, within = self.scatter(S)
         variance = check_range(diagonal(total_scatter) / total, S)
@@ -230,7 +253,7 @@ class GaussianModel(GenerativeModel):
         widest = max_of(variance)
         scale = xp.sqrt(xp.where(constant, xp.where(widest > 0, widest, 1.0), variance))
         pooled = within / total
-        mix = self.diagonal_mix
+        mix = self.diagonal_mix if S.frame.observed is None else self.diagonal_mix * S.frame.observed.share
         prior = (1 - mix) * pooled + mix * keep_diagonal(pooled) if mix else pooled
         settled = Settled(
             variance,
@@ -245,6 +268,10 @@ class GaussianModel(GenerativeModel):
             completion, missing = self.completion(S, settled, C, pooled)
         settled = replace(settled, completion=completion, missing=missing)
         return replace(settled, reference=settled.completed(C))
+
+    def column_masses(self, S: Statistics) -> Any:
+        """Return the weight of the rows: a number, or one for each column where cells are missing."""
+        return max(S.total, np.finfo(float).tiny)
 
     def settled_of(self, S: Statistics) -> Settled:
         """Return what the data settled; where `settle` was not called, what S itself settles."""
@@ -262,18 +289,23 @@ class GaussianModel(GenerativeModel):
         by_class = np.inf if self.class_prior is not None else self.class_alpha
         return S.least_mass() + min(by_prior, by_class) > 0
 
-    def second_moments(self, n: int) -> float:
-        """Return how many second moments of n features are estimated for each class alone."""
+    def second_moments(self, columns: float, pairs: float) -> float:
+        """Return how many second moments of columns and of their pairs each class has of its own."""
         raise NotImplementedError
 
     def degrees_of_freedom(self, S: Statistics) -> float:
-        """Return the sum over classes of 1 + n means + second moments, each times the data's share in it."""
+        """Return the sum over classes of 1 + n means + second moments, each times the data's share in it.
+
+        Where cells are missing, a mean counts by the share of its cells that are observed, a second moment by
+        that of the rows with both.
+        """
         s0, n = np.maximum(to_numpy(S["s0"]), 0.0), S["s1"].shape[1]
+        columns, pairs, _ = S.frame.observed or (n, n * (n + 1) / 2, 1.0)
         with np.errstate(invalid="ignore"):
             mean, second = (
                 np.nan_to_num(s0 / (s0 + m)) for m in (self.mean_strength, self.covariance_strength)
             )
-        return float((1 + n * mean + self.second_moments(n) * second).sum())
+        return float((1 + columns * mean + self.second_moments(columns, pairs) * second).sum())
 
     def log_class_prior(self, S: Statistics) -> Array:
         """Return log p(y)."""

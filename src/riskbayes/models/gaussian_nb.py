@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from riskbayes.arrays import Array, eps_of, is_false, max_of, namespace, sum_of, take, to_widest
-from riskbayes.frames import Arrays
-from riskbayes.models.base import log_class_prior
+from riskbayes.frames import Arrays, Frame, same_values
+from riskbayes.models.base import Sample, log_class_prior
 from riskbayes.models.centred import EPS, Centred, Origin, rounding
 from riskbayes.models.gaussian import LOG_2PI, GaussianModel, Settled, positive
 from riskbayes.models.whitening import SEPARATING
 from riskbayes.statistics import Statistics
 
 
+@dataclass(frozen=True, eq=False)
 class DiagonalMoments(Origin):
     """The origin of moments whose second ones, `s2_diagonal`, are of each feature alone."""
 
-    def recentred(self, arrays: Arrays, d: Array) -> Arrays:
-        """Return the second moments by (x + d)^2 = x^2 + 2 x d + d^2."""
-        s0, s1 = arrays["s0"][:, None], arrays["s1"]
-        return {"s2_diagonal": arrays["s2_diagonal"] + 2 * s1 * d[None, :] + s0 * (d * d)[None, :]}
+    holes: Array = field(default_factory=lambda: np.array(False))
+    """True if cells are missing: the weights of those observed, by class and column, are in `observed`."""
+
+    def join(self, other: Frame) -> Frame:
+        """Return the joined frame; cells are missing if they are in one of the two."""
+        found = super().join(other)
+        missing = self.holes | getattr(other, "holes", np.array(False))
+        return found if found.holes == missing else replace(found, holes=missing)  # type: ignore
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Recentre the moments; where the target says that cells are missing, add the weights observed."""
+        assert isinstance(target, DiagonalMoments)
+        if target.holes and not self.holes:
+            observed = namespace(arrays["s1"]).broadcast_to(arrays["s0"][:, None], arrays["s1"].shape)
+            arrays = {**arrays, "observed": observed}
+        if same_values(self.origin, target.origin):
+            return arrays
+        d = (self.origin - target.origin)[None, :]
+        mass, s1 = column_weights(arrays), arrays["s1"]
+        second = arrays["s2_diagonal"] + 2 * s1 * d + mass * (d * d)
+        return {**arrays, "s1": s1 + mass * d, "s2_diagonal": second}
+
+
+def column_weights(arrays: Mapping[str, Array]) -> Array:
+    """Return the weights of the observed cells by class and column; of the classes if no cell is missing."""
+    return arrays["observed"] if "observed" in arrays else arrays["s0"][:, None]
 
 
 @dataclass(frozen=True)
@@ -37,6 +61,8 @@ class GaussianNBParameters:
     """What `var_smoothing` added to the variances."""
     frame: Any
     floored: Array
+    observed: Array | None = None
+    """Share of the observed cells, by class and column; None if no cell is missing."""
 
     @cached_property
     def form(self) -> tuple[Array, Array, Array, Array | None]:
@@ -79,22 +105,64 @@ class GaussianNBModel(GaussianModel):
         """Return the masses, sums, and sums of squares about the origin."""
         V, D = to_widest(W).T, Z.exact
         squares = Z.squares if D is Z.values else D * D
-        return Statistics({"s0": sum_of(V, axis=1), "s1": V @ D, "s2_diagonal": V @ squares}, Z.frame)
+        found = {"s0": sum_of(V, axis=1), "s1": V @ D, "s2_diagonal": V @ squares}
+        if Z.frame.holes:  # type: ignore[attr-defined]
+            found["observed"] = V @ Z.observed
+        return Statistics(found, Z.frame)
 
-    def second_moments(self, n: int) -> float:
-        """Return n: a variance for each feature."""
-        return float(n)
+    def learn_missing(self, sample: Sample, frame: Origin) -> Origin:
+        """Return the frame that says that cells are missing."""
+        return replace(frame, holes=np.array(True))  # type: ignore[call-arg]
+
+    def encode(self, X: Array, frame: Frame) -> Centred:
+        """Return the rows with the frame's origin; if their cells are missing, the frame says so."""
+        Z = Centred.of_table(X, frame)  # type: ignore[arg-type]
+        if Z.holes is not None and not Z.frame.holes:  # type: ignore[attr-defined]
+            Z.frame = replace(Z.frame, holes=np.array(True))  # type: ignore[call-arg]
+        return Z
+
+    def residual_statistics(self, Z: Centred, E: Array, theta: GaussianNBParameters) -> Statistics:
+        """Return the statistics of the residual, with the expected ones of missing cells.
+
+        They are multiplied by the share of the observed cells, as those of the data are, so that calibration
+        does not change these shares: a column that a class hardly has cannot lose its weight.
+        """
+        S = self.statistics(Z, E)
+        if theta.observed is None or "observed" not in S:
+            return S
+        mass = S["s0"][:, None]
+        missing, mu = mass - S["observed"], theta.means
+        second = S["s2_diagonal"] + missing * (theta.variances - theta.epsilon + mu * mu)
+        share = theta.observed
+        found = {"s1": share * (S["s1"] + missing * mu), "s2_diagonal": share * second}
+        return Statistics({"s0": S["s0"], **found, "observed": share * mass}, S.frame)
+
+    def second_moments(self, columns: float, pairs: float) -> float:
+        """Return the number of columns: each has a variance."""
+        return float(columns)
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Return the sums of squares about the overall mean, and about the means of the classes."""
-        s0, s1, xp = S["s0"], S["s1"], namespace(S["s0"])
-        second, mass = sum_of(S["s2_diagonal"], axis=0), xp.where(s0 > 0, s0, 1.0)
-        return second - sum_of(s1, axis=0) ** 2 / S.total, second - sum_of(s1**2 / mass[:, None], axis=0)
+        s1, own, xp = S["s1"], column_weights(S), namespace(S["s0"])
+        second, mass = sum_of(S["s2_diagonal"], axis=0), xp.where(own > 0, own, 1.0)
+        total = self.column_masses(S) if "observed" in S else S.total
+        return second - sum_of(s1, axis=0) ** 2 / total, second - sum_of(s1**2 / mass, axis=0)
+
+    def column_masses(self, S: Statistics) -> Any:
+        """Return the weight of the rows; of the observed cells of each column where some are missing."""
+        return positive(sum_of(S["observed"], axis=0)) if "observed" in S else super().column_masses(S)
+
+    def means(self, S: Statistics, settled: Settled) -> tuple[Array, Array]:
+        """Return the MAP means relative to the origin, and their masses, by class and column."""
+        kappa, m1 = column_weights(S), self.mean_strength
+        kappa = kappa + m1 if m1 else kappa
+        s1 = S["s1"] + m1 * settled.mean[None, :] if m1 else S["s1"]
+        return s1 / positive(kappa), kappa
 
     def moment_matrices(self, S: Statistics, size: Array) -> Array:
         """Return a 2 x 2 matrix for each class and feature."""
         s1, s2 = S["s1"] / size, S["s2_diagonal"] / size / size
-        s0 = np.broadcast_to(S["s0"][:, None], s1.shape)
+        s0 = np.broadcast_to(column_weights(S), s1.shape)
         return np.stack([s0, s1, s1, s2], axis=-1).reshape(*s1.shape, 2, 2)
 
     def covariances(self, S: Statistics, settled: Settled) -> Array:
@@ -104,17 +172,18 @@ class GaussianNBModel(GaussianModel):
     def _variances(self, S: Statistics, settled: Settled, mu: Array, kappa: Array) -> Array:
         """Return the variances about the MAP means mu, whose masses are kappa."""
         xp, second, m1, m2 = namespace(mu), S["s2_diagonal"], self.mean_strength, self.covariance_strength
-        mass = S["s0"] if m2 == 0 else S["s0"] + m2
+        own = column_weights(S)
+        mass = own if m2 == 0 else own + m2
         if self.prior_form == "exact":
-            squares = second - kappa[:, None] * (mu * mu)
+            squares = second - kappa * (mu * mu)
             squares = squares + m1 * (settled.mean * settled.mean)[None, :] if m1 else squares
         else:
-            squares = second - S["s1"] ** 2 / positive(S["s0"])[:, None]
+            squares = second - S["s1"] ** 2 / positive(own)
         # The difference of two large terms is rounded: what is within its rounding error is zero.
         rounded = xp.abs(squares) <= (64 * EPS) * xp.abs(second)
         squares = squares if is_false(rounded) else xp.where(rounded, 0.0, squares)
         squares = squares + m2 * settled.covariance[None, :] if m2 else squares
-        return squares / positive(mass)[:, None] + self.var_smoothing * settled.widest
+        return squares / positive(mass) + self.var_smoothing * settled.widest
 
     def completion(
         self, S: Statistics, settled: Settled, C: Array, pooled: Array
@@ -123,14 +192,17 @@ class GaussianNBModel(GaussianModel):
 
         The small one is for columns that do not vary in any class.
         """
-        xp, mass = namespace(C), positive(S["s0"])[:, None]
+        xp, own = namespace(C), column_weights(S)
+        mass = positive(own)
         low = rounding(S["s2_diagonal"] / mass, S.frame, 4) >= C
-        second = sum_of(S["s2_diagonal"], axis=0) / sum_of(mass)
+        total = sum_of(mass, axis=0) if "observed" in S else sum_of(mass)
+        second = sum_of(S["s2_diagonal"], axis=0) / total
         varies = pooled > rounding(second, S.frame, 4)
         whole = xp.where(varies, pooled, SEPARATING * settled.scale * settled.scale)[None, :]
         noise = xp.abs(C)  # the rounding of a zero variance, which may be negative
         added = xp.where(low, xp.where(whole > noise, whole, noise) - C, 0.0)
-        return None if is_false(low) else added, xp.count_nonzero(low, axis=1)
+        seen = low if "observed" not in S else low & (own > 0)  # no cells: nothing was floored
+        return None if is_false(low) else added, xp.count_nonzero(seen, axis=1)
 
     def parameters(self, S: Statistics) -> GaussianNBParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0), and the variances, floored."""
@@ -143,10 +215,18 @@ class GaussianNBModel(GaussianModel):
             variances, floored = xp.where(low, floor, variances), floored + xp.count_nonzero(low, axis=1)
         log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
         epsilon = self.var_smoothing * settled.widest
-        return GaussianNBParameters(log_prior, mu, variances, epsilon, S.frame, floored)
+        shares = S["observed"] / positive(S["s0"])[:, None] if "observed" in S else None
+        return GaussianNBParameters(log_prior, mu, variances, epsilon, S.frame, floored, shares)
+
+    def is_legal(self, S: Statistics) -> bool:
+        """True if every class has a mass after the prior is added, in all of its columns."""
+        least = min(self.mean_strength, self.covariance_strength) if self.prior_form == "exact" else 0.0
+        return super().is_legal(S) and ("observed" not in S or float(S["observed"].min()) >= -least)
 
     def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:
         """log p(y) - sum_i (log 2pi var_i + (x_i - mu_i)^2 / var_i) / 2, as two products."""
+        if Z.holes is not None:
+            return self._of_observed(Z, theta)
         a, b, c, narrow = theta.form
         out = a @ Z.squares.T  # classes x rows: the rows of each class are contiguous
         out += b @ Z.values.T
@@ -162,6 +242,21 @@ class GaussianNBModel(GaussianModel):
         x, mu, v = (take(A, columns, 1) for A in (D, theta.means, theta.variances))
         return xp.stack([-0.5 * ((x - mu[k, :]) ** 2 @ (1.0 / v[k, :])) for k in range(mu.shape[0])], axis=1)
 
+    def _of_observed(self, Z: Centred, theta: GaussianNBParameters) -> Array:
+        """Return the log joint of the observed cells: the sum over them alone."""
+        logs = -0.5 * (Z.observed @ (np.log(theta.variances) + LOG_2PI).T)
+        found = logs + theta.log_prior
+        for k, (mu, variance) in enumerate(zip(theta.means, theta.variances, strict=True)):
+            found[:, k] -= 0.5 * (((Z.exact - mu) * Z.observed) ** 2 @ (1.0 / variance))
+        return found
+
+    def fill(
+        self, Z: Centred, theta: GaussianNBParameters, y: Array, rng: np.random.Generator | None = None
+    ) -> Array:
+        """Return rows with the mean of the class in their missing cells, or a draw."""
+        drawn = theta.means[y] if rng is None else self.sample_rows(theta, y, rng) - theta.frame.origin
+        return np.where(Z.observed > 0, Z.exact, drawn) + theta.frame.origin
+
     def sample_rows(self, theta: GaussianNBParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature."""
         n = len(y)
@@ -171,15 +266,20 @@ class GaussianNBModel(GaussianModel):
     def expected_statistics(self, theta: GaussianNBParameters, total: float) -> Statistics:
         """Return the moments of `total` rows, without the epsilon that `parameters` adds."""
         s0 = total * namespace(theta.log_prior).exp(theta.log_prior)[:, None]
-        squares = s0 * (theta.variances - theta.epsilon + theta.means**2)
-        return Statistics({"s0": s0[:, 0], "s1": s0 * theta.means, "s2_diagonal": squares}, theta.frame)
+        own = s0 if theta.observed is None else s0 * theta.observed
+        squares = own * (theta.variances - theta.epsilon + theta.means**2)
+        found = {"s0": s0[:, 0], "s1": own * theta.means, "s2_diagonal": squares}
+        return Statistics(found if theta.observed is None else {**found, "observed": own}, theta.frame)
 
     def log_likelihood(self, S: Statistics, theta: GaussianNBParameters) -> float:
         """sum_y s0 (log p(y) - sum_i log 2pi var_i / 2) - sum of squares about mu / var / 2."""
         S = S.to_frame(theta.frame)
         s0, mu = S["s0"], theta.means
-        squares = S["s2_diagonal"] - 2 * mu * S["s1"] + s0[:, None] * mu**2
+        squares = S["s2_diagonal"] - 2 * mu * S["s1"] + column_weights(S) * mu**2
         xp = namespace(mu)
+        if "observed" in S:
+            logs = sum_of(S["observed"] * (xp.log(theta.variances) + LOG_2PI))
+            return float(s0 @ theta.log_prior - 0.5 * (logs + sum_of(squares / theta.variances)))
         constants = theta.log_prior - 0.5 * sum_of(xp.log(theta.variances) + LOG_2PI, axis=1)
         return float(s0 @ constants - 0.5 * sum_of(squares / theta.variances))
 
@@ -187,13 +287,17 @@ class GaussianNBModel(GaussianModel):
         """Return the moments whose MAP estimates are theta."""
         s0, s1, settled = self.invert_means(theta, total)
         m1, m2, mu0 = self.mean_strength, self.covariance_strength, settled.mean
-        own = settled.uncompleted(theta.variances) - theta.epsilon
-        squares = own * (s0 + m2)[:, None] - m2 * settled.covariance[None, :]
+        own, mass = settled.uncompleted(theta.variances) - theta.epsilon, s0[:, None]
+        if theta.observed is not None:
+            mass = mass * theta.observed
+            s1 = theta.means * (mass + m1) - m1 * mu0[None, :]
+        squares = own * (mass + m2) - m2 * settled.covariance[None, :]
         if self.prior_form == "exact":
-            second = squares - m1 * (mu0**2)[None, :] + (s0 + m1)[:, None] * theta.means**2
+            second = squares - m1 * (mu0**2)[None, :] + (mass + m1) * theta.means**2
         else:
-            second = squares + s1**2 / s0[:, None]
-        return Statistics({"s0": s0, "s1": s1, "s2_diagonal": second}, theta.frame)
+            second = squares + s1**2 / positive(mass)
+        found = {"s0": s0, "s1": s1, "s2_diagonal": second}
+        return Statistics(found if theta.observed is None else {**found, "observed": mass}, theta.frame)
 
     def to_natural(self, theta: GaussianNBParameters) -> dict[str, Array]:
         """eta1 = mu / var, eta2 = -1 / (2 var), about the origin zero."""
@@ -204,7 +308,11 @@ class GaussianNBModel(GaussianModel):
         """dS0, dS1 - mu dS0, dS2 - (mu^2 + var) dS0, about the origin zero."""
         dS = dS.to_frame(theta.frame)
         g0, g1 = self.first_gradient(dS, theta)
-        g2 = dS["s2_diagonal"] - (theta.means**2 + theta.variances) * dS["s0"][:, None]
+        mass = column_weights(dS)
+        g2 = dS["s2_diagonal"] - (theta.means**2 + theta.variances) * mass
+        if theta.observed is not None:  # the residual's statistics are multiplied by these shares
+            share = positive(theta.observed)
+            g1, g2 = (dS["s1"] - theta.means * mass) / share, g2 / share
         return {"eta0": g0, "eta1": g1, "eta2": g2 + 2 * g1 * theta.frame.origin[None, :]}
 
     def from_natural(

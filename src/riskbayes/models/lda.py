@@ -10,10 +10,13 @@ import numpy as np
 
 from riskbayes.arrays import Array, namespace, squared_norms, sum_of, take_rows, to_widest
 from riskbayes.frames import Arrays
+from riskbayes.models.base import Sample
 from riskbayes.models.centred import Centred, Origin
+from riskbayes.models.conditional import Conditional
+from riskbayes.models.correlated import CorrelatedModel
+from riskbayes.models.em import em_start
 from riskbayes.models.gaussian import (
     LOG_2PI,
-    GaussianModel,
     Settled,
     diagonal,
     eye_like,
@@ -53,6 +56,15 @@ class LDAParameters:
         return self.whitener @ whitened.T, self.log_prior - 0.5 * sum_of(whitened * whitened, axis=1)
 
     @cached_property
+    def conditional(self) -> Conditional:
+        """The Gaussians given some of their coordinates, for rows with missing cells."""
+        return Conditional(self.means, self.whitener[None, ...], self.log_prior - self.half_log_det)
+
+    def only(self, frame: Any) -> LDAParameters:
+        """Return the parameters with another frame of the same origin."""
+        return replace(self, frame=frame)
+
+    @cached_property
     def raw_form(self) -> tuple[Array, Array] | None:
         """The same for rows that are not centred, which saves a copy; None where that would lose digits."""
         (B, c), origin = self.form, self.frame.origin
@@ -63,7 +75,7 @@ class LDAParameters:
 
 
 @dataclass(frozen=True)
-class LDAModel(GaussianModel):
+class LDAModel(CorrelatedModel):
     """A mean for each class and one covariance for all.
 
     Parameters
@@ -73,6 +85,7 @@ class LDAModel(GaussianModel):
     """
 
     frame_kind: ClassVar[type[Origin]] = TiedMoments
+    second: ClassVar[str] = "s2_tied"
 
     shrinkage: float = 0.0
 
@@ -81,6 +94,8 @@ class LDAModel(GaussianModel):
 
         Each row of a residual sums to zero, so that calibration does not need this product.
         """
+        if Z.holes is not None:
+            return self.expected_under_start(Z, W)
         xp, D, V = namespace(W), Z.exact, to_widest(W)
         w, size = sum_of(V, axis=1), sum_of(xp.abs(V), axis=1)
         number = xp.finfo(W.dtype)  # a residual has the dtype of the rows
@@ -93,7 +108,16 @@ class LDAModel(GaussianModel):
             tied = (Dw * take_rows(w, rows)[:, None]).T @ Dw
         return Statistics({"s0": sum_of(V, axis=0), "s1": V.T @ D, "s2_tied": tied}, Z.frame)
 
-    def second_moments(self, n: int) -> float:
+    def learn_missing(self, sample: Sample, frame: Origin) -> Origin:
+        """Return the frame with the parameters that EM finds."""
+        return em_start(self, LDAModel, sample, frame)
+
+    def from_moments(self, s0: Array, means: Array, C: Array, frame: Origin) -> Statistics:
+        """Return the statistics of rows with these masses and means, and with covariance C."""
+        s1 = s0[:, None] * means
+        return Statistics({"s0": s0, "s1": s1, "s2_tied": s0.sum() * C + means.T @ s1}, frame)
+
+    def second_moments(self, columns: float, pairs: float) -> float:
         """Return zero: the classes share one covariance."""
         return 0.0
 
@@ -151,10 +175,12 @@ class LDAModel(GaussianModel):
 
     def score_cells(self, Z: Centred) -> float:
         """Return a small number: scores are one product, without a copy of the rows."""
-        return 4
+        return 4 if Z.holes is None else super().score_cells(Z)
 
     def scores(self, Z: Centred, theta: LDAParameters) -> Array:
         """Return x^T Sigma^-1 mu - mu^T Sigma^-1 mu / 2 + log p(y), which is linear in x."""
+        if Z.holes is not None:
+            return self.log_joint(Z, theta)
         B, c, X = (*theta.form, Z.values) if theta.raw_form is None else (*theta.raw_form, Z.X)
         # For two classes one product, the log odds, is enough, unless a class has no rows (log 0).
         if c.shape[0] == 2 and isinstance(X, np.ndarray) and np.isfinite(c).all():
@@ -166,6 +192,8 @@ class LDAModel(GaussianModel):
 
     def log_joint(self, Z: Centred, theta: LDAParameters) -> Array:
         """Return the scores plus -n/2 log 2pi - log|Sigma|/2 - |W^T x|^2/2, which all classes share."""
+        if Z.holes is not None:
+            return self.observed_log_joint(Z, theta)
         z = Z.values @ theta.whitener
         shared = -0.5 * (squared_norms(z) + z.shape[1] * LOG_2PI) - theta.half_log_det
         B, c = theta.form

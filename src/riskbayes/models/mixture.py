@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.arrays import Array, widest_float
+from riskbayes.arrays import Array
 from riskbayes.frames import Arrays, Frame, SideBySide, same_values
 from riskbayes.models.base import GenerativeModel, Sample
 from riskbayes.models.centred import Centred
@@ -23,6 +23,9 @@ LEAST_WEIGHT = 2.0
 
 EM_TOLERANCE = 1e-4
 """EM stops when the mean log-likelihood rises by less than this."""
+
+FIRST_ROUNDS = 5
+"""With missing cells, how often their expected statistics are taken before the prior and floors are fixed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,18 +158,21 @@ class MixtureModel(GenerativeModel):
         s0 = by_class(np.add, S["s0"], frame.sizes)
         return Statistics({"s0": s0, **arrays}, replace(frame, frames=(S.frame,)))
 
-    def _counted(self, Z: ComponentRows, W: Array, shares: Array) -> Statistics:
-        """Return the statistics of rows whose weights W (rows x classes) are divided by P(c | x, y)."""
-        S = self.base.statistics(Z.base, shares * np.repeat(W, Z.frame.sizes, axis=1))
-        return self._of_classes(S, Z.frame)
+    def _counted(self, Z: ComponentRows, W: Array, shares: Array, theta: Any) -> Statistics:
+        """Return the statistics of rows whose weights W (rows x classes) are divided by P(c | x, y).
+
+        Those of missing cells are expected under the parameters theta of the components.
+        """
+        V = shares * np.repeat(W, Z.frame.sizes, axis=1)
+        return self._of_classes(self.base.residual_statistics(Z.base, V, theta), Z.frame)
 
     def statistics(self, Z: ComponentRows, W: Array) -> Statistics:
         """Return the statistics of the components, with P(c | x, y) by the start of the frame."""
         frame = Z.frame
         if frame.start is None:
-            return self._counted(Z, W, np.ones(1))
+            return self._of_classes(self.base.statistics(Z.base, W), frame)
         shares, _ = shares_and_scores(self.base.scores(in_full(Z.base), frame.start), frame.sizes)
-        return self._counted(Z, W, shares)
+        return self._counted(Z, W, shares, frame.start)
 
     def parameters(self, S: Statistics) -> MixtureParameters:
         """Return the parameters of the components; p(y) is the sum of p(c) over its components."""
@@ -189,7 +195,7 @@ class MixtureModel(GenerativeModel):
     def residual_statistics(self, Z: ComponentRows, E: Array, theta: MixtureParameters) -> Statistics:
         """Return the statistics of the residual E[c] = E[y] P(c | x, y)."""
         shares, _ = shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)
-        return self._counted(Z, E, shares)
+        return self._counted(Z, E, shares, theta.components)
 
     def scan_chunk(
         self,
@@ -206,7 +212,7 @@ class MixtureModel(GenerativeModel):
         if risks_only:
             return None, risks
         E = objective.residual(P, y)
-        return self._counted(Z, E if w is None else E * w[:, None], shares), risks
+        return self._counted(Z, E if w is None else E * w[:, None], shares, plan.components), risks
 
     def sample(self, theta: MixtureParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw from the components; the class of a row is that of its component."""
@@ -222,6 +228,29 @@ class MixtureModel(GenerativeModel):
             own, p = np.flatnonzero(y == k), share[start : start + size]
             component[own] = start + rng.choice(size, len(own), p=p / p.sum())
         return self.base.sample_rows(theta.components, component, rng)
+
+    def fill(
+        self, Z: ComponentRows, theta: MixtureParameters, y: Array, rng: np.random.Generator | None = None
+    ) -> Array:
+        """Return rows with their missing cells filled by the components of their class.
+
+        That is the mean over the components by P(c | x_o, y), or a draw of a component and then of the cells.
+        """
+        scores = self.base.log_joint(Z.base, theta.components)
+        shares, _ = shares_and_scores(scores, theta.sizes)
+        first = (np.cumsum(theta.sizes) - theta.sizes)[y]
+        if rng is not None:
+            within = np.arange(shares.shape[1]) - first[:, None]
+            own = np.where((within >= 0) & (within < theta.sizes[y][:, None]), shares, 0.0)
+            drawn = rng.random(len(y))[:, None] * own.sum(axis=1, keepdims=True)
+            component = np.argmax((np.cumsum(own, axis=1) > drawn) & (own > 0), axis=1)
+            return self.base.fill(Z.base, theta.components, component, rng)
+        found: Any = 0.0
+        for c in range(int(theta.sizes.max())):
+            component = first + np.minimum(c, theta.sizes[y] - 1)
+            share = np.where(c < theta.sizes[y], shares[np.arange(len(y)), component], 0.0)
+            found = found + share[:, None] * self.base.fill(Z.base, theta.components, component)
+        return found
 
     def expected_statistics(self, theta: MixtureParameters, total: float) -> Statistics:
         """Return the expected statistics of the components."""
@@ -258,7 +287,7 @@ def shares_and_scores(scores: Array, sizes: Array) -> tuple[Array, Array]:
 
 def in_full(Z: Any) -> Any:
     """Return the rows in the widest dtype: in a narrower one rounding would decide when EM stops."""
-    return Centred(Z.X, Z.frame, widest_float(Z.X)) if isinstance(Z, Centred) else Z
+    return Z.in_full() if isinstance(Z, Centred) else Z
 
 
 def start_components(
@@ -269,20 +298,28 @@ def start_components(
     if w is not None and not w.all():
         X, y, w = X[w > 0], y[w > 0], w[w > 0]
     weight = np.ones(len(y)) if w is None else w
+    Z, path = in_full(base.encode(X, frame)), []
+    missing = bool(np.isnan(X).any())
+    if missing:  # for k-means, and for the first parameters of the components
+        S = base.label_statistics(Z, y, w, sample.n_classes)
+        X = base.fill(Z, base.parameters(base.settle(S)), y)
     component, sizes = k_means(X, y, weight, n_components)
     V = np.zeros((len(y), sum(sizes)))
     V[np.arange(len(y)), component] = weight
-    Z, number, path = in_full(base.encode(X, frame)), np.array(sizes), []
+    number = np.array(sizes)
     own = np.repeat(np.arange(len(sizes)), sizes)[None, :] == y[:, None]
     with np.errstate(over="ignore", invalid="ignore"):  # `settle` raises an error for what overflows
-        settled = base.settle(base.statistics(Z, V)).frame
+        S = base.statistics(in_full(base.encode(X, frame)) if missing else Z, V)
+        for _ in range(FIRST_ROUNDS if missing else 0):
+            S = base.residual_statistics(Z, V, base.parameters(base.settle(S)))
+        settled = base.settle(S).frame
     while True:
-        theta = base.parameters(base.statistics(Z, V).to_frame(settled))
+        theta = base.parameters(S.to_frame(settled))
         shares, scores = shares_and_scores(base.log_joint(Z, theta), number)
         path.append(float(weight @ scores[np.arange(len(y)), y] / weight.sum()))
         if len(path) > max_iter or (len(path) > 1 and path[-1] - path[-2] < EM_TOLERANCE):
             return sizes, theta, path
-        V = np.where(own, shares, 0.0) * weight[:, None]
+        S = base.residual_statistics(Z, np.where(own, shares, 0.0) * weight[:, None], theta)
 
 
 def k_means(X: Array, y: Array, w: Array, n_components: int) -> tuple[Array, list[int]]:

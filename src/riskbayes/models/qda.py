@@ -21,10 +21,13 @@ from riskbayes.arrays import (
     to_widest,
 )
 from riskbayes.frames import Arrays
+from riskbayes.models.base import Sample
 from riskbayes.models.centred import PAD, Centred, Origin
+from riskbayes.models.conditional import Conditional
+from riskbayes.models.correlated import CorrelatedModel
+from riskbayes.models.em import em_start
 from riskbayes.models.gaussian import (
     LOG_2PI,
-    GaussianModel,
     Settled,
     diagonal,
     eye_like,
@@ -34,6 +37,7 @@ from riskbayes.models.gaussian import (
     spread,
 )
 from riskbayes.models.kernels.scan import GaussianPart, few_columns
+from riskbayes.models.lda import LDAModel
 from riskbayes.models.skipping import SkippingScan, next_scan
 from riskbayes.models.whitening import SMALL, completed, floor_eigenvalues, whiten
 from riskbayes.objectives import Objective
@@ -98,6 +102,15 @@ class QDAParameters:
         factors = xp.linalg.inv(self.whiteners)
         return xp.where(low[:, None, None], xp.matrix_transpose(factors) @ factors, C)
 
+    @cached_property
+    def conditional(self) -> Conditional:
+        """The Gaussians given some of their coordinates, for rows with missing cells."""
+        return Conditional(self.means, self.whiteners, self.log_prior - self.half_log_det)
+
+    def only(self, frame: Any) -> QDAParameters:
+        """Return the parameters with another frame of the same origin, without their statistics."""
+        return replace(self, frame=frame, estimate=None, projected=self.covariances)
+
     @property
     def whiteners(self) -> Array:
         """The stack W."""
@@ -112,7 +125,7 @@ class QDAPlan(NamedTuple):
 
 
 @dataclass(frozen=True)
-class QDAModel(GaussianModel):
+class QDAModel(CorrelatedModel):
     """A mean and a full covariance for each class.
 
     Parameters
@@ -130,6 +143,7 @@ class QDAModel(GaussianModel):
     )
 
     frame_kind: ClassVar[type[Origin]] = FullMoments
+    second: ClassVar[str] = "s2"
     widest: ClassVar[float] = 64  # a chunk costs n^2 sums for each class, so it needs many rows
 
     reg_param: float = 0.0
@@ -145,11 +159,12 @@ class QDAModel(GaussianModel):
         """Return theta and, for a large table, the bounds by which the last scan lets rows be skipped."""
         theta = super().plan_scan(Z, theta, objective, None)
         before = None if last is None else last.skipping
-        return QDAPlan(theta, next_scan(Z, theta, before) if objective.saturates else None)
+        skips = objective.saturates and Z.holes is None
+        return QDAPlan(theta, next_scan(Z, theta, before) if skips else None)
 
     def is_compiled(self, Z: Centred) -> bool:
-        """True for large tables with few columns."""
-        return few_columns(Z)
+        """True for large tables with few columns and no missing cell."""
+        return Z.holes is None and few_columns(Z)
 
     def compiled_part(self, Z: Centred, theta: QDAParameters) -> GaussianPart:
         """Return the Gaussian part of a compiled scan."""
@@ -181,11 +196,16 @@ class QDAModel(GaussianModel):
         return dS, Risks(risks.names, risks.sums, len(y) if w is None else w.sum())
 
     def returns_residuals(self, Z: Centred) -> bool:
-        """True for wide rows on the CPU: each chunk would need n^2 sums for each class."""
-        return isinstance(Z.X, np.ndarray) and Z.shape[1] > SMALL
+        """True for wide rows on the CPU: each chunk would need n^2 sums for each class.
+
+        The statistics of missing cells need theta, which a chunk has.
+        """
+        return isinstance(Z.X, np.ndarray) and Z.shape[1] > SMALL and Z.holes is None
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Return masses, first and second moments about the origin; rows of negligible weight are skipped."""
+        if Z.holes is not None:
+            return self.expected_under_start(Z, W)
         xp, V = namespace(W), to_widest(W)
         if xp is not np:  # once for all classes: the host waits for the device at each choice of rows
             rows = rows_that_count(max_of(xp.abs(V), axis=1))
@@ -201,9 +221,18 @@ class QDAModel(GaussianModel):
             first, second = class_by_class_moments(Z, V)
         return Statistics({"s0": sum_of(to_widest(W), axis=0), "s1": first, "s2": second}, Z.frame)
 
-    def second_moments(self, n: int) -> float:
-        """Return n (n + 1) / 2: each class has its own covariance."""
-        return n * (n + 1) / 2
+    def learn_missing(self, sample: Sample, frame: Origin) -> Origin:
+        """Return the frame with the parameters that EM finds."""
+        return em_start(self, LDAModel, sample, frame)
+
+    def from_moments(self, s0: Array, means: Array, C: Array, frame: Origin) -> Statistics:
+        """Return the statistics of rows with these masses and means, and with covariance C in each class."""
+        s2 = s0[:, None, None] * (C + outer(means))
+        return Statistics({"s0": s0, "s1": s0[:, None] * means, "s2": s2}, frame)
+
+    def second_moments(self, columns: float, pairs: float) -> float:
+        """Return the number of pairs: each class has its own covariance."""
+        return pairs
 
     def scatter(self, S: Statistics) -> tuple[Array, Array]:
         """Return the scatter about the overall mean, and about the means of the classes."""
@@ -306,6 +335,8 @@ class QDAModel(GaussianModel):
 
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:
         """Return log p(y) - n/2 log 2pi - log|Sigma|/2 - |W^T (x - mu)|^2 / 2."""
+        if Z.holes is not None:
+            return self.observed_log_joint(Z, theta)
         return self._from_distances(self.distances(Z, theta), theta)
 
     def _from_distances(self, distances: Array, theta: QDAParameters) -> Array:

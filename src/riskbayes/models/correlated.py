@@ -1,0 +1,103 @@
+"""The base class of Gaussian models with full covariances: what rows with missing cells add to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from riskbayes.arrays import Array, to_widest
+from riskbayes.models.centred import Centred, Origin
+from riskbayes.models.conditional import Given
+from riskbayes.models.gaussian import GaussianModel
+from riskbayes.objectives import Objective
+from riskbayes.risks import Risks, posterior_and_risks
+from riskbayes.statistics import Statistics
+
+
+@dataclass(frozen=True)
+class CorrelatedModel(GaussianModel):
+    """Base class of LDA and QDA: rows with missing cells have the density of their observed part.
+
+    Their statistics are the expected ones given that part: those of the data under the parameters that EM
+    found (the start of the frame), those of a residual under the parameters of the scan.
+    """
+
+    second: ClassVar[str]
+    """Name of the second moments."""
+
+    def from_moments(self, s0: Array, means: Array, C: Array, frame: Origin) -> Statistics:
+        """Return the statistics of rows with these masses and means, and with covariance C in each class."""
+        raise NotImplementedError
+
+    def row_cells(self, Z: Centred) -> float:
+        """Return the number of columns, up to a bound; a missing block of a row is a matrix."""
+        cells = super().row_cells(Z)
+        return cells if Z.holes is None else cells + float(np.mean(Z.holes.numbers**2))
+
+    def observed_log_joint(self, Z: Centred, theta: Any, found: list[Given] | None = None) -> Array:
+        """Return log p(x_o, y) of rows with missing cells; `found` are those rows given each class."""
+        assert Z.holes is not None
+        full, rows = Z.holes.complete, Z.holes.incomplete
+        out, gaps = np.empty((len(Z), len(theta.means))), Z.holes[rows]
+        out[full] = self.log_joint(Centred(Z.X[full], Z.frame, Z.dtype), theta)
+        given = theta.conditional.given(Z.exact[rows], gaps) if found is None else found
+        out[rows] = theta.conditional.log_joint(gaps, given)
+        return out
+
+    def scan_chunk(
+        self, Z: Centred, y: Array, w: Array | None, plan: Any, objective: Objective, risks_only: bool
+    ) -> tuple[Statistics | Array | None, Risks]:
+        """Scan a chunk; of rows with missing cells the factors are computed once, for scores and moments."""
+        if Z.holes is None:
+            return super().scan_chunk(Z, y, w, plan, objective, risks_only)
+        rows = Z.holes.incomplete
+        found = list(plan.conditional.given(Z.exact[rows], Z.holes[rows])) if not risks_only else None
+        P, risks = posterior_and_risks(self.observed_log_joint(Z, plan, found), y, w, objective)
+        if risks_only:
+            return None, risks
+        E = objective.residual(P, y)
+        return self.expected(Z, E if w is None else E * w[:, None], plan, found)[0], risks
+
+    def expected(
+        self, Z: Centred, V: Array, theta: Any, found: list[Given] | None = None
+    ) -> tuple[Statistics, float]:
+        """Return the expected statistics of rows with missing cells under theta, and their log-likelihood.
+
+        That is sum_ik V[i, k] log p(x_o, k), which is not computed if `found` is known, the rows with missing
+        cells given each class.
+        """
+        assert Z.holes is not None
+        V, full, rows = to_widest(V), Z.holes.complete, Z.holes.incomplete
+        first, second, value = theta.conditional.moments(Z.exact[rows], Z.holes[rows], V[rows], found)
+        arrays = {"s0": V.sum(axis=0), "s1": first, self.second: second}
+        if len(full):
+            Zf = Centred(Z.X[full], Z.frame, Z.dtype)
+            S = self.statistics(Zf, V[full])
+            arrays |= {name: arrays[name] + S[name] for name in ("s1", self.second)}
+            value += 0.0 if found is not None else float((V[full] * self.log_joint(Zf, theta)).sum())
+        return Statistics(arrays, Z.frame), value
+
+    def expected_under_start(self, Z: Centred, W: Array) -> Statistics:
+        """Return the expected statistics of rows with missing cells under the start of the frame."""
+        start = Z.frame.start
+        if start is None:
+            raise ValueError(
+                "These rows have missing cells, and the rows of the fit had none: they are not among those "
+                "that were fitted."
+            )
+        own = Z.about(replace(Z.frame, origin=start.frame.origin))  # statistics may have been recentred
+        return self.expected(own, W, start)[0].to_frame(Z.frame)
+
+    def residual_statistics(self, Z: Centred, E: Array, theta: Any) -> Statistics:
+        """Return the statistics of a residual; those of missing cells are expected under theta."""
+        return self.statistics(Z, E) if Z.holes is None else self.expected(Z, E, theta)[0]
+
+    def fill(self, Z: Centred, theta: Any, y: Array, rng: np.random.Generator | None = None) -> Array:
+        """Return rows with the conditional mean of their class in the missing cells, or a joint draw."""
+        D, holes = np.array(Z.exact), Z.holes
+        if holes is not None:
+            rows = holes.incomplete
+            D[rows] = theta.conditional.fill(D[rows], holes[rows], y[rows], rng)
+        return D + Z.frame.origin

@@ -1,0 +1,118 @@
+"""EM for Gaussians with missing cells: the parameters that expected statistics of the data are taken under.
+
+First one covariance for all classes is found, started from the observed cells of each column alone; then the
+covariances of the model itself. Both have a fixed prior, so that the likelihood of the observed cells times
+the prior never falls. The share of the diagonal in the model's prior is left out: it regularises the scores
+of rows, and the regressions of missing cells on observed ones are worse with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from riskbayes.arrays import Array, one_hot
+from riskbayes.models.base import Sample
+from riskbayes.models.centred import Centred, Origin
+from riskbayes.models.correlated import CorrelatedModel
+from riskbayes.statistics import Statistics
+from riskbayes.threads import available_threads, in_threads
+
+MAX_ITER = 100
+"""The most iterations of each EM."""
+
+TOLERANCE = 1e-3
+"""EM stops when the mean log-likelihood of a row rises by less than this."""
+
+TIED_STRENGTH = 0.1
+"""Rows per column that the prior on the common covariance weighs; its centre are the columns' variances."""
+
+CHUNK = 2048
+"""Rows of a part of an E-step."""
+
+
+@np.errstate(over="ignore", invalid="ignore")  # `settle` raises an error for what overflows
+def em_start(
+    model: CorrelatedModel, tied: Callable[..., CorrelatedModel], sample: Sample, frame: Origin
+) -> Origin:
+    """Return the frame with the parameters that EM finds, and with the log-likelihoods of its iterations.
+
+    `tied` makes a model with one covariance for all classes.
+    """
+    rows = np.ones(len(sample.y), dtype=bool) if sample.w is None else sample.w > 0
+    w = None if sample.w is None else sample.w[rows]
+    X, V = sample.X[rows], one_hot(sample.y[rows], sample.n_classes, w, np.float64)
+    Z = Centred.of_table(X, frame)
+    means, variances = available_cases(Z, V)
+    model = replace(model, diagonal_mix=0.0)
+    seen = np.count_nonzero(Z.observed.any(axis=0))  # one that is missing everywhere changes nothing
+    pooled = tied(covariance_strength=TIED_STRENGTH * seen, prior_covariance=np.diag(variances))
+    own = Z.about(pooled.frame_kind(frame.origin, frame.eps))
+    S = pooled.from_moments(V.sum(axis=0), means, np.diag(variances), own.frame)
+    common, _ = run_em(pooled, own, V, S)
+    S = model.from_moments(V.sum(axis=0), common.means, common.covariance, frame)
+    theta, path = run_em(model, Z, V, e_step(model, Z, V, model.parameters(S))[0])
+    return replace(frame, start=theta, em_log_likelihood=tuple(path))
+
+
+def available_cases(Z: Centred, V: Array) -> tuple[Array, Array]:
+    """Return the means of the observed cells by class and column, and their variances within classes.
+
+    A column without cells in a class has the mean of all classes there, one without any cell the variance 1.
+    """
+    D, seen = Z.exact, Z.observed
+    mass = V.T @ seen
+    means = np.divide(V.T @ D, mass, out=np.zeros(mass.shape), where=mass > 0)
+    total = mass.sum(axis=0)
+    squares = sum((V[:, k] @ ((D - mean) * seen) ** 2 for k, mean in enumerate(means)), np.zeros(D.shape[1]))
+    return means, np.divide(squares, total, out=np.ones(D.shape[1]), where=total > 0)
+
+
+def run_em(model: CorrelatedModel, Z: Centred, V: Array, S: Statistics) -> tuple[Any, list[float]]:
+    """Return the parameters that EM finds from the statistics S, and the log-likelihood by iteration.
+
+    The prior is that of S, and stays. Iterations end when it rises by less than a tolerance. It may fall only
+    for a closed form that is no maximum of the likelihood (a shrinkage): the best parameters are returned.
+    """
+    S, total = model.settle(S), float(V.sum())
+    settled, frame, path, best = S.frame, Z.frame, [], None
+    while True:
+        theta = model.parameters(S)
+        S, value = e_step(model, Z, V, theta)
+        S = S.with_frame(settled)
+        path.append((value + log_prior(model, theta, settled.settled)) / total)
+        if len(path) > 1 and not path[-1] > path[-2]:
+            break
+        best = theta
+        if len(path) > MAX_ITER or (len(path) > 1 and path[-1] - path[-2] < TOLERANCE):
+            break
+    assert best is not None
+    return best.only(frame), path
+
+
+def e_step(model: CorrelatedModel, Z: Centred, V: Array, theta: Any) -> tuple[Statistics, float]:
+    """Return the expected statistics of the rows under theta, and their log-likelihood, in threads."""
+    theta.conditional  # noqa: B018 (made here, once for all threads)
+    parts = [slice(start, start + CHUNK) for start in range(0, len(Z), CHUNK)]
+    found = list(in_threads(lambda part: model.expected(Z[part], V[part], theta), parts, available_threads()))
+    return Statistics.merge(*(S for S, _ in found)), sum(value for _, value in found)
+
+
+def log_prior(model: CorrelatedModel, theta: Any, settled: Any) -> float:
+    """Return the log density of the prior, up to a constant, whose mode the closed form is."""
+    m1, m2, given = model.mean_strength, model.covariance_strength, theta.conditional
+    value = 0.0
+    if m2:
+        W = given.whiteners
+        traces = ((settled.covariance @ W) * W).sum(axis=(1, 2))
+        value -= m2 * float((theta.half_log_det + 0.5 * traces).sum())
+    if m1:
+        W = given.whiteners
+        moved = ((theta.means - settled.mean)[:, None, :] @ W)[:, 0, :]
+        value -= 0.5 * m1 * float((moved * moved).sum())
+    if model.class_alpha and model.class_prior is None:
+        value += model.class_alpha * float(theta.log_prior.sum())
+    return value

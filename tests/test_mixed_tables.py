@@ -262,7 +262,8 @@ def test_a_complete_table_of_numbers_is_read_as_it_is():
     for clf in (RiskBayesClassifier(), MixedNB(), RiskBayesClassifier(missing="ignore")):
         P = clf.fit(X, y).predict_proba(X)
         assert [column.kind for column in clf.columns_] == ["number"] * 3
-        np.testing.assert_array_equal(clf.fit(pd.DataFrame(X, columns=list("abc")), y).predict_proba(X), P)
+        frame = pd.DataFrame(X, columns=list("abc"))
+        np.testing.assert_array_equal(clf.fit(frame, y).predict_proba(frame), P)
 
 
 def test_unseen_categories():
@@ -316,7 +317,7 @@ def test_bad_columns_are_named(clf, change, said):
 def test_columns_at_predict(clf):
     frame, y = table()
     clf.fit(frame, y)
-    with pytest.raises(ValueError, match="feature names should match"):
+    with pytest.raises(ValueError, match=r"feature names should match"):
         clf.predict(frame.rename(columns={"colour": "color"}))
     with pytest.raises(ValueError, match="same order"):
         clf.predict(frame[frame.columns[::-1]])
@@ -325,7 +326,7 @@ def test_columns_at_predict(clf):
     with pytest.raises(ValueError, match="Column 'visit' held dates in training and now 'never'"):
         clf.predict(frame.assign(visit="never"))
     with pytest.raises(
-        ValueError, match="Column 'colour' held values such as 'blue' in training and now 3.0"
+        ValueError, match=r"Column 'colour' held values such as 'blue' in training and now 3\.0"
     ):
         clf.predict(frame.assign(colour=3.0))
     assert clf.predict(frame.assign(height=None, colour=None, visit=None)).shape == (120,)
@@ -365,7 +366,7 @@ def test_bad_experts():
     frame, y = table()
     with pytest.raises(ValueError, match="The columns of expert 'a': 'weight' is no column of X"):
         ProductOfExperts([("a", GaussianNB(), ["weight"])]).fit(frame, y)
-    with pytest.raises(ValueError, match="expert GaussianNB reads numbers, and its columns .'colour'. hold"):
+    with pytest.raises(ValueError, match=r"expert GaussianNB reads numbers, and its columns .'colour'. hold"):
         ProductOfExperts([("a", GaussianNB(), ["colour"])]).fit(frame, y)
     with pytest.raises(ValueError, match="The columns of expert 'a' are none"):
         ProductOfExperts([("a", GaussianNB(), [])]).fit(frame, y)

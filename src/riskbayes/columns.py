@@ -80,13 +80,12 @@ class Reader:
     def category_codes(self, found: Values, unseen: str) -> Array:
         """Return the code of each value; NaN if it is missing, or unseen with unseen="missing"."""
         values = found.values.tolist() if isinstance(found.values, np.ndarray) else found.values
-        words = isinstance(self.categories[0], str) if self.categories else True
-        if words is not (found.kind == "words") and not found.missing.all():
-            odd = next(v for v, gone in zip(values, found.missing, strict=True) if not gone)
+        first = values[int(np.argmin(found.missing))]
+        if not found.missing.all() and isinstance(first, str) != isinstance(self.categories[0], str):
             raise ColumnError(
                 self.index,
-                f"held values such as {shown(self.categories[0])} in training and now {shown(odd)}: strings "
-                "and numbers are different categories.",
+                f"held values such as {shown(self.categories[0])} in training and now {shown(first)}: "
+                "strings and numbers are different categories.",
                 self.column.name,
             )
         get, nan = self.codes.get, math.nan
@@ -301,10 +300,10 @@ def read_dates(values: Any, j: int, name: str) -> Values:
     """Return the cells of a column of dates; refuse dates outside of the range of 64 bits."""
     try:
         held = [strip_zone(value) for value in values] if isinstance(values, list) else values
-        years = np.array(held, dtype="datetime64[Y]").astype(np.float64)
-        dates = np.array(held, dtype="datetime64[us]")
+        years = np.array(held, dtype="datetime64[Y]")
+        years, dates = years[~np.isnat(years)].astype(np.int64), np.array(held, dtype="datetime64[us]")
     except (OverflowError, ValueError):
-        years, dates = np.array([math.inf]), None
+        years, dates = np.empty(0), None
     if dates is None or (np.abs(years) > LATEST_YEAR).any():
         raise ColumnError(
             j, "holds a date too far from the present to be a number. Correct or drop it.", name

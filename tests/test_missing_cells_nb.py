@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import log_softmax, logsumexp
 from sklearn.base import clone
+from sklearn.metrics import mutual_info_score
 from sklearn.preprocessing import QuantileTransformer
 
 from conftest import closed_form, encoded, log_joint, random_rows
@@ -21,10 +22,11 @@ from riskbayes import CategoricalNB, KDependenceNB, SmoothNB, TreeAugmentedNB
 from riskbayes.estimators.member import NormalScores
 from riskbayes.learners import RC
 from riskbayes.models import CategoricalModel, SmoothModel, TreeModel
-from riskbayes.models.base import Fitted
+from riskbayes.models.base import Fitted, Sample
 from riskbayes.models.codes import Codes
 from riskbayes.models.hats import Hats, Places
 from riskbayes.models.kernels import categorical
+from riskbayes.models.structure import dependences
 from riskbayes.objectives import LogLoss, SoftError
 from riskbayes.preprocessing import KMeansBins
 
@@ -258,6 +260,20 @@ def test_a_strong_anchor_holds_the_closed_form(kind):
     np.testing.assert_allclose(held.predict_proba(X), closed.predict_proba(X), atol=1e-3)
 
 
+@given(seed=seeds)
+def test_dependences_are_mutual_informations_of_the_rows_that_have_both(seed):
+    X, _, y, _ = holey_rows(TREE, np.random.default_rng(seed))
+    _, between = dependences(Sample(X, y, None, 3))
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        both = ~np.isnan(X[:, [i, j]]).any(axis=1)
+        expected = sum(
+            (both & (y == k)).sum() * mutual_info_score(X[both & (y == k), i], X[both & (y == k), j])
+            for k in range(3)
+            if (both & (y == k)).any()
+        )
+        assert between[i, j] == pytest.approx(expected / len(y), abs=1e-8)
+
+
 # --- compiled scans ---------------------------------------------------------------------------------
 
 
@@ -407,7 +423,12 @@ def words(X):
     return np.array([[None if np.isnan(x) else f"v{x:g}" for x in row] for row in X], dtype=object)
 
 
-@pytest.mark.parametrize("cast", [np.asarray, words], ids=["codes", "words"])
+def objects(X):
+    """Codes as objects, and holes as None."""
+    return np.where(np.isnan(X), None, X.astype(object))
+
+
+@pytest.mark.parametrize("cast", [np.asarray, words, objects], ids=["codes", "words", "objects"])
 @given(seed=seeds)
 def test_batches_merging_and_forgetting_are_one_fit(cast, seed):
     X, y, w = holes_for(CategoricalNB, seed)
@@ -501,6 +522,14 @@ def test_filled_numbers_are_means_of_the_density_or_draws_of_it():
         drawn = SMOOTH.fill(Z, theta, np.full(m, k), rng)
         mean = SMOOTH.fill(Z[:1], theta, np.array([k]))[0]
         assert mean[0] == pytest.approx(drawn[:, 0].mean(), abs=5 * drawn[:, 0].std() / np.sqrt(m))
+        knots, tails = S.frame.positions[: S.frame.offsets[1]], S.frame.tails[0]
+        ends = [knots[0] - 50 * tails[0], *knots, knots[-1] + 50 * tails[1]]
+
+        def moment(x, k=k):
+            joint = SMOOTH.log_joint(SMOOTH.encode(np.array([[x, np.nan]]), S.frame), theta)
+            return x * np.exp(joint - theta.log_prior)[0, k]
+
+        assert mean[0] == pytest.approx(sum(quad(moment, a, b)[0] for a, b in pairwise(ends)), rel=1e-6)
         assert mean[1] == np.bincount(drawn[:, 1].astype(int)).argmax()
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import log_softmax, logsumexp
 from sklearn.base import clone
+from sklearn.metrics import mutual_info_score
 from sklearn.preprocessing import QuantileTransformer
 
 from conftest import closed_form, encoded, log_joint, random_rows
@@ -21,10 +22,11 @@ from riskbayes import CategoricalNB, KDependenceNB, SmoothNB, TreeAugmentedNB
 from riskbayes.estimators.member import NormalScores
 from riskbayes.learners import RC
 from riskbayes.models import CategoricalModel, SmoothModel, TreeModel
-from riskbayes.models.base import Fitted
+from riskbayes.models.base import Fitted, Sample
 from riskbayes.models.codes import Codes
 from riskbayes.models.hats import Hats, Places
 from riskbayes.models.kernels import categorical
+from riskbayes.models.structure import dependences
 from riskbayes.objectives import LogLoss, SoftError
 from riskbayes.preprocessing import KMeansBins
 
@@ -90,6 +92,56 @@ def test_a_missing_value_is_integrated_over(seed):
         assert total == pytest.approx(np.exp(log_joint(fitted, row))[0, k], rel=1e-6)
 
 
+def completions(row, sizes):
+    """All rows without holes that agree with the row."""
+    free = [range(k) if np.isnan(x) else [x] for x, k in zip(row, sizes, strict=True)]
+    return np.array(list(cartesian(*free)))
+
+
+@given(seed=seeds, unseen=st.booleans())
+def test_a_tree_is_summed_over_and_counted_by_all_completions_of_a_row(seed, unseen):
+    """Against enumeration: log joints, and expected counts under the current parameters."""
+    rng = np.random.default_rng(seed)
+    X, _, y, w = holey_rows(TREE, rng, n=4)
+    fitted = closed_form(TREE, X, y, w, 3)[1]
+    model, S, theta = fitted
+    sizes, rows, E = S.frame.sizes, X[rng.permutation(len(X))[:8]], rng.standard_normal((8, 3))
+    if unseen:
+        rows[:, rng.integers(4)] = 9.0
+    all_rows = [completions(row, sizes) for row in rows]
+    joints = [log_joint(fitted, whole) for whole in all_rows]
+    expected = np.stack([logsumexp(joint, axis=0) for joint in joints])
+    Z = model.encode(rows, S.frame)
+    np.testing.assert_allclose(model.log_joint(Z, theta), expected, atol=1e-10)
+    found = model.residual_statistics(Z, E, theta)["counts"]
+    below = {i: {i} for i in range(4)}
+    for _ in range(4):
+        for i, above in enumerate(S.frame.parent_lists):
+            for p in above:
+                below[p] |= below[i]
+    for i, (first, k) in enumerate(zip(S.frame.offsets, S.frame.n_categories, strict=True)):
+        # A feature without a present cell in it or below is not counted.
+        there = ~np.isnan(rows[:, sorted(below[i])]).all(axis=1)
+        counts = sum(
+            model.statistics(model.encode(whole, S.frame), e * np.exp(joint - total))["counts"]
+            for whole, joint, total, e in zip(all_rows, joints, expected, E * there[:, None], strict=True)
+        )
+        np.testing.assert_allclose(found[:, first : first + k], counts[:, first : first + k], atol=1e-10)
+
+
+@given(seed=seeds)
+def test_the_likelihood_of_a_tree_never_falls_in_em(seed):
+    model = TreeModel(structure="tree")
+    X, _, y, w = holey_rows(model, np.random.default_rng(seed), n=4)
+    S = closed_form(model, X, y, w, 3)[1].S
+    path = S.frame.em_log_likelihood
+    assert len(path) > 1
+    assert (np.diff(path) >= -1e-9).all()
+    assert path[-1] == pytest.approx(
+        (w * model.log_joint(model.encode(X, S.frame), S.frame.start)[np.arange(len(y)), y]).sum() / w.sum()
+    )
+
+
 @pytest.mark.parametrize("model", [TREE, TWO], ids=["tree", "2-db"])
 @given(seed=seeds)
 def test_trees_sum_over_a_missing_leaf_and_are_normalised_over_what_is_present(model, seed):
@@ -111,9 +163,8 @@ def test_trees_sum_over_a_missing_leaf_and_are_normalised_over_what_is_present(m
     np.testing.assert_allclose(total, fitted.theta.log_prior, atol=1e-12)
 
 
-@pytest.mark.parametrize("model", [TREE, TWO], ids=["tree", "2-db"])
-def test_a_parent_that_only_new_rows_lack_leaves_the_frequency_in_the_class(model):
-    rng = np.random.default_rng(0)
+def test_parents_that_only_new_rows_lack_leave_the_frequency_in_the_class():
+    rng, model = np.random.default_rng(0), TWO
     X, y, w = random_rows(model, rng, m=100, n=3)
     fitted = closed_form(model, X, y, w, 3)[1]
     child = next(i for i, above in enumerate(fitted.S.frame.parent_lists) if above)
@@ -141,8 +192,10 @@ def test_statistics_count_what_is_present(model, seed, r):
     Z, V = model.encode(X, fitted.S.frame), rng.random((len(X), r))
     S = model.statistics(Z, V)
     np.testing.assert_allclose(S["s0"], V.sum(axis=0))
-    np.testing.assert_allclose(S.frame.sums(S["counts"]), V.T @ ~np.isnan(X), atol=1e-9)
-    assert model.log_likelihood(S, fitted.theta) == pytest.approx((V * log_joint(fitted, X)).sum(), rel=1e-9)
+    if model is not TREE:  # where a parent is missing, the whole row is counted in expectation
+        np.testing.assert_allclose(S.frame.sums(S["counts"]), V.T @ ~np.isnan(X), atol=1e-9)
+        likelihood = (V * log_joint(fitted, X)).sum()
+        assert model.log_likelihood(S, fitted.theta) == pytest.approx(likelihood, rel=1e-9)
     parts = model.statistics(Z[:17], V[:17]) + model.statistics(Z[17:], V[17:])
     assert parts.allclose(S, rtol=1e-10)
 
@@ -205,6 +258,20 @@ def test_a_strong_anchor_holds_the_closed_form(kind):
     held = kind(learner=RC(step="adaptive", generative_weight=1e5, max_iter=20)).fit(X, y, w)
     closed = kind(learner="closed_form").fit(X, y, w)
     np.testing.assert_allclose(held.predict_proba(X), closed.predict_proba(X), atol=1e-3)
+
+
+@given(seed=seeds)
+def test_dependences_are_mutual_informations_of_the_rows_that_have_both(seed):
+    X, _, y, _ = holey_rows(TREE, np.random.default_rng(seed))
+    _, between = dependences(Sample(X, y, None, 3))
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        both = ~np.isnan(X[:, [i, j]]).any(axis=1)
+        expected = sum(
+            (both & (y == k)).sum() * mutual_info_score(X[both & (y == k), i], X[both & (y == k), j])
+            for k in range(3)
+            if (both & (y == k)).any()
+        )
+        assert between[i, j] == pytest.approx(expected / len(y), abs=1e-8)
 
 
 # --- compiled scans ---------------------------------------------------------------------------------
@@ -356,7 +423,12 @@ def words(X):
     return np.array([[None if np.isnan(x) else f"v{x:g}" for x in row] for row in X], dtype=object)
 
 
-@pytest.mark.parametrize("cast", [np.asarray, words], ids=["codes", "words"])
+def objects(X):
+    """Codes as objects, and holes as None."""
+    return np.where(np.isnan(X), None, X.astype(object))
+
+
+@pytest.mark.parametrize("cast", [np.asarray, words, objects], ids=["codes", "words", "objects"])
 @given(seed=seeds)
 def test_batches_merging_and_forgetting_are_one_fit(cast, seed):
     X, y, w = holes_for(CategoricalNB, seed)
@@ -450,6 +522,14 @@ def test_filled_numbers_are_means_of_the_density_or_draws_of_it():
         drawn = SMOOTH.fill(Z, theta, np.full(m, k), rng)
         mean = SMOOTH.fill(Z[:1], theta, np.array([k]))[0]
         assert mean[0] == pytest.approx(drawn[:, 0].mean(), abs=5 * drawn[:, 0].std() / np.sqrt(m))
+        knots, tails = S.frame.positions[: S.frame.offsets[1]], S.frame.tails[0]
+        ends = [knots[0] - 50 * tails[0], *knots, knots[-1] + 50 * tails[1]]
+
+        def moment(x, k=k):
+            joint = SMOOTH.log_joint(SMOOTH.encode(np.array([[x, np.nan]]), S.frame), theta)
+            return x * np.exp(joint - theta.log_prior)[0, k]
+
+        assert mean[0] == pytest.approx(sum(quad(moment, a, b)[0] for a, b in pairwise(ends)), rel=1e-6)
         assert mean[1] == np.bincount(drawn[:, 1].astype(int)).argmax()
 
 

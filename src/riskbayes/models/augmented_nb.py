@@ -6,13 +6,13 @@ The parents are given, or learned by :mod:`riskbayes.models.structure`; the fram
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from riskbayes.arrays import Array
+from riskbayes.arrays import Array, one_hot
 from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.models.base import GenerativeModel, Sample, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY, chosen
@@ -25,6 +25,7 @@ from riskbayes.models.codes import (
     missing_cells,
 )
 from riskbayes.models.elimination import family_marginals
+from riskbayes.models.messages import expected_counts, informed, observed_log_joint
 from riskbayes.models.structure import (
     Parents,
     check_table,
@@ -37,6 +38,12 @@ from riskbayes.statistics import Statistics
 
 SWEEPS = 20
 """Passes of `fill` over the missing cells of a table."""
+
+EM_ITER = 20
+"""The most iterations of EM, for a tree whose rows lack parents."""
+
+EM_TOLERANCE = 1e-4
+"""EM stops when the mean log-likelihood rises by less than this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +58,10 @@ class Tables(Categories):
     """Categories of each feature."""
     parents: Array
     """Parents of each feature, one row per feature, padded with -1."""
+    start: Any = field(default=None, compare=False)
+    """Parameters by which missing parents in the rows of the data are counted; None if none is missing."""
+    em_log_likelihood: tuple[float, ...] = field(default=(), compare=False)
+    """Mean log-likelihood of the training rows' present cells, by iteration of EM."""
 
     own: ClassVar[Array]
     """The index of the (feature, value) of each column, in a table of p(x | y)."""
@@ -69,6 +80,11 @@ class Tables(Categories):
     def parent_lists(self) -> Parents:
         """The parents of each feature, as tuples."""
         return tuple(tuple(p for p in above if p >= 0) for above in self.parents.tolist())
+
+    @property
+    def is_tree(self) -> bool:
+        """True if no feature has more than one parent."""
+        return self.parents.shape[1] <= 1
 
     def _derive(self) -> None:
         super()._derive()
@@ -125,6 +141,37 @@ class Tables(Categories):
         return table[:, start:stop].reshape(len(table), -1, self.sizes[i] + 1)
 
 
+class TreeCodes(Codes):
+    """Joint codes of each feature and its parents, and which rows of a tree need inference.
+
+    Parameters
+    ----------
+    joint : array of shape (m, n)
+        Joint codes; the number of cells of the feature's table if it is missing.
+    frame : Tables
+        The tables.
+    values : array of shape (m, n) or None
+        Own codes of the features, -1 for missing cells; None if no cell is missing.
+    hard : array of bool, shape (m,), or None
+        Rows of a tree in which a feature is missing and a descendant of it present: these need inference, and
+        all their joint codes are missing.
+    """
+
+    frame: Tables
+
+    def __init__(self, joint: Array, frame: Tables, values: Array | None = None, hard: Array | None = None):
+        super().__init__(joint, frame, missing=values is not None)
+        self.values, self.hard = values, hard
+
+    def __getitem__(self, rows: slice | Array) -> TreeCodes:
+        if isinstance(rows, slice) and rows == slice(0, len(self)):
+            return self
+        if self.values is None:
+            return TreeCodes(self.codes[rows], self.frame)
+        hard = None if self.hard is None or not self.hard[rows].any() else self.hard[rows]
+        return TreeCodes(self.codes[rows], self.frame, self.values[rows], hard)
+
+
 @dataclass(frozen=True)
 class TreeParameters:
     """log p(y), and log p(x_i | parents, y) in the columns of `frame`."""
@@ -139,12 +186,17 @@ class TreeParameters:
 class TreeModel(GenerativeModel):
     """Categorical features, each with parents among the others; without parents this is naive Bayes.
 
-    The factor of a missing feature drops out of the log joint and of the counts. A missing parent takes a
-    value of its own, the one that unseen categories have: p(x_i | parent missing, y) is the frequency in the
-    training rows that lack the parent, smoothed by `backoff` rows of p(x_i | y), and p(x_i | y) itself if no
-    row lacks it (uniform without `backoff`). So the log joint is the exact marginal where the missing
-    features are nobody's parents; elsewhere it is a normalised model of the features that are present, but
-    not the sum over the missing ones. Its counts add, and RC steps along its gradient, as without holes.
+    The factor of a missing feature drops out of the log joint and of the counts, which is the exact marginal
+    if all below it is missing too. Where it is missing and a feature below it present:
+
+    - in a tree (one parent at most) the log joint is the exact marginal, by messages along the edges, and
+      the statistics are expected counts given what is present. For the rows of the data they are those under
+      the frame's start, which EM finds from the families that are present; for the residual of a scan those
+      under the current parameters, so that RC steps along the gradient of the marginal.
+    - with more parents the sum is too costly. There a missing parent takes a value of its own, the one that
+      unseen categories have: p(x_i | parent missing, y) is the frequency in the training rows that lack it,
+      smoothed by `backoff` rows of p(x_i | y) (uniform if there are neither). This is a normalised model of
+      the features that are present, whose counts add and whose gradient RC follows, but not the marginal.
 
     Parameters
     ----------
@@ -190,7 +242,7 @@ class TreeModel(GenerativeModel):
         sizes = categories_of(sample.X, self.min_categories, sample.largest).n_categories
         check_sizes(sizes)
         parents: Parents = ((),) * len(sizes) if self.parents is None else self.parents
-        present = present_columns(sample)
+        present, whole = present_columns(sample), sample
         if self.structure is not None and len(present):
             least = self.min_categories
             if len(present) < len(sizes):
@@ -203,9 +255,25 @@ class TreeModel(GenerativeModel):
                 int(i): tuple(int(present[p]) for p in above) for i, above in zip(present, among, strict=True)
             }
             parents = tuple(own.get(i, ()) for i in range(len(sizes)))
-        return tables_of(sizes, parents)
+        return self._with_start(tables_of(sizes, parents), whole)
 
-    def encode(self, X: Array, frame: Tables) -> Codes:  # type: ignore[override]
+    def _with_start(self, frame: Tables, sample: Sample) -> Tables:
+        """Return the frame with the start that EM finds, if parents are missing in rows of a tree."""
+        if missing_cells(sample.X) is None:
+            return frame
+        Z = self.encode(sample.X, frame)
+        if Z.hard is None:
+            return frame
+        W = one_hot(sample.y, sample.n_classes, sample.w, np.dtype(np.float64))
+        S, path, total = self.statistics(Z, W), [], W.sum()
+        while True:
+            theta = self.parameters(S)
+            path.append(float((W * self.log_joint(Z, theta)).sum() / total))
+            if len(path) > EM_ITER or (len(path) > 1 and path[-1] - path[-2] < EM_TOLERANCE):
+                return replace(frame, start=theta, em_log_likelihood=tuple(path))
+            S = self.residual_statistics(Z, W, theta)
+
+    def encode(self, X: Array, frame: Tables) -> TreeCodes:  # type: ignore[override]
         """Return joint codes of each feature and its parents."""
         check_codes(X)
         holes = missing_cells(X)
@@ -218,12 +286,35 @@ class TreeModel(GenerativeModel):
                 joint[:, i] += step * codes[:, p]
                 step *= frame.sizes[p] + 1
         if holes is None:
-            return Codes(joint, frame)
-        return Codes(np.where(holes, frame.n_categories, joint), frame, missing=True)
+            return TreeCodes(joint, frame)
+        values = np.where(holes, -1, codes)
+        hard = (holes & informed(~holes, frame.parent_lists)).any(axis=1) if frame.is_tree else None
+        if hard is None or not hard.any():
+            return TreeCodes(np.where(holes, frame.n_categories, joint), frame, values)
+        return TreeCodes(np.where(holes | hard[:, None], frame.n_categories, joint), frame, values, hard)
 
-    def statistics(self, Z: Codes, W: Array) -> Statistics:
-        """Return weighted counts of classes and of (class, feature, parents)."""
-        return Statistics({"s0": W.sum(axis=0), "counts": np.ascontiguousarray(Z.counts(W))}, Z.frame)
+    def statistics(self, Z: TreeCodes, W: Array) -> Statistics:
+        """Return weighted counts of classes and of (class, feature, parents).
+
+        In rows of a tree that lack a parent they are expected ones by the start of the frame; without a
+        start, the counts of the features whose parent is present.
+        """
+        return self._counted(Z, W, Z.frame.start)
+
+    def residual_statistics(self, Z: TreeCodes, E: Array, theta: TreeParameters) -> Statistics:
+        """Return the same by the current parameters."""
+        return self._counted(Z, E, theta)
+
+    def _counted(self, Z: TreeCodes, W: Array, theta: TreeParameters | None) -> Statistics:
+        """Return counts, expected under theta in the rows that need inference."""
+        counts = np.ascontiguousarray(Z.counts(W))
+        if Z.hard is not None and Z.values is not None:
+            values = Z.values[Z.hard]
+            if theta is None:
+                counts += present_families(values, Z.frame).counts(W[Z.hard])
+            else:
+                counts += expected_counts(values, theta, W[Z.hard])
+        return Statistics({"s0": W.sum(axis=0), "counts": counts}, Z.frame)
 
     def parameters(self, S: Statistics) -> TreeParameters:
         """p(x | parents, y) = (count + backoff p(x | y)) / sum, with p(x | y) smoothed by alpha."""
@@ -252,9 +343,12 @@ class TreeModel(GenerativeModel):
         """True if every class has a mass. Cells need no check: they are floored."""
         return S.least_mass() + self.class_alpha > 0
 
-    def log_joint(self, Z: Codes, theta: TreeParameters) -> Array:
+    def log_joint(self, Z: TreeCodes, theta: TreeParameters) -> Array:
         """log p(y) + sum_i log p(x_i | parents, y) over the features that are present."""
-        return Z.times(theta.log_prob)[0] + theta.log_prior
+        joint = Z.times(theta.log_prob)[0] + theta.log_prior
+        if Z.hard is not None and Z.values is not None:
+            joint[Z.hard] = observed_log_joint(Z.values[Z.hard], theta)
+        return joint
 
     def sample_rows(self, theta: TreeParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature after its parents, by inverting its cumulative distribution."""
@@ -269,7 +363,7 @@ class TreeModel(GenerativeModel):
         return X
 
     def fill(
-        self, Z: Codes, theta: TreeParameters, y: Array, rng: np.random.Generator | None = None
+        self, Z: TreeCodes, theta: TreeParameters, y: Array, rng: np.random.Generator | None = None
     ) -> Array:
         """Fill by `SWEEPS` passes over the missing cells, each given all other cells of its row.
 
@@ -279,8 +373,8 @@ class TreeModel(GenerativeModel):
         categories.
         """
         sizes, parents, logs = theta.frame.sizes, theta.frame.parent_lists, theta.log_prob
-        holes = Z.is_missing
-        X = np.where(holes, -1, Z.codes % (sizes + 1))
+        X = Z.codes % (sizes + 1) if Z.values is None else Z.values.copy()
+        holes = X < 0
         children = [[c for c, above in enumerate(parents) if i in above] for i in range(len(sizes))]
 
         def log_probs(i: int, rows: Array) -> Array:
@@ -355,8 +449,20 @@ class TreeModel(GenerativeModel):
         return float(len(S["s0"]) + (share * (values - 1)).sum())
 
     def log_likelihood(self, S: Statistics, theta: TreeParameters) -> float:
-        """sum_y s0 log p(y) + sum_iy s_iy log p(x_i | parents, y)."""
+        """sum_y s0 log p(y) + sum_iy s_iy log p(x_i | parents, y): of rows that are as S counts them."""
         return float(S["s0"] @ theta.log_prior + (S.to_frame(theta.frame)["counts"] * theta.log_prob).sum())
+
+
+def present_families(values: Array, frame: Tables) -> Codes:
+    """Return the joint codes of rows of a tree, missing where the feature or its parent is."""
+    joint = values.copy()
+    for i, above in enumerate(frame.parent_lists):
+        absent = values[:, i] < 0
+        for p in above:
+            joint[:, i] += (frame.sizes[i] + 1) * values[:, p]
+            absent |= values[:, p] < 0
+        joint[absent, i] = frame.n_categories[i]
+    return Codes(joint, frame, missing=True)
 
 
 def present_columns(sample: Sample) -> Array:

@@ -1,0 +1,106 @@
+"""Exact inference in a tree of categories whose cells are missing in part, by messages along its edges.
+
+Messages have the shape (classes, rows, values). The last value of a feature is "unseen": a cell may hold it,
+but missing cells are not summed over it. A feature below which nothing is present drops out: the sum over its
+values is one, and it is not counted. Rows are read in blocks, so that these arrays stay small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.models.structure import Parents, topological_order
+
+BLOCK_CELLS = 2**18
+"""Cells of the messages of a block of rows, over all features and classes."""
+
+
+def observed_log_joint(values: Array, theta: Any) -> Array:
+    """Return log p(x_o, y=k) of rows whose missing cells are -1, of shape (m, r)."""
+    found = [Messages(values[rows], theta).log_joint.T for rows in blocks(values, theta)]
+    return np.concatenate(found) + theta.log_prior
+
+
+def expected_counts(values: Array, theta: Any, W: Array) -> Array:
+    """Return sum_i W[i, k] p(x_j, parent of j | x_o, y=k) in the columns of the tables' counts."""
+    counts = np.zeros_like(theta.log_prob)
+    for rows in blocks(values, theta):
+        counts += Messages(values[rows], theta).counts(W[rows])
+    return counts
+
+
+def informed(present: Array, parents: Parents) -> Array:
+    """Return a mask (rows x features) of the features of which they or a descendant are present."""
+    found = present.copy()
+    for i in topological_order(parents)[::-1]:
+        for p in parents[i]:
+            found[:, p] |= found[:, i]
+    return found
+
+
+def blocks(values: Array, theta: Any) -> Iterator[slice]:
+    """Yield slices of rows whose messages have about `BLOCK_CELLS` cells."""
+    width = len(theta.log_prior) * int((theta.frame.sizes + 1).sum())
+    size = max(16, BLOCK_CELLS // width)
+    for start in range(0, len(values), size):
+        yield slice(start, start + size)
+
+
+class Messages:
+    """The messages of some rows from the leaves of the tree to its roots, and the log joint that they give.
+
+    Parameters
+    ----------
+    values : array of int, shape (m, n)
+        Codes; -1 for a missing cell.
+    theta : TreeParameters
+        Tables of features that have one parent at most.
+    """
+
+    def __init__(self, values: Array, theta: Any):
+        frame, r = theta.frame, len(theta.log_prior)
+        self.frame, self.parents = frame, frame.parent_lists
+        self.tables = [np.exp(frame.of_feature(theta.log_prob, i)) for i in range(len(self.parents))]
+        self.order, self.informed = topological_order(self.parents), informed(values >= 0, self.parents)
+        self.below: list[Array] = []
+        """For each feature, p(what is present in it and below | its value), up to a factor of the row."""
+        for i, size in enumerate(frame.sizes):
+            own = values[:, [i]]
+            here = np.where(own < 0, np.arange(size + 1) < size, own == np.arange(size + 1))
+            self.below.append(np.repeat(here[None].astype(np.float64), r, axis=0))
+        self.sent: dict[int, Array] = {}
+        """For each feature, its message to its parent: the same, summed over its values."""
+        self.log_joint = np.zeros((r, len(values)))
+        """log p(x_o | y)."""
+        for i in self.order[::-1]:
+            message = self.below[i] @ self.tables[i].transpose(0, 2, 1)
+            self.sent[i] = self._scaled(np.where(self.informed[:, i, None], message, 1.0))
+            for p in self.parents[i]:
+                self.below[p] = self._scaled(self.below[p] * self.sent[i])
+
+    def _scaled(self, message: Array) -> Array:
+        """Return the message with a maximum of one, and add its logarithm to the log joint."""
+        top = message.max(axis=2, keepdims=True)
+        self.log_joint += np.log(top[:, :, 0])
+        return message / top
+
+    def counts(self, W: Array) -> Array:
+        """Return the expected counts of (feature, parent), weighted by W (rows x classes)."""
+        counts: list[tuple[int, Array]] = []
+        above: dict[int, Array] = {}
+        for i in self.order:
+            # What the rest of the tree says of the parent; a root has a parent of one value.
+            rest = np.ones((*self.log_joint.shape, 1))
+            for p in self.parents[i]:
+                rest = above[p] * self.below[p] / self.sent[i]
+            into = rest @ self.tables[i]
+            evidence = (into * self.below[i]).sum(axis=2)
+            weights = np.where(self.informed[:, i], W.T / evidence, 0.0)
+            pairs = (rest * weights[:, :, None]).transpose(0, 2, 1) @ self.below[i]
+            counts.append((i, (pairs * self.tables[i]).reshape(len(pairs), -1)))
+            above[i] = into / into.max(axis=2, keepdims=True)
+        return np.concatenate([found for _, found in sorted(counts, key=lambda pair: pair[0])], axis=1)

@@ -6,6 +6,7 @@ The parents are given, or learned by :mod:`riskbayes.models.structure`; the fram
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ from scipy.sparse import csr_array
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Arrays, Categories, Frame
-from riskbayes.models.base import GenerativeModel, Sample, log_class_prior
+from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
 from riskbayes.models.codes import Codes, categories_of, check_codes, check_sizes, clipped_codes
 from riskbayes.models.elimination import family_marginals
@@ -221,6 +222,30 @@ class TreeModel(GenerativeModel):
     def log_joint(self, Z: Codes, theta: TreeParameters) -> Array:
         """log p(y) + sum_i log p(x_i | parents, y)."""
         return Z.times(theta.log_prob)[0] + theta.log_prior
+
+    def contributions(self, Z: Codes, theta: TreeParameters) -> Array:
+        """Return log p(x_i | parents, y) of each column: a column is given its own factor."""
+        return theta.log_prob.T[Z.codes.astype(np.int64) + theta.frame.offsets]
+
+    def describe(self, theta: TreeParameters) -> Iterator[Described]:
+        """Yield the log probabilities of the categories, given those of the parents."""
+        frame = theta.frame
+        for i, above in enumerate(frame.parent_lists):
+            # The value varies fastest, then the first parent; the last value of each is the unseen one.
+            of = [frame.sizes[j] for j in (i, *above)]
+            codes = np.stack(np.unravel_index(np.arange(frame.n_categories[i]), [k + 1 for k in of[::-1]]))
+            known = (of > codes[::-1].T).all(axis=1)
+            cells = codes[::-1].T[known]
+            named = [
+                tuple(pair for j, v in zip((i, *above), cell, strict=True) for pair in ((j, None), (j, v)))[
+                    1:
+                ]
+                for cell in cells.tolist()
+            ]
+            given = ", ".join(["{} = {}"] * len(above))
+            name = f"log probability of {{}} given {given}" if above else "log probability of {}"
+            values = frame.of_feature(theta.log_prob, i).reshape(len(theta.log_prior), -1)[:, known]
+            yield Described(np.full(len(cells), i), [name] * len(cells), values, np.ones_like(values), named)
 
     def sample_rows(self, theta: TreeParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature after its parents, by inverting its cumulative distribution."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,9 +11,9 @@ import numpy as np
 
 from riskbayes.arrays import Array, eps_of, is_false, max_of, namespace, sum_of, take, to_widest
 from riskbayes.frames import Arrays
-from riskbayes.models.base import log_class_prior
+from riskbayes.models.base import Described, log_class_prior
 from riskbayes.models.centred import EPS, Centred, Origin, rounding
-from riskbayes.models.gaussian import LOG_2PI, GaussianModel, Settled, positive
+from riskbayes.models.gaussian import LOG_2PI, GaussianModel, Settled, described_moments, positive
 from riskbayes.models.whitening import SEPARATING
 from riskbayes.statistics import Statistics
 
@@ -161,6 +162,16 @@ class GaussianNBModel(GaussianModel):
         xp = namespace(D)
         x, mu, v = (take(A, columns, 1) for A in (D, theta.means, theta.variances))
         return xp.stack([-0.5 * ((x - mu[k, :]) ** 2 @ (1.0 / v[k, :])) for k in range(mu.shape[0])], axis=1)
+
+    def contributions(self, Z: Centred, theta: GaussianNBParameters) -> Array:
+        """Return log p(x_i | y) of each column."""
+        away = Z.exact[:, :, None] - theta.means.T
+        found = -0.5 * (away**2 / theta.variances.T + np.log(theta.variances.T) + LOG_2PI)
+        return np.where(np.isnan(away), 0.0, found)
+
+    def describe(self, theta: GaussianNBParameters) -> Iterator[Described]:
+        """Yield the means and the standard deviations."""
+        yield from described_moments(theta.means + theta.frame.origin, np.sqrt(theta.variances))
 
     def sample_rows(self, theta: GaussianNBParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature."""

@@ -116,6 +116,10 @@ class Hats:
         """Return, for each row, the sum over features of a table (knots + 1, classes) interpolated at it."""
         return self.matrix @ table
 
+    def left_and_share(self) -> tuple[Array, Array]:
+        """Return the knot on the left of every value, and the weight of the knot on its right."""
+        return self.columns[:, ::2], self.weights[:, 1::2]
+
     def counts(self, W: Array) -> Array:
         """Return the weighted counts, of shape (classes, knots)."""
         return np.ascontiguousarray((self.transposed @ W)[:-1].T)
@@ -140,6 +144,11 @@ class Places:
     def look_up(self, table: Array) -> Array:
         """Return, for each row, the sum over features of a table (knots + 1, classes) interpolated at it."""
         return kernel.look_up(self.places, self.frame.offsets, table)
+
+    def left_and_share(self) -> tuple[Array, Array]:
+        """Return the knot on the left of every value, and the weight of the knot on its right."""
+        left = self.places.astype(np.int64)
+        return left + self.frame.offsets, self.places - left
 
     def counts(self, W: Array) -> Array:
         """Return the weighted counts, of shape (classes, knots)."""

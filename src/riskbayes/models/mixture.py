@@ -204,6 +204,14 @@ class MixtureModel(GenerativeModel):
         E = objective.residual(P, y)
         return self._counted(Z, E if w is None else E * w[:, None], shares), risks
 
+    def with_log_prior(self, theta: MixtureParameters, log_prior: Array) -> MixtureParameters:
+        """Return theta with another log p(y); the components keep their shares of the class."""
+        with np.errstate(invalid="ignore"):
+            shift = np.where(np.isneginf(log_prior), -np.inf, log_prior - theta.log_prior)
+        own = theta.components
+        components = self.base.with_log_prior(own, own.log_prior + np.repeat(shift, theta.sizes))
+        return replace(theta, log_prior=log_prior, components=components)
+
     def sample(self, theta: MixtureParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw from the components; the class of a row is that of its component."""
         X, component = self.base.sample(theta.components, n, rng)

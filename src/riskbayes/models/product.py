@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from riskbayes.arrays import Array, namespace, sum_of
 from riskbayes.frames import Frame, SideBySide
-from riskbayes.models.base import GenerativeModel, Sample
+from riskbayes.models.base import Described, GenerativeModel, Sample
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.kernels.scan import CompiledScan
 from riskbayes.models.qda import QDAModel
@@ -184,6 +184,20 @@ class ProductModel(GenerativeModel):
     def scores(self, Z: ExpertRows, theta: ProductParameters) -> Array:
         """Return the same from the experts' scores."""
         return self._weighted(Z, theta, "scores")
+
+    def contributions(self, Z: ExpertRows, theta: ProductParameters) -> Array:
+        """Return the weighted sums of the experts' contributions."""
+        total: Any = 0.0
+        for expert, weight, part, own in zip(self.experts, self.weights, Z.parts, theta.experts, strict=True):
+            total = total + weight * expert.contributions(part, own)
+        return total
+
+    def describe(self, theta: ProductParameters) -> Iterator[Described]:
+        """Yield the parameters of the experts, each with the name of its model before its own."""
+        for expert, own in zip(self.experts, theta.experts, strict=True):
+            kind = type(expert).__name__.removesuffix("Model")
+            for block in expert.describe(own):
+                yield block._replace(names=[f"{kind}: {name}" for name in block.names])
 
     def expected_statistics(self, theta: ProductParameters, total: float) -> Statistics:
         """Return the expected statistics of `total` rows of each expert, side by side."""

@@ -29,7 +29,7 @@ class JointMixin(PredictionMixin, PriorsMixin):
     """The methods of an estimator that use its joint p(x, y)."""
 
     _log_densities: Array | None = None
-    """Log densities of some training rows, ascending; None if they are not known."""
+    """Log densities of some training rows; None if they are not known."""
 
     @property
     def _column_names(self) -> list[Any]:
@@ -181,8 +181,7 @@ class JointMixin(PredictionMixin, PriorsMixin):
             return log_evidence(self.model_.log_joint(Z, theta))
 
         with np.errstate(over="ignore", invalid="ignore"):
-            found = to_numpy(engine.thinned(MOST_REFERENCE).map_rows([fitted], work)[0])
-        self._log_densities = np.sort(found)
+            self._log_densities = engine.thinned(MOST_REFERENCE).map_rows([fitted], work)[0]
 
     def outlier_score(self, X: Any, reference: Any = None) -> Array:
         """Return the share of the training rows that have a larger density p(x) than each row.
@@ -220,7 +219,7 @@ class JointMixin(PredictionMixin, PriorsMixin):
         check_is_fitted(self)
         known = self._log_densities
         if reference is not None:
-            known = np.sort(to_numpy(self.score_samples(reference)))
+            known = self.score_samples(reference)
         if known is None:
             raise ValueError(
                 "The densities of the training rows are kept by a `fit` whose learner iterates, not by the "
@@ -228,7 +227,7 @@ class JointMixin(PredictionMixin, PriorsMixin):
                 "`calibrate`, `with_priors`). Pass rows to compare with as `reference`, such as the training "
                 "rows."
             )
-        density, known = to_numpy(self.score_samples(X)), to_numpy(known)
+        density, known = to_numpy(self.score_samples(X)), np.sort(to_numpy(known))
         return 1.0 - np.searchsorted(known, density, side="right") / len(known)
 
     def is_outlier(self, X: Any, fpr: float = 0.01, reference: Any = None) -> Array:

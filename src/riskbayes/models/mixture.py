@@ -176,11 +176,11 @@ class MixtureModel(GenerativeModel):
 
     def log_joint(self, Z: ComponentRows, theta: MixtureParameters) -> Array:
         """log sum_c p(x, c) over the components of each class."""
-        return shares_and_scores(self.base.log_joint(Z.base, theta.components), theta.sizes)[1]
+        return class_scores(self.base.log_joint(Z.base, theta.components), theta)
 
     def scores(self, Z: ComponentRows, theta: MixtureParameters) -> Array:
         """Return the same from the scores of the base model."""
-        return shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)[1]
+        return class_scores(self.base.scores(Z.base, theta.components), theta)
 
     def residual_statistics(self, Z: ComponentRows, E: Array, theta: MixtureParameters) -> Statistics:
         """Return the statistics of the residual E[c] = E[y] P(c | x, y)."""
@@ -258,6 +258,15 @@ def shares_and_scores(scores: Array, sizes: Array) -> tuple[Array, Array]:
     sums = by_class(np.add, e, sizes)
     e /= np.repeat(sums, sizes, axis=1)
     return e, top + np.log(sums)
+
+
+def class_scores(scores: Array, theta: MixtureParameters) -> Array:
+    """Return the log joints of the classes; -inf for a class of probability zero."""
+    gone = np.isneginf(theta.log_prior)
+    if not gone.any():
+        return shares_and_scores(scores, theta.sizes)[1]
+    with np.errstate(invalid="ignore"):  # -inf minus itself, in those classes
+        return np.where(gone, -np.inf, shares_and_scores(scores, theta.sizes)[1])
 
 
 def in_full(Z: Any) -> Any:

@@ -37,6 +37,7 @@ from threadpoolctl import threadpool_limits
 
 from riskbayes import CategoricalNB, RiskBayesClassifier
 from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
+from riskbayes.estimators.kinds import of_numbers
 from riskbayes.estimators.member import CHECKPOINTS
 from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
@@ -98,12 +99,12 @@ def fit_all(name: str, split: int) -> list[dict]:
             record(method, P, clf.predict(X_test), spent)
         start = perf_counter()
         folds = folds_of(4, X, y, None, SEED)
-        found, _ = cross_validate(family(n), X, y, None, folds, SEED, combine=True)
+        found, _ = cross_validate(family(of_numbers(n)), X, y, None, folds, SEED, combine=True)
         walked = perf_counter() - start
         for method, choose in CHOICES.items():
             start = perf_counter()
             members = [
-                (family(n)[i].with_iterations(CHECKPOINTS[place], SEED).fit(X, y), weight)
+                (family(of_numbers(n))[i].with_iterations(CHECKPOINTS[place], SEED).fit(X, y), weight)
                 for (i, place), weight in choose(found).items()
             ]
             spent = walked + perf_counter() - start

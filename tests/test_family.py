@@ -31,6 +31,7 @@ from riskbayes import (
     TreeAugmentedNB,
 )
 from riskbayes.estimators.family import MOST_REPEATS, cross_validate, family, folds_of
+from riskbayes.estimators.kinds import of_numbers
 from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier, NormalScores, drawn_bags
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.learners import RC
@@ -466,7 +467,7 @@ def test_every_strategy_fits_and_shows_its_leaderboard(wine, strategy, capsys):
         ]
         assert (np.diff(board["cv_score"]) >= 0).all()
         np.testing.assert_allclose(board["cv_score"], board["cv_error"] + board["cv_log_loss"], atol=1e-9)
-        assert sorted(board["member"]) == sorted(member.name for member in family(13))
+        assert sorted(board["member"]) == sorted(member.name for member in family(of_numbers(13)))
         assert printed.count("cross-validated error") == len(board["member"])
 
 
@@ -487,7 +488,7 @@ def test_weights_judge_the_held_rows(iris):
     w = np.random.default_rng(1).uniform(0.1, 4.0, size=len(y))
     rows = np.arange(len(y)) % 2 == 0
     folds = folds_of([(rows, ~rows)], X, y, w, seed=0)
-    found, _ = cross_validate(family(4)[:2], X, y, w, folds, seed=0, combine=True)
+    found, _ = cross_validate(family(of_numbers(4))[:2], X, y, w, folds, seed=0, combine=True)
     P = found.posteriors[1][3]
     wrong, loss = P.argmax(axis=1) != y[~rows], -np.log(P[np.arange(len(P)), y[~rows]])
     by_hand = (w[~rows] @ (wrong + loss)) / w[~rows].sum()
@@ -524,9 +525,9 @@ def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris, weighted):
     X, y = iris
     w = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y)) if weighted else None
     kept, held = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
-    found, seconds = cross_validate(family(4), X, y, w, [(kept, held)], seed=5, combine=True)
-    assert len(found.posteriors) == len(seconds) == len(family(4))
-    for number, member in enumerate(family(4)):
+    found, seconds = cross_validate(family(of_numbers(4)), X, y, w, [(kept, held)], seed=5, combine=True)
+    assert len(found.posteriors) == len(seconds) == len(family(of_numbers(4)))
+    for number, member in enumerate(family(of_numbers(4))):
         for place in (0, 3):
             clf = member.with_iterations(CHECKPOINTS[place], 5)
             clf.fit(X[kept], y[kept], None if w is None else w[kept])
@@ -538,7 +539,7 @@ def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris, weighted):
 def test_greedy_weights_do_no_worse_than_the_winner(wine):
     X, y = wine
     folds = folds_of(2, X, y, None, seed=0)
-    found, _ = cross_validate(family(13)[:4], X, y, None, folds, seed=0, combine=True)
+    found, _ = cross_validate(family(of_numbers(13))[:4], X, y, None, folds, seed=0, combine=True)
 
     def score(weights):
         P = sum(v * found.posteriors[i][place] for (i, place), v in weights.items())
@@ -573,7 +574,7 @@ def test_a_bag_of_few_rows_has_two_classes():
 
 
 def test_a_member_says_that_it_is_not_fitted(iris):
-    member = next(m for m in family(4) if m.bags > 1).with_iterations(2, 0)
+    member = next(m for m in family(of_numbers(4)) if m.bags > 1).with_iterations(2, 0)
     with pytest.raises(NotFittedError):
         member.predict(iris[0])
     X, y = iris
@@ -691,7 +692,9 @@ def test_few_rows_are_folded_again(iris):
     X, y = iris
     for rows, times in ((np.arange(len(y)), MOST_REPEATS), (np.repeat(np.arange(len(y)), 27), 1)):
         folds = folds_of(3, X[rows], y[rows], None, seed=0)
-        found, _ = cross_validate(family(4)[3:4], X[rows], y[rows], None, folds, seed=0, combine=False)
+        found, _ = cross_validate(
+            family(of_numbers(4))[3:4], X[rows], y[rows], None, folds, seed=0, combine=False
+        )
         assert np.array_equal(np.bincount(found.y), times * np.bincount(y[rows]))
         assert not found.posteriors
 
@@ -702,8 +705,8 @@ def test_what_the_classifier_refuses(iris):
         RiskBayesClassifier("cv").fit(X[:51], y[:51])
     with pytest.raises(ValueError, match="strategy"):
         RiskBayesClassifier("best").fit(X, y)
-    with pytest.raises(ValueError, match="NaN in column 1"):
-        RiskBayesClassifier().fit(np.where(np.arange(4) == 1, np.nan, X), y)
+    with pytest.raises(ValueError, match="infinity in column 1"):
+        RiskBayesClassifier().fit(np.where(np.arange(4) == 1, np.inf, X), y)
     with pytest.raises(NotFittedError):
         RiskBayesClassifier().predict(X)
 
@@ -720,8 +723,11 @@ def test_fewer_clusters_than_bins_are_no_reason_to_warn(iris, monkeypatch):
 
 
 def test_bags_are_drawn_for_trees_only():
-    assert {type(m.estimator) for m in family(5) if m.bags > 1} == {TreeAugmentedNB, KDependenceNB}
-    assert all(isinstance(m.before, KMeansBins) for m in family(5) if m.bags > 1)
+    assert {type(m.estimator) for m in family(of_numbers(5)) if m.bags > 1} == {
+        TreeAugmentedNB,
+        KDependenceNB,
+    }
+    assert all(isinstance(m.before, KMeansBins) for m in family(of_numbers(5)) if m.bags > 1)
 
 
 def test_one_recipe_is_better_than_its_parts_here():

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from riskbayes import RiskBayesClassifier
 from riskbayes.estimators import risk_bayes
 from riskbayes.estimators.family import family, folds_of
+from riskbayes.estimators.kinds import of_numbers
 from riskbayes.estimators.member import NormalScores
 from riskbayes.search import HeldOut
 from riskbayes.task import Status
@@ -46,10 +47,10 @@ def only(monkeypatch):
     """A classifier that knows some members only; an ensemble of them has them all."""
 
     def make(strategy, *names, **params):
-        chosen = [member.name for member in family(4) if member.name in names]
+        chosen = [member.name for member in family(of_numbers(4)) if member.name in names]
         assert len(chosen) == len(names)
         monkeypatch.setattr(
-            risk_bayes, "family", lambda n: [member for member in family(n) if member.name in names]
+            risk_bayes, "family", lambda kinds: [member for member in family(kinds) if member.name in names]
         )
         alike = {(i, 2): 1 / max(1, len(names)) for i in range(len(names))}
         monkeypatch.setattr(HeldOut, "ensemble", lambda found: alike)
@@ -236,7 +237,7 @@ def rows_of_few_digits(seed, dtype, m=60):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("name", ["single", *(member.name for member in family(5))])
+@pytest.mark.parametrize("name", ["single", *(member.name for member in family(of_numbers(5)))])
 def test_powers_of_two_change_nothing(only, name, dtype):
     """Columns of tiny or huge unit once made members guess, or return NaN."""
     least, most, close = (-1000, 900, 1e-10) if dtype == "f8" else (-100, 100, 1e-4)
@@ -432,4 +433,4 @@ def test_four_rows_are_enough(iris):
     X, y = iris[0][rows], iris[1][rows]
     clf = RiskBayesClassifier("cv", random_state=0).fit(X, y)
     assert clf.score(X, y) == 1.0
-    assert len(clf.leaderboard_["member"]) == len(family(4))
+    assert len(clf.leaderboard_["member"]) == len(family(of_numbers(4)))

@@ -26,6 +26,7 @@ from riskbayes import (
 )
 from riskbayes.estimators import risk_bayes
 from riskbayes.estimators.family import cross_validate, family, folds_of
+from riskbayes.estimators.kinds import of_numbers
 from riskbayes.learners import RC
 from riskbayes.models import MixtureModel, ProductModel, QDAModel, SmoothModel, TreeModel
 from riskbayes.models.kernels import categorical as kernels
@@ -149,7 +150,9 @@ def test_what_is_kept_of_many_rows_is_bounded(monkeypatch, combine):
 def test_a_classifier_of_many_rows_judges_its_members_by_all_of_them(monkeypatch):
     X, y = load_iris(return_X_y=True)
     w = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
-    members = [member for member in family(4) if member.name in ("LDA", "QDA, n", "smooth NB, 12 knots")]
+    members = [
+        member for member in family(of_numbers(4)) if member.name in ("LDA", "QDA, n", "smooth NB, 12 knots")
+    ]
     monkeypatch.setattr(risk_bayes, "family", lambda n: members)
     splits = StratifiedKFold(3, shuffle=True, random_state=0)
     plain, few = (RiskBayesClassifier("ensemble", cv=splits, random_state=0) for _ in range(2))

@@ -9,6 +9,7 @@ from riskbayes import (
     GenerativeClassifier,
     KDependenceNB,
     LinearDiscriminantAnalysis,
+    MixedNB,
     MixtureDiscriminantAnalysis,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
@@ -28,7 +29,7 @@ pytestmark = [
 
 CLASSES = [
     *(CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis),
-    *(SmoothNB, ProductOfExperts, MixtureDiscriminantAnalysis, TreeAugmentedNB, KDependenceNB),
+    *(SmoothNB, MixedNB, ProductOfExperts, MixtureDiscriminantAnalysis, TreeAugmentedNB, KDependenceNB),
 ]
 
 

@@ -264,10 +264,6 @@ class SideBySide(Frame):
             found |= {f"{i}:{name}": moved[name] for name in moved if f"{i}:{name}" in arrays}
         return found
 
-    def centre(self) -> Array | None:
-        """Return the centre of the first model whose frame knows one."""
-        return next((c for frame in self.frames if (c := frame.centre()) is not None), None)
-
     def converted(self, converter: Any) -> SideBySide:
         """Apply `converter` to the arrays of every frame."""
         return replace(self, frames=tuple(converted(frame, converter) for frame in self.frames))

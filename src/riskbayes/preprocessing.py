@@ -44,6 +44,11 @@ class ColumnCodes:
         """Number of known values; 0 if the column holds codes."""
         return 0 if self.categories is None else len(self.categories)
 
+    @property
+    def is_open(self) -> bool:
+        """True if all cells were missing so far: the first values decide how the column is encoded."""
+        return self.categories == ()
+
     def extended(self, values: list, *, declared: bool = False) -> ColumnCodes:
         """Return this encoding with further categories after the known ones."""
         if self.categories is None:
@@ -82,6 +87,7 @@ class CategoryEncoder:
 
     Whole numbers from 0 are codes already, as in scikit-learn. Columns of strings, booleans or negative
     numbers are coded by value; categorical columns of a data frame keep all categories that they declare.
+    NaN, None, null, NA, NaT and empty strings are missing cells.
     """
 
     def __init__(self, columns: tuple[ColumnCodes, ...] = ()):
@@ -93,21 +99,33 @@ class CategoryEncoder:
         return np.array([column.declared for column in self.columns], dtype=np.int64)
 
     def encode(self, X: Any, names: list[str], *, learn: bool) -> tuple[Array, CategoryEncoder]:
-        """Return codes of shape (m, n), and the encoder; with `learn` it includes new values."""
+        """Return codes of shape (m, n), and the encoder; with `learn` it includes new values.
+
+        Missing cells are NaN, and the codes then floats.
+        """
         if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
             X = whole_numbers(X, names)
             plain = self.columns or tuple(ColumnCodes(name, None) for name in names)
-            usual = X.min(initial=0) >= 0 and X.max(initial=0) < UNSEEN
+            usual = np.fmin.reduce(X, axis=None, initial=0) >= 0
+            usual = usual and np.fmax.reduce(X, axis=None, initial=0) < UNSEEN
             if usual and all(column.categories is None for column in plain):
                 return X, CategoryEncoder(plain)
         codes, columns = [], []
         for j, (values, declared) in enumerate(table_columns(X)):
+            holes = missing_entries(values)
+            values = values if holes is None else values[~holes]
             values = values if declared is not None else typed(values, names[j])
-            column = self.columns[j] if self.columns else start_column(names[j], values, declared)
+            column = self.columns[j] if self.columns else ColumnCodes(names[j], ())
+            if learn and column.is_open:
+                column = start_column(names[j], values, declared)
             if learn:
                 column = column.extended(declared or [], declared=True).extended(distinct(values)[0])
             columns.append(column)
-            codes.append(column.encode(values, learn=learn))
+            found = column.encode(values, learn=learn)
+            if holes is not None:
+                present, found = found, np.full(len(holes), np.nan)
+                found[~holes] = present
+            codes.append(found)
         return np.stack(codes, axis=1), CategoryEncoder(tuple(columns))
 
     def decode(self, codes: Array) -> Array:
@@ -115,7 +133,7 @@ class CategoryEncoder:
         if all(column.categories is None for column in self.columns):
             return codes
         columns = [
-            codes[:, j] if column.categories is None else as_array(column.categories)[codes[:, j]]
+            codes[:, j] if column.categories is None else as_array(column.categories or (None,))[codes[:, j]]
             for j, column in enumerate(self.columns)
         ]
         if len({values.dtype.kind for values in columns}) > 1:
@@ -144,7 +162,9 @@ def distinct(values: Array) -> tuple[list, Array]:
 
 
 def start_column(name: str, values: Array, declared: list | None) -> ColumnCodes:
-    """Return the encoding of a column, from its first rows and its declared categories."""
+    """Return the encoding of a column, from its first values and its declared categories."""
+    if not len(values) and not declared:
+        return ColumnCodes(name, ())
     if declared is not None:
         return ColumnCodes(name, tuple(declared), len(declared))
     if values.dtype.kind == "b":
@@ -161,8 +181,6 @@ def typed(values: Array, name: str) -> Array:
     if values.dtype != object:
         return values
     listed = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
-    if any(is_missing(value) for value in listed):
-        raise missing_values(name)
     kinds = {type(value) for value in listed}
     if kinds <= {bool}:
         return np.array(listed, dtype=bool)
@@ -177,12 +195,22 @@ def typed(values: Array, name: str) -> Array:
     raise TypeError(f"{name} holds {shown(odd)}: each argument must be a string or a number.")
 
 
-def missing_values(name: str, what: str = "NaN") -> ValueError:
-    """Return the error for missing values."""
-    return ValueError(
-        f"Input X contains {what} in {name}: missing values are not accepted. Fill them in, or make them "
-        "a category of their own."
-    )
+def missing_entries(values: Array) -> Array | None:
+    """Return a mask of the missing cells of a column; None if there are none."""
+    kind = values.dtype.kind
+    if kind == "f":
+        found = np.isnan(values)
+    elif kind in "mM":
+        found = np.isnat(values)
+    elif kind in "SU":
+        found = values == np.array("", dtype=values.dtype)
+    elif kind in "OT":
+        found = np.array(
+            [is_missing(v) or (isinstance(v, str) and not v) for v in values.tolist()], dtype=bool
+        )
+    else:
+        return None
+    return found if found.any() else None
 
 
 def warn_of_fraction(name: str, value: float) -> None:
@@ -194,18 +222,29 @@ def warn_of_fraction(name: str, value: float) -> None:
 
 
 def whole_numbers(X: Array, names: list[str]) -> Array:
-    """Return numbers in the smallest integer dtype that holds them; truncate fractions, with a warning."""
+    """Return numbers in the smallest integer dtype that holds them; truncate fractions, with a warning.
+
+    With missing cells (NaN) the whole numbers stay floats.
+    """
     if X.dtype.kind != "f":
         return X
+    holes = False
     for j, name in enumerate(names):
         column = X[:, j]
         if not np.isfinite(column).all():
-            raise missing_values(name, "NaN" if np.isnan(column).any() else "infinity")
+            if np.isinf(column).any():
+                raise ValueError(
+                    f"Input X contains infinity in {name}, which is no category. Replace it by a code, or by "
+                    "NaN for a missing cell."
+                )
+            holes = True
     for j, name in enumerate(names):
-        broken = X[:, j] != np.trunc(X[:, j])
+        broken = (X[:, j] != np.trunc(X[:, j])) & ~np.isnan(X[:, j])
         if broken.any():
             warn_of_fraction(name, X[broken, j][0])
             break
+    if holes:
+        return np.clip(np.trunc(X, dtype=np.float64), -LARGEST, LARGEST)
     low, high = max(int(X.min(initial=0)), -LARGEST), min(int(X.max(initial=0)), LARGEST)
     smallest = np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high))
     beyond = high == LARGEST or low == -LARGEST
@@ -218,7 +257,11 @@ def codes_on_device(X: Array, names: list[str], *, learn: bool) -> Array:
     if xp.isdtype(X.dtype, "real floating"):
         if not math.isfinite(float(xp.sum(X, dtype=widest_float(X)))):
             j = int(xp.argmax(xp.astype(xp.any(~xp.isfinite(X), axis=0), xp.int64)))
-            raise missing_values(names[j], "NaN" if bool(xp.any(xp.isnan(X[:, j]))) else "infinity")
+            what = "NaN" if bool(xp.any(xp.isnan(X[:, j]))) else "infinity"
+            raise ValueError(
+                f"Input X contains {what} in {names[j]}: on a device no cell may be missing or infinite. "
+                "Pass a NumPy array, in which NaN is a missing cell, or fill them in."
+            )
         broken = xp.any(xp.trunc(X) != X, axis=0)
         if bool(xp.any(broken)):
             j = int(xp.argmax(xp.astype(broken, xp.int64)))
@@ -243,11 +286,11 @@ def table_columns(X: Any) -> Iterator[tuple[Array, list | None]]:
         yield from ((X[:, j], None) for j in range(X.shape[1]))
         return
     for column in nw.from_native(X, eager_only=True).iter_columns():
-        if column.null_count():
-            raise missing_values(f"column {column.name!r}")
         if isinstance(column.dtype, nw.Categorical | nw.Enum):
-            yield as_array(column.to_list()), declared_categories(column)
-        elif column.dtype == nw.Boolean or column.dtype.is_numeric():
+            values = column.to_list()
+            named = as_array([None if is_missing(value) else value for value in values])
+            yield named, [value for value in declared_categories(column) if value != ""]
+        elif column.dtype.is_numeric() or (column.dtype == nw.Boolean and not column.null_count()):
             yield column.to_numpy(), None
         else:
             yield np.array(column.to_list(), dtype=object), None
@@ -258,7 +301,7 @@ def declared_categories(column: nw.Series) -> list:
     if isinstance(column.dtype, nw.Enum):
         return list(column.dtype.categories)
     categories = getattr(getattr(column.to_native(), "cat", None), "categories", None)  # pandas
-    return sorted(column.unique().to_list()) if categories is None else list(categories)
+    return sorted(column.drop_nulls().unique().to_list()) if categories is None else list(categories)
 
 
 class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -266,7 +309,7 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     The codes are input for :class:`riskbayes.CategoricalNB`. The bins are those of scikit-learn's
     `KBinsDiscretizer(strategy="kmeans")`, at any scale of the column. A column with fewer distinct values
-    than bins has one bin for each value.
+    than bins has one bin for each value. Missing values (NaN) have no part in the bins and stay missing.
 
     Parameters
     ----------
@@ -297,6 +340,8 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "n_bins": [Interval(Integral, 2, 256, closed="both")],
         "n_jobs": [Integral, None],
     }
+
+    _takes_missing = True
 
     def __init__(self, n_bins: int = 5, n_jobs: int | None = None):
         self.n_bins = n_bins
@@ -335,7 +380,7 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         codes : ndarray of uint8, shape (n_samples, n_features)
-            Bins from 0.
+            Bins from 0. With missing values it is an array of float64, in which these are NaN.
         """
         check_is_fitted(self)
         X = validated_numbers(self, X, reset=False)
@@ -346,21 +391,29 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 xp.searchsorted(to_device(edges, X), xp.asarray(to_widest(X[:, j]), copy=True), side="right")
                 for j, edges in enumerate(self.bin_edges_)
             ]
-            return xp.astype(xp.stack(columns, axis=1), xp.uint8)
-        codes = np.empty(X.shape, dtype=np.uint8)
+            codes = xp.stack(columns, axis=1)
+            holes = xp.isnan(X)
+            if bool(xp.any(holes)):
+                return xp.where(holes, xp.nan, astype(codes, widest_float(X)))
+            return xp.astype(codes, xp.uint8)
+        codes, holes = np.empty(X.shape, dtype=np.uint8), np.isnan(X)
         for j, edges in enumerate(self.bin_edges_):
             codes[:, j] = np.searchsorted(edges, X[:, j], side="right")
-        return codes
+        return np.where(holes, np.nan, codes) if holes.any() else codes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []
+        tags.input_tags.allow_nan = True
         return tags
 
 
 def kmeans_edges(column: Array, n_bins: int) -> Array:
-    """Return the inner edges of the k-means bins of one column."""
+    """Return the inner edges of the k-means bins of one column's present values."""
+    column = column[~np.isnan(column)]
     distinct = np.unique(column)
+    if not len(distinct):
+        return distinct
     # KBinsDiscretizer drops bins narrower than 1e-8. A power of two brings the column to a range of about one
     # without touching a digit.
     exponent = range_exponents(column[:, None])[0]
@@ -378,16 +431,19 @@ def kmeans_edges(column: Array, n_bins: int) -> Array:
 
 
 def range_exponents(X: Array) -> Array:
-    """Return e of each column, with 2**e <= range < 2**(e + 1); of a constant column, that of its size."""
+    """Return e of each column, with 2**e <= range < 2**(e + 1); of a constant column, that of its size.
+
+    Missing cells (NaN) do not count; a column of nothing else has 0.
+    """
     m, n = X.shape
     # Rows are compared in lines of 64: over few columns NumPy is then ten times faster.
     lines = X[: m - m % 64].reshape(-1, 64 * n) if X.flags.c_contiguous and m >= 64 else X
     rest = X[m - m % 64 :] if lines is not X else X[:1]
     low, high = (
         reduce(np.concatenate([reduce(lines, axis=0).reshape(-1, n), rest]), axis=0)
-        for reduce in (np.minimum.reduce, np.maximum.reduce)
+        for reduce in (np.fmin.reduce, np.fmax.reduce)
     )
     with np.errstate(over="ignore"):
         size = high - low
-    size = np.where(size > 0, size, np.abs(high))
+    size = np.nan_to_num(np.where(size > 0, size, np.abs(high)), posinf=np.inf)
     return np.where(np.isinf(size), np.finfo(X.dtype).maxexp, np.frexp(size)[1] - 1) * (size > 0)

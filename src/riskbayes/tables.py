@@ -53,11 +53,17 @@ def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
 
 @contextmanager
 def naming_columns(estimator: Any) -> Iterator[None]:
-    """Add the feature name, if the estimator has feature names, to a ColumnError that the block raises."""
+    """Add the name of the column, if the estimator knows it, to a ColumnError that the block raises."""
     try:
         yield
     except ColumnError as error:
-        raise error.named(getattr(estimator, "feature_names_in_", None)) from None
+        raise error.named(encoded_names(estimator)) from None
+
+
+def encoded_names(estimator: Any) -> Any:
+    """Return the names of the columns that models read: those of the table, or of what was made of it."""
+    names = getattr(estimator, "_encoded_names", None)
+    return getattr(estimator, "feature_names_in_", None) if names is None else names
 
 
 def check_finite_columns(estimator: Any, X: Array) -> None:
@@ -203,6 +209,8 @@ def cells(X: Any) -> Iterator[list]:
 def no_number(estimator: Any, j: int, name: str | None, value: Any) -> Exception:
     """Return the error for a cell that is not a number: what it is, and what to do."""
     kind, holds = type(estimator).__name__, f"holds {shown(value)}"
+    if is_missing(value) and getattr(estimator, "_takes_missing", False):
+        return ColumnError(j, f"{holds}: NaN stands for a missing number. Pass NaN.", name)
     if is_missing(value):
         return not_finite(estimator, column_name(estimator, j) if name is None else f"column {name!r}", "NaN")
     if isinstance(value, str | bytes):

@@ -5,6 +5,7 @@ from riskbayes.estimators.categorical_nb import CategoricalNB
 from riskbayes.estimators.gaussian_nb import GaussianNB
 from riskbayes.estimators.generative import GenerativeClassifier
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
+from riskbayes.estimators.mixed_nb import MixedNB
 from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
 from riskbayes.estimators.product_of_experts import ProductOfExperts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
@@ -17,6 +18,7 @@ __all__ = [
     "GenerativeClassifier",
     "KDependenceNB",
     "LinearDiscriminantAnalysis",
+    "MixedNB",
     "MixtureDiscriminantAnalysis",
     "ProductOfExperts",
     "QuadraticDiscriminantAnalysis",

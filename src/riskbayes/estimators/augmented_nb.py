@@ -56,6 +56,10 @@ class TreeAugmentedNB(AugmentedNB):
     the class. Takes what :class:`CategoricalNB` takes; continuous columns go through
     :class:`riskbayes.preprocessing.KMeansBins`. The tree comes from all rows: there is no `partial_fit`.
 
+    The factor of a missing cell drops out, and a missing parent counts as a value of its own, smoothed to
+    p(x | y) by `backoff`. This is the exact marginal where no parent is missing; elsewhere it is a model of
+    the cells that are present, not the sum over the missing parents.
+
     Mutual informations that agree in nine decimals are ties, which are broken by the values of the columns,
     not by their positions. A permutation of the columns therefore changes no prediction, except for rows in
     which two columns differ that were equal in training, up to the names of their categories.
@@ -127,8 +131,8 @@ class KDependenceNB(AugmentedNB):
 
     Features are ordered by their mutual information with the class. The parents of a feature are those k
     features before it that have the largest mutual information with it given the class; ties are broken as in
-    :class:`TreeAugmentedNB`. Takes what :class:`CategoricalNB` takes. The structure comes from all rows:
-    there is no `partial_fit`.
+    :class:`TreeAugmentedNB`. Takes what :class:`CategoricalNB` takes; missing cells are treated as in
+    :class:`TreeAugmentedNB`. The structure comes from all rows: there is no `partial_fit`.
 
     Parameters
     ----------

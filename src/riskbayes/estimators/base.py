@@ -35,7 +35,7 @@ from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loop import history_of, run
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.statistics import Statistics
-from riskbayes.tables import validated_numbers
+from riskbayes.tables import encoded_names, validated_numbers
 from riskbayes.task import Iteration, Outcome, Status, Task
 
 
@@ -358,7 +358,7 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        names = getattr(estimator, "feature_names_in_", None)
+        names = encoded_names(estimator)
         for name in set(vars(estimator)) - set(before):
             if not name.startswith(("_callback", "_skl")):
                 delattr(estimator, name)
@@ -399,7 +399,7 @@ def begin_fit(
     S = engine.statistics(model, engine.learn(model))
     with np.errstate(over="ignore", invalid="ignore"):
         if not S.is_finite():
-            raise statistics_overflow(S, encoded)
+            raise statistics_overflow(model, S, encoded)
     return Task(model, engine, model.settle(S))
 
 

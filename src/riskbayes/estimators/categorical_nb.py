@@ -36,6 +36,8 @@ CODES_PER_ROW = 10
 class CategoricalInput(BaseGenerativeClassifier):
     """Base class of the estimators of categories: encodes rows to integer codes, and decodes samples."""
 
+    _takes_missing = True
+
     _encoder: CategoryEncoder
     min_categories: Any
 
@@ -95,7 +97,9 @@ class CategoricalInput(BaseGenerativeClassifier):
         columns = self._encoder.columns
         if all(c.categories is None for c in columns):  # every code is a value itself
             return theta
-        named = np.array([np.iinfo(np.int64).max if c.categories is None else c.least for c in columns])
+        named = np.array(
+            [np.iinfo(np.int64).max if c.categories is None else max(1, c.least) for c in columns]
+        )
         return replace(theta, log_prob=theta.frame.limited_to(theta.log_prob, named))
 
     def _least_categories(self, n: int) -> Array:
@@ -120,8 +124,12 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
     Takes integer codes as scikit-learn's `CategoricalNB` does (categories 0 to the largest code), and
     negative numbers, strings, booleans and categorical columns of pandas or polars by value. Codes far larger
     than the number of rows, as identifiers are, are refused unless `min_categories` declares them. In
-    predictions, a category that was not seen in training has the probability alpha / (n_y + alpha K); with
-    `alpha=0` that feature of the row is ignored.
+    predictions, a category that was not seen in training has the probability alpha / (n_y + alpha K), where
+    n_y is the weight of the class's rows that have the feature; with `alpha=0` that feature of the row is
+    ignored.
+
+    NaN, None, null, NA, NaT and empty strings are missing cells, in training and in predictions. They drop
+    out of the joint and of the counts, so that a posterior is that of the features which a row has.
 
     Parameters
     ----------
@@ -235,6 +243,10 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         for j, (column, known, k) in enumerate(
             zip(theirs, self._encoder.columns, other.n_categories_.tolist(), strict=True)
         ):
+            if known.is_open:
+                known = column
+            elif column.is_open and known.categories is None:
+                column = known
             if (column.categories is None) != (known.categories is None):
                 raise ValueError(
                     f"{column_name(self, j)} holds integer codes in one of two models, and other values in "
@@ -242,8 +254,11 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
                 )
             union = known.extended(list(column.categories or ()))
             columns.append(union)
-            position = {value: code for code, value in enumerate(union.categories or range(k))}
-            named = list(column.categories or range(k))
+            position = {
+                value: code
+                for code, value in enumerate(range(k) if union.categories is None else union.categories)
+            }
+            named = list(range(k) if column.categories is None else column.categories)
             own, total = [position[value] for value in named], max(len(position), k)
             # Categories that only `min_categories` asks for have no value. Values that only this model knows
             # take their places, as values of further rows would: so a merge has the categories of one fit.

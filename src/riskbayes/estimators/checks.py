@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from riskbayes.arrays import Array, namespace, take_rows, to_device, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError, warn
+from riskbayes.models.base import GenerativeModel
 from riskbayes.statistics import Statistics
 from riskbayes.tables import plain
 
@@ -148,11 +149,12 @@ def check_masses(classes: Array, masses: Array, every: bool = True) -> None:
         )
 
 
-def statistics_overflow(S: Statistics, X: Array) -> ColumnError:
+def statistics_overflow(model: GenerativeModel, S: Statistics, X: Array) -> ColumnError:
     """Return the error for rows whose statistics overflow; it names the value farthest from their centre."""
-    centre = S.frame.centre()
+    centre = model.centre(S.frame)
     with np.errstate(over="ignore"):
         far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
+        far = np.nan_to_num(far, nan=0.0, posinf=np.inf)  # missing cells
     i, j = divmod(int(np.argmax(far)), far.shape[1])
     return ColumnError(
         j,

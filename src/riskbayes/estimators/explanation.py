@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.encoder import TableEncoder
 from riskbayes.estimators.checks import listed
 from riskbayes.tables import frame_of, plain
 
@@ -77,6 +78,17 @@ class Explanation:
         possible = np.isfinite(log_prior)
         baseline = log_prior - log_prior[possible].mean()
         return cls(values - values.mean(axis=2, keepdims=True), baseline, *rest)
+
+    def by_table_column(self, encoder: TableEncoder) -> Self:
+        """Return the explanation of a table, from that of the columns which an encoder made of it.
+
+        The contributions of all that was made of a column are summed; a column that was left out has zero.
+        """
+        m, _, r = self.values.shape
+        values = np.zeros((m, len(encoder.readers), r))
+        for place, (j, _) in enumerate(encoder.encoded):
+            values[:, j] += self.values[:, place]
+        return replace(self, values=values, columns=[reader.column.name for reader in encoder.readers])
 
     def log_odds(self, positive: Any = None, negative: Any = None) -> LogOdds:
         """Return the log-odds of one class against another as a sum over the columns.

@@ -16,6 +16,7 @@ from riskbayes.arrays import Array
 from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
 from riskbayes.estimators.base import begin_fit, rows_for
 from riskbayes.estimators.callbacks import FitTask
+from riskbayes.estimators.kinds import Kinds, OneHotCategories, OnNumbers
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
 from riskbayes.estimators.member import (
     CHECKPOINTS,
@@ -31,16 +32,25 @@ from riskbayes.estimators.product_of_experts import ProductOfExperts, default_ex
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.exceptions import ColumnError
+from riskbayes.models.categorical import CategoricalModel
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.search import HeldOut, posteriors_along
+
+CATEGORY_POWER, CATEGORY_ALPHA = 0.5, 1.0
+"""Power and pseudo-counts of naive Bayes of the categories in a product."""
 
 REPEATED_ROWS, MOST_REPEATS = 4000, 4
 """Folds are repeated until about this many rows are held out, at most so often: fewer give a noisy choice."""
 
 
-def recipe(n_iter: int = 24) -> ProductOfExperts:
-    """Return the product of `strategy="single"`; its powers are small, for the experts share evidence."""
-    return ProductOfExperts(weights=[0.25, 0.25], learner=family_learner(n_iter))
+def recipe(n_iter: int = 24, kinds: Kinds | None = None) -> ProductOfExperts:
+    """Return the product of `strategy="single"`; its powers are small, for the experts share evidence.
+
+    Without `kinds` all columns are numbers.
+    """
+    powers = [0.25, 0.25]
+    found = ProductOfExperts(weights=powers) if kinds is None else product(kinds, powers)
+    return found.set_params(learner=family_learner(n_iter))
 
 
 def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
@@ -48,32 +58,53 @@ def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
     return QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=strength, diagonal_mix=0.3)
 
 
-def product(weights: list[float], n: int, n_knots: int = 6) -> ProductOfExperts:
-    """Return the recipe for n columns with other powers or knots."""
-    return ProductOfExperts(default_experts(n, n_knots), weights)
+def product(kinds: Kinds, weights: list[float], n_knots: int = 6) -> ProductOfExperts:
+    """Return the recipe with other powers or knots."""
+    return with_categories(kinds, default_experts(len(kinds.numbers), n_knots), weights)
 
 
-def family(n: int) -> list[Member]:
-    """Return the members for n columns, best first, for a time limit leaves out the last ones."""
+def with_categories(kinds: Kinds, experts: list[Any], weights: list[float]) -> ProductOfExperts:
+    """Return the product of experts of numbers, and of naive Bayes of the categories where there are any."""
+    if not kinds.categories:
+        return ProductOfExperts(experts, weights)
+    triples: list[Any] = [("categories", CategoricalModel(alpha=CATEGORY_ALPHA), kinds.categories)]
+    if not kinds.numbers:
+        return ProductOfExperts(triples, [CATEGORY_POWER])
+    triples += [(f"numbers {i}", expert, kinds.numbers) for i, expert in enumerate(experts)]
+    return ProductOfExperts(triples, [CATEGORY_POWER, *weights])
+
+
+def family(kinds: Kinds) -> list[Member]:
+    """Return the members for these columns, best first, for a time limit leaves out the last ones."""
+    n, mixed = len(kinds.numbers), bool(kinds.categories)
     scores, bins = NormalScores(), KMeansBins()
+    before = (OnNumbers(scores, kinds), OnNumbers(bins, kinds)) if mixed else (scores, bins)
+    one_hot = OneHotCategories(kinds) if mixed else None
     tied = MixtureDiscriminantAnalysis(3, covariance_strength=5 * n, diagonal_mix=0.5)
     full = clone(tied).set_params(covariance="full", covariance_strength=20 * n)
-    return [
-        Member("product", recipe()),
-        Member("product of normal scores", recipe(), scores),
-        Member("QDA, 20 n", gaussian(20 * n)),
-        Member("LDA", LinearDiscriminantAnalysis(covariance_strength=n, diagonal_mix=0.5)),
-        Member("MDA, 3 components", tied),
-        Member("smooth NB, 12 knots", SmoothNB(n_knots=12, alpha=5.0)),
-        Member("QDA, 5 n, power 1/4", ProductOfExperts([gaussian(5 * n)], [0.25])),
-        Member("product, 12 knots", product([0.25, 0.25], n, 12)),
-        Member("product, mostly smooth NB", product([0.1, 0.4], n)),
-        Member("TAN, bagged", TreeAugmentedNB(), bins, bags=5, most=8),
-        Member("QDA, n", gaussian(n)),
-        Member("2-DB, bagged", KDependenceNB(2), bins, bags=5, most=8),
-        Member("product, mostly QDA", product([0.4, 0.1], n)),
-        Member("MDA, 3 full components", full, most=16),
+
+    def alone(expert: Any) -> Any:
+        """Return an estimator of numbers as it is, or beside the categories."""
+        return with_categories(kinds, [expert], [1.0]) if mixed else expert
+
+    members = [
+        Member("product", recipe(kinds=kinds)),
+        Member("product of normal scores", recipe(kinds=kinds), before[0]),
+        Member("QDA, 20 n", alone(gaussian(20 * n))),
+        Member("LDA", LinearDiscriminantAnalysis(covariance_strength=n, diagonal_mix=0.5), one_hot),
+        Member("MDA, 3 components", alone(tied)),
+        Member("smooth NB, 12 knots", alone(SmoothNB(n_knots=12, alpha=5.0))),
+        Member("QDA, 5 n, power 1/4", with_categories(kinds, [gaussian(5 * n)], [0.25])),
+        Member("product, 12 knots", product(kinds, [0.25, 0.25], 12)),
+        Member("product, mostly smooth NB", product(kinds, [0.1, 0.4])),
+        Member("TAN, bagged", TreeAugmentedNB(), before[1], bags=5, most=8),
+        Member("QDA, n", alone(gaussian(n))),
+        Member("2-DB, bagged", KDependenceNB(2), before[1], bags=5, most=8),
+        Member("product, mostly QDA", product(kinds, [0.4, 0.1])),
+        Member("MDA, 3 full components", alone(full), most=16),
     ]
+    of_categories = ("product", "LDA", "TAN, bagged", "2-DB, bagged")
+    return members if n else [member for member in members if member.name in of_categories]
 
 
 def fold_posteriors(

@@ -10,13 +10,14 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, converted, to_device, to_numpy
+from riskbayes.encoder import TableEncoder
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.prediction import PredictionMixin, generator, most_probable
 from riskbayes.estimators.priors import PriorsMixin
 from riskbayes.models.base import Fitted
 from riskbayes.risks import log_evidence, posterior
-from riskbayes.tables import cell_values, frame_of, with_cells
+from riskbayes.tables import cell_values, encoded_names, frame_of, with_cells
 
 MOST_REFERENCE = 1024
 """Training rows whose log densities are kept, to compare new rows with."""
@@ -33,9 +34,9 @@ class JointMixin(PredictionMixin, PriorsMixin):
 
     @property
     def _column_names(self) -> list[Any]:
-        """Names of the columns, or their indices if they have no names."""
-        names: Any = getattr(self, "feature_names_in_", None)
-        return list(range(self.n_features_in_)) if names is None else names.tolist()  # type: ignore[attr-defined]
+        """Names of the columns that the model reads, or their indices if they have no names."""
+        names = encoded_names(self)
+        return list(range(self.n_features_in_)) if names is None else list(names)  # type: ignore[attr-defined]
 
     def _category_name(self, column: int, code: int) -> str:
         """Return the category of a code as the user wrote it."""
@@ -45,6 +46,11 @@ class JointMixin(PredictionMixin, PriorsMixin):
     def _category_columns(self) -> Array:
         """Mask of the columns that hold categories, whose codes cannot be averaged."""
         return np.full(self.n_features_in_, self.model_.support == "categories")  # type: ignore[attr-defined]
+
+    @property
+    def _encoder_of_table(self) -> TableEncoder | None:
+        """The encoder that made the columns of the model from those of the table; None if there is none."""
+        return None
 
     def _on_host(self) -> tuple[Any, Any]:
         """Return the frame and the parameters with NumPy arrays."""
@@ -97,7 +103,8 @@ class JointMixin(PredictionMixin, PriorsMixin):
         frame, theta = self._on_host()
         values = self.model_.contributions(self.model_.encode(to_numpy(rows), frame), theta)
         classes = to_numpy(self.classes_)
-        return Explanation.centred(values, theta.log_prior, classes, self._column_names, cell_values(X), X)
+        found = Explanation.centred(values, theta.log_prior, classes, self._column_names, cell_values(X), X)
+        return found if self._encoder_of_table is None else found.by_table_column(self._encoder_of_table)
 
     def parameters_frame(self) -> Any:
         """Return the parameters by class, in the closed form and calibrated, those first that moved most.
@@ -291,26 +298,29 @@ class JointMixin(PredictionMixin, PriorsMixin):
         """
         self._require("fill", "fill in missing cells")
         rows = to_numpy(self._encode_again(X, "impute")).astype(np.float64)
-        missing = np.isnan(rows)
-        holes = np.flatnonzero(missing.any(axis=1))
-        values = rows.astype(object)
+        holes, filled = np.flatnonzero(np.isnan(rows).any(axis=1)), rows.copy()
         if len(holes):
-            values[holes] = self._filled(rows[holes], random_state)
-        return with_cells(X, missing, values)
+            filled[holes] = self._filled(rows[holes], random_state)
+        if self._encoder_of_table is not None:
+            return with_cells(X, *self._encoder_of_table.missing_and_values(X, filled))
+        missing, categories = np.isnan(rows), self._category_columns
+        if categories.all():
+            filled = self._decode(
+                np.where(missing, filled, 0).astype(np.int64)
+            )  # others may be no categories
+        return with_cells(X, missing, filled)
 
     def _filled(self, X: Array, random_state: Any) -> Array:
-        """Return encoded rows with their missing cells filled, in the user's values."""
+        """Return encoded rows with their missing cells filled."""
         (frame, theta), categories = self._on_host(), self._category_columns
         P = to_numpy(self._map_rows(to_device(X, self._fitted_on), "scores", posterior))
-        Z, r = self.model_.encode(X, frame), P.shape[1]
+        Z = self.model_.encode(X, frame)
         if random_state is not None:
             rng = generator(random_state)
             y = (rng.random(len(P))[:, None] > np.cumsum(P, axis=1)[:, :-1]).sum(axis=1)
-            filled = self.model_.fill(Z, theta, y, rng)
-        else:
-            filled = np.where(categories, self.model_.fill(Z, theta, P.argmax(axis=1)), 0.0)
-            for k in range(r) if not categories.all() else ():
-                own = self.model_.fill(Z, theta, np.full(len(X), k))
-                filled = filled + np.where(categories, 0.0, P[:, [k]] * own)
-        found = np.where(np.isnan(X), filled, np.where(categories, 0.0, X))  # of these only holes are read
-        return self._decode(found.astype(np.int64) if categories.all() else found)
+            return np.where(np.isnan(X), self.model_.fill(Z, theta, y, rng), X)
+        filled = self.model_.fill(Z, theta, P.argmax(axis=1))
+        if not categories.all():
+            means = sum(P[:, [k]] * self.model_.fill(Z, theta, np.full(len(X), k)) for k in range(P.shape[1]))
+            filled = np.where(categories, filled, means)
+        return np.where(np.isnan(X), filled, X)

@@ -56,7 +56,8 @@ class NormalScores(BaseEstimator):
     """Transform columns to Gaussian quantiles, clipped to [-3, 3].
 
     Each column is first multiplied by a power of two, to a range of about one: QuantileTransformer maps
-    values within 1e-7 of the least or largest, in any unit, to that end.
+    values within 1e-7 of the least or largest, in any unit, to that end. Missing values (NaN) have no part in
+    the quantiles and stay missing.
     """
 
     def fit(self, X: Array, y: Any = None) -> Self:
@@ -65,13 +66,16 @@ class NormalScores(BaseEstimator):
             n_quantiles=min(100, max(1, len(X) // 2)), output_distribution="normal", subsample=None
         )
         self.exponents_ = range_exponents(X)
+        empty = np.isnan(X).all(axis=0)  # a column without a value has no quantiles
+        X = np.where(empty, 0.0, X) if empty.any() else X
         self.scores_ = scores.set_output(transform="default").fit(np.ldexp(X, -self.exponents_))
         return self
 
     def transform(self, X: Array) -> Array:
         """Return the scores, between -3 and 3."""
         with np.errstate(over="ignore"):
-            scaled = np.nan_to_num(np.ldexp(X, -self.exponents_))  # infinity becomes the largest number
+            # Infinity becomes the largest number; NaN stays.
+            scaled = np.nan_to_num(np.ldexp(X, -self.exponents_), nan=np.nan)
         return np.clip(self.scores_.transform(scaled), -3.0, 3.0)
 
 
@@ -141,14 +145,20 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
         return logsumexp(logs, axis=0) - np.log(len(logs))
 
     def explain(self, X: Array) -> Any:
-        """Return what each column contributed, if there is one bag: the transformers keep the columns."""
+        """Return what each column contributed, if there is one bag and the transformer keeps the columns."""
         check_is_fitted(self)
         if len(self.estimators_) > 1:
             raise NotImplementedError(
                 f"The posteriors of {len(self.estimators_)} bootstrap samples are averaged, so that the "
                 "log-odds are no sum over columns."
             )
-        return self.estimators_[0].explain(transformed(self.before_, np.asarray(X)))
+        columns = transformed(self.before_, np.asarray(X))
+        if columns.shape[1] != np.shape(X)[1]:
+            raise NotImplementedError(
+                f"{type(self.before_).__name__} makes other columns of those of the table, and what they "
+                "contribute cannot be told apart."
+            )
+        return self.estimators_[0].explain(columns)
 
     def predict(self, X: Array) -> Array:
         """Return the most probable class."""

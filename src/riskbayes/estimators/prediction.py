@@ -117,7 +117,7 @@ class PredictionMixin:
         centre otherwise; if there is none, the farthest column.
         """
         x = to_numpy(X[i, :]).astype(np.float64)
-        centre = fitted.S.frame.centre()
+        centre = fitted.model.centre(fitted.S.frame)
         centre = np.zeros_like(x) if centre is None else to_numpy(centre)
         suspects = np.argsort(-np.abs(x - centre))[:MOST_SUSPECTS]
         rows = np.tile(centre, (len(suspects), 1))

@@ -1,4 +1,4 @@
-"""A product of several models of the same rows as one classifier."""
+"""A product of several models, of the same columns or of columns of their own, as one classifier."""
 
 from __future__ import annotations
 
@@ -7,31 +7,43 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import clone
 
+from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import as_floats
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
+from riskbayes.estimators.table_input import TableInput, chosen_columns
 from riskbayes.models.base import GenerativeModel
+from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.product import ProductModel
+from riskbayes.preprocessing import CategoryEncoder, ColumnCodes
 
 
-class ProductOfExperts(BaseGenerativeClassifier):
+class ProductOfExperts(TableInput):
     """A product of generative models, calibrated together.
 
     The posterior is that of p(y) prod_e p_e(x | y)^weight_e: the log joints of the experts are weighted and
     added, the class prior counts once, and RC moves the statistics of all experts by one residual.
 
-    A product of densities is not normalised: `predict_joint_log_proba` and `score_samples` lack a constant
-    of the model. They can still compare rows with each other; there is no `sample`.
+    If no column has two experts and all weights are one, the product is naive Bayes over blocks of columns:
+    `score_samples` is a log density, and `sample` draws from it. Otherwise the product of densities is not
+    normalised: `predict_joint_log_proba` and `score_samples` lack a constant of the model. They can still
+    compare rows with each other; there is no `sample`.
 
     Parameters
     ----------
-    experts : sequence of estimators or models
-        Models, or estimators of this package that take tables of numbers; their `learner` and weights are
-        not used, and p(y) is the first one's. By default :class:`QuadraticDiscriminantAnalysis` with a prior
-        of 5 rows per column, and :class:`SmoothNB`.
+    experts : sequence of estimators, of models, or of tuples (name, expert, columns)
+        Models, or estimators of this package; their `learner` and weights are not used, and p(y) is the
+        first one's. A tuple names the columns that the expert reads, as in scikit-learn's ColumnTransformer:
+        a name, an index, a list of them, a slice or a mask. A column of strings belongs to an expert of
+        categories such as :class:`CategoricalNB`. Without tuples every expert reads all columns, which are
+        numbers. By default :class:`QuadraticDiscriminantAnalysis` with a prior of 5 rows per column, and
+        :class:`SmoothNB`.
     weights : sequence of float, default=None
-        Powers of the experts' densities; by default equal, with the sum one.
+        Powers of the experts' densities; by default equal, with the sum one, or one each for experts with
+        columns of their own.
+    categorical_features, missing, unseen
+        As in :class:`MixedNB`. They matter only for experts with columns of their own.
     learner : str or Learner, default="rc"
         How the statistics are trained.
     class_weight : dict, "balanced" or None, default=None
@@ -45,6 +57,8 @@ class ProductOfExperts(BaseGenerativeClassifier):
     ----------
     experts_ : list
         The experts' models; `parameters_.experts` holds their parameters.
+    columns_ : list of Column
+        What became of each column of the table.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
@@ -53,16 +67,19 @@ class ProductOfExperts(BaseGenerativeClassifier):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from riskbayes import ProductOfExperts, QuadraticDiscriminantAnalysis, SmoothNB
+    >>> from riskbayes import GaussianNB, ProductOfExperts, QuadraticDiscriminantAnalysis, SmoothNB
     >>> X, y = load_iris(return_X_y=True)
     >>> experts = [QuadraticDiscriminantAnalysis(prior="recommended"), SmoothNB()]
     >>> clf = ProductOfExperts(experts, weights=[0.5, 0.5]).fit(X, y)
     >>> clf.predict(X[:2])
     array([0, 0])
+    >>> sepal, petal = ("sepal", QuadraticDiscriminantAnalysis(), [0, 1]), ("petal", GaussianNB(), [2, 3])
+    >>> ProductOfExperts([sepal, petal]).fit(X, y).sample(3, random_state=0)[0].shape
+    (3, 4)
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **BaseGenerativeClassifier._parameter_constraints,
+        **TableInput._parameter_constraints,
         "experts": ["array-like", None],
         "weights": ["array-like", None],
     }
@@ -72,6 +89,9 @@ class ProductOfExperts(BaseGenerativeClassifier):
         experts: Any = None,
         weights: Any = None,
         *,
+        categorical_features: Any = "from_dtype",
+        missing: str = "ignore",
+        unseen: str = "missing",
         learner: Any = "rc",
         class_weight: Any = None,
         warm_start: bool = False,
@@ -79,6 +99,9 @@ class ProductOfExperts(BaseGenerativeClassifier):
     ):
         self.experts = experts
         self.weights = weights
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.unseen = unseen
         self.learner = learner
         self.class_weight = class_weight
         self.warm_start = warm_start
@@ -86,25 +109,95 @@ class ProductOfExperts(BaseGenerativeClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.array_api_support = self.experts is not None and all(map(takes_any_array, self.experts))
+        experts = [expert for _, expert, _ in self._triples()]
+        tags.array_api_support = bool(experts) and all(map(takes_any_array, experts))
         tags.normalised_density = False
         return tags
 
+    @property
+    def _takes_missing(self) -> bool:  # type: ignore[override]
+        return all(takes_missing(expert) for _, expert, _ in self._triples())
+
+    def _triples(self) -> list[tuple[str, Any, Any]]:
+        """Return (name, expert, columns) of each expert that the user gave; None stands for all columns."""
+        if self.experts is None:
+            return []
+        return [
+            expert if isinstance(expert, tuple) and len(expert) == 3 else (f"expert {i}", expert, None)
+            for i, expert in enumerate(self.experts)
+        ]
+
+    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
+        if all(columns is None for _, _, columns in self._triples()):
+            self._table = None
+            return BaseGenerativeClassifier._encode(self, X, reset=reset, learn=learn)
+        return super()._encode(X, reset=reset, learn=learn)
+
+    def _categorical(self, names: list[str], numbers: bool) -> list[bool] | None:
+        """Return a mask of the columns of categories: those chosen, and those that only such experts read.
+
+        An array of numbers is not encoded: an expert of categories reads it as codes.
+        """
+        chosen = super()._categorical(names, numbers)
+        owners: list[set[bool]] = [set() for _ in names]
+        self._owned = []
+        for name, expert, columns in self._triples():
+            own = np.arange(len(names)) if columns is None else own_columns(columns, names, name)
+            self._owned.append(own)
+            for j in own.tolist():
+                owners[j].add(reads_categories(expert))
+        forced = [kinds == {True} for kinds in owners]
+        if chosen is None and (numbers or not any(forced)):
+            return None
+        return [a or b for a, b in zip(chosen or [False] * len(names), forced, strict=True)]
+
     def _make_model(self) -> ProductModel:
-        experts = default_experts(self.n_features_in_) if self.experts is None else list(self.experts)
-        if not experts:
+        triples = self._triples()
+        if self.experts is not None and not triples:
             raise ValueError("experts must hold at least one estimator or model.")
-        weights = np.full(len(experts), 1 / len(experts))
+        if not triples:
+            triples = [("", expert, None) for expert in default_experts(self.n_features_in_)]
+        owned = None
+        if any(columns is not None for _, _, columns in triples):
+            owned = tuple(self._columns_of(i, expert) for i, (_, expert, _) in enumerate(triples))
+        usual = 1.0 if owned else 1 / len(triples)
+        weights = np.full(len(triples), usual)
         if self.weights is not None:
             weights = as_floats(self.weights, "weights")
-        if weights.shape != (len(experts),) or not (np.isfinite(weights) & (weights > 0)).all():
+        if weights.shape != (len(triples),) or not (np.isfinite(weights) & (weights > 0)).all():
             raise ValueError(
-                f"weights must be one positive number an expert, {len(experts)} in all; got {self.weights!r}."
+                f"weights must be one positive number an expert, {len(triples)} in all; got {self.weights!r}."
             )
-        return ProductModel(tuple(map(self._model_of, experts)), tuple(weights.tolist()))
+        models = tuple(
+            self._model_of(expert, self.n_features_in_ if owned is None else len(owned[i]), owned is not None)
+            for i, (_, expert, _) in enumerate(triples)
+        )
+        powers = tuple(weights.tolist())
+        if owned is not None and self._table is not None and self._table.masks:
+            masks = tuple(range(len(self._table.kinds) - len(self._table.masks), len(self._table.kinds)))
+            models, powers, owned = (*models, CategoricalModel(alpha=1.0)), (*powers, 1.0), (*owned, masks)
+        return ProductModel(models, powers, owned)
 
-    def _model_of(self, expert: Any) -> GenerativeModel:
-        """Return the model of an expert; refuse what is none, or reads categories."""
+    def _columns_of(self, i: int, expert: Any) -> tuple[int, ...]:
+        """Return the encoded columns that an expert reads: those of its columns that are of its kind."""
+        own = set(self._owned[i].tolist())
+        if self._table is None:
+            return tuple(sorted(own))
+        wanted = "category" if reads_categories(expert) else "number"
+        at = enumerate(zip(self._table.encoded, self._table.kinds, strict=True))
+        found = tuple(
+            c for c, ((j, part), kind) in at if j in own and kind == wanted and part != "is missing"
+        )
+        if not found:
+            names = ", ".join(repr(self._table.readers[j].column.name) for j in sorted(own)[:5])
+            raise ValueError(
+                f"The expert {type(expert).__name__} reads {PLURAL[wanted]}, and its columns ({names}) hold "
+                "none: `columns_` says what became of them. Give them to another expert."
+            )
+        return found
+
+    def _model_of(self, expert: Any, n: int, encoded: bool) -> GenerativeModel:
+        """Return the model of an expert of n columns; refuse what is none, or reads categories uncoded."""
         if isinstance(expert, GenerativeModel):
             return expert
         if not isinstance(expert, BaseGenerativeClassifier):
@@ -112,20 +205,48 @@ class ProductOfExperts(BaseGenerativeClassifier):
                 f"experts must be estimators of riskbayes or models; got {type(expert).__name__}. To average "
                 "other classifiers, see sklearn.ensemble.VotingClassifier."
             )
-        if expert.__sklearn_tags__().input_tags.categorical:
+        if reads_categories(expert) and not encoded:
             raise TypeError(
-                f"experts read one table of numbers; {type(expert).__name__} reads categories. Put a model "
-                "of codes in its place, such as riskbayes.models.CategoricalModel(), if all take codes."
+                f"experts read one table of numbers; {type(expert).__name__} reads categories. Name the "
+                f"columns that it reads: (name, {type(expert).__name__}(), columns)."
             )
         own = clone(expert)
         own._validate_params()
-        own.classes_, own.n_features_in_ = self.classes_, self.n_features_in_
+        own.classes_, own.n_features_in_ = self.classes_, n
+        if reads_categories(expert):
+            own._encoder = CategoryEncoder(tuple(ColumnCodes(str(j), None) for j in range(n)))
         return own._make_model()
 
     @property
     def experts_(self) -> list[GenerativeModel]:
         """The experts' models."""
         return list(self.model_.experts)  # type: ignore[attr-defined]
+
+
+PLURAL = {"number": "numbers", "category": "categories"}
+
+
+def own_columns(columns: Any, names: list[str], expert: str) -> Array:
+    """Return the indices of the columns that an expert's tuple names."""
+    if isinstance(columns, slice):
+        return np.arange(len(names))[columns]
+    given = [columns] if isinstance(columns, str | int) else columns
+    found = np.flatnonzero(chosen_columns(given, names, f"The columns of expert {expert!r}"))
+    if not len(found):
+        raise ValueError(f"The columns of expert {expert!r} are none. Name at least one, or drop the expert.")
+    return found
+
+
+def reads_categories(expert: Any) -> bool:
+    """True if an expert, an estimator or a model, reads categories."""
+    if isinstance(expert, BaseGenerativeClassifier):
+        return bool(expert.__sklearn_tags__().input_tags.categorical)
+    return getattr(expert, "support", "real") == "categories"
+
+
+def takes_missing(expert: Any) -> bool:
+    """True if an expert takes missing cells; models do not say, and are trusted."""
+    return bool(getattr(expert, "_takes_missing", True))
 
 
 def takes_any_array(expert: Any) -> bool:

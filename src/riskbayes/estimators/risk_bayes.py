@@ -13,23 +13,26 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from riskbayes.arrays import Array
+from riskbayes.columns import Column
 from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import check_labels, check_masses, classes_and_codes, listed, row_weights
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
+from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
 from riskbayes.estimators.priors import PriorsMixin
 from riskbayes.estimators.scaling import ColumnScales
+from riskbayes.estimators.table_input import TABLE_PARAMETERS, columns_read, read_table
 from riskbayes.exceptions import FlooredWarning, warn
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.risks import log_posterior
-from riskbayes.tables import cell_values, column_name, naming_columns, validated_numbers
+from riskbayes.tables import cell_values, encoded_names, naming_columns
 
 
 def has_joint(clf: RiskBayesClassifier) -> bool:
@@ -40,10 +43,13 @@ def has_joint(clf: RiskBayesClassifier) -> bool:
 def has_density(clf: RiskBayesClassifier) -> bool:
     """True if `score_samples` is available; raises an error that says why not otherwise."""
     if hasattr(clf, "members_") and has_joint(clf):
+        names = encoded_names(clf)
         for j in clf._scales.scaled.tolist():
+            column = j if names is None else names[j]
             raise NotImplementedError(
-                f"The members read {column_name(clf, j)} in another unit, for its range is about "
-                f"2**{clf._scales.exponents[j]}: densities in yours may overflow. Scale it before `fit`."
+                f"The members read column {column!r} in another unit, for its range "
+                f"is about 2**{clf._scales.exponents[j]}: densities in yours may overflow. Scale it before "
+                "`fit`."
             )
     return True
 
@@ -51,7 +57,9 @@ def has_density(clf: RiskBayesClassifier) -> bool:
 class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Classifier that fits or chooses generative models, trained by risk-based calibration.
 
-    Takes tables of numbers, in any unit. If `fit` is interrupted, the estimator stays as it was before.
+    Takes tables as they are: arrays and data frames (pandas, polars, Arrow) of numbers in any unit, strings,
+    dates, with missing cells. `columns_` says what became of each column. If `fit` is interrupted, the
+    estimator stays as it was before.
     `doc/accuracy.md` says how accurate it is, and where it is not.
 
     For a progress bar set scikit-learn's callback `sklearn.callback.ProgressBar`: members and folds are
@@ -68,6 +76,13 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         Number of stratified folds (fewer if a class has fewer rows), shuffled by `random_state` and, for
         tables of few rows, repeated up to four times; or splits, as in scikit-learn, where None is five folds
         that are not shuffled.
+    categorical_features : "from_dtype", array-like of names, indices or a mask, default="from_dtype"
+        Columns of categories; by default those of strings, categoricals, booleans and objects.
+    missing : {"informative", "ignore"}, default="informative"
+        With "informative" the classes also differ in how often a cell is missing.
+    unseen : {"missing", "other", "error"}, default="missing"
+        A category that was not in training is missing, has the probability of a category without rows, or
+        raises an error.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply `sample_weight` in the members and in their scores.
     time_limit : float or None, default=None
@@ -92,6 +107,8 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         members are chosen by (the error and the log loss: least is best); best `n_iter`, `seconds` of all
         folds, `weight` in the classifier. "single" is not cross-validated: it has `train_error`,
         `train_error_closed_form` and `train_log_loss`, of the training rows.
+    columns_ : list of Column
+        For each column of the table its kind, what was made of it, and why it was left out.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     class_prior_ : ndarray of shape (n_classes,)
@@ -118,9 +135,14 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
     'product'
     """
 
+    _takes_missing = True
+    _table: Any
+    """The encoder of the table; None for an array of numbers."""
+
     _parameter_constraints: ClassVar[dict] = {
         "strategy": [StrOptions({"single", "cv", "ensemble"})],
         "cv": ["cv_object"],
+        **TABLE_PARAMETERS,
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "n_jobs": [Integral, None],
@@ -133,6 +155,9 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         strategy: str = "single",
         *,
         cv: Any = 4,
+        categorical_features: Any = "from_dtype",
+        missing: str = "informative",
+        unseen: str = "missing",
         class_weight: Any = None,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -141,6 +166,9 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
     ):
         self.strategy = strategy
         self.cv = cv
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.unseen = unseen
         self.class_weight = class_weight
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -174,8 +202,8 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Validate the rows, fit the members, and set the fitted attributes."""
         start, rows = perf_counter(), (X, y, sample_weight)
-        X, y = validated_numbers(self, X, y=y)
-        check_labels(y)
+        X, y = read_table(self, X, reset=True), self._labels(y)
+        check_consistent_length(X, y)
         self.classes_, codes = classes_and_codes(y)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -188,12 +216,13 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         # Learned from all rows, but no leak into the folds: a power of two changes no digit.
         self._scales = ColumnScales.learn(X if w is None else X[w > 0])
         X = self._scales.apply(X)
-        members = [] if self.strategy == "single" else family(X.shape[1])
+        kinds = Kinds.of(["number"] * X.shape[1] if self._table is None else self._table.kinds)
+        members = [] if self.strategy == "single" else family(kinds)
         fit = FitTask(self, len(members) + 1, rows)
         if members:
             self._fit_family(members, X, codes, w, start, fit)
         else:
-            clf = recipe()
+            clf = recipe(kinds=kinds)
             with fit.fitting("member", clf):
                 clf.fit(*weighted_rows(X, codes, w))
             self.members_ = [(clf, 1.0)]
@@ -202,6 +231,14 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         found: Any = map(list, zip(*paths, strict=True)) if self.strategy == "ensemble" else paths[0]
         self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
         fit.end(dict)
+
+    def _labels(self, y: Any) -> Array:
+        """Return validated labels."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        labels = _check_y(y, estimator=self)
+        check_labels(labels)
+        return labels
 
     def _weights(self, sample_weight: Any, X: Array, codes: Array) -> Array | None:
         """Return the weights of the rows times those of their classes; None if all are one."""
@@ -242,6 +279,20 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         refit.end()
         self.leaderboard_ = cross_validated([member.name for member in members], found, seconds, weights)
 
+    @property
+    def columns_(self) -> list[Column]:
+        """What became of each column of the table."""
+        return columns_read(self)
+
+    @property
+    def _encoded_names(self) -> list[str] | None:
+        return None if getattr(self, "_table", None) is None else self._table.names
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_missing
+        return tags
+
     def _say(self, line: str) -> None:
         if self.verbose:
             print(f"[{type(self).__name__}] {line}")
@@ -277,7 +328,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
     def _columns(self, X: Any) -> Array:
         """Return validated rows to predict, with columns scaled as the members read them."""
         check_is_fitted(self)
-        X = validated_numbers(self, X, reset=False)
+        X = read_table(self, X, reset=False)
         with naming_columns(self):
             return self._scales.apply_to_new(X)
 
@@ -387,16 +438,11 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         scaled = self._columns(X)
         with naming_columns(self):
             found = self.members_[0][0].explain(scaled)
-        names = getattr(self, "feature_names_in_", None)
         baseline = found.baseline if self._log_ratio is None else found.baseline + self._log_ratio
-        return Explanation.centred(
-            found.values,
-            baseline,
-            self.classes_,
-            found.columns if names is None else names.tolist(),
-            cell_values(X),
-            X,
-        )
+        names = encoded_names(self)
+        columns = found.columns if names is None else list(names)
+        found = Explanation.centred(found.values, baseline, self.classes_, columns, cell_values(X), X)
+        return found if self._table is None else found.by_table_column(self._table)
 
     @available_if(has_density)
     def score_samples(self, X: Any) -> Array:
@@ -438,7 +484,8 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
             Labels.
         """
         X, codes = self._normalised().sample(n_samples, random_state)
-        return self._scales.undo(X), self.classes_[codes]
+        X = self._scales.undo(X)
+        return X if self._table is None else self._table.decode(X), self.classes_[codes]
 
     def _normalised(self) -> Any:
         """Return the one member if its joint is a density of the columns; raise an error otherwise."""

@@ -20,7 +20,8 @@ class SmoothNB(BaseGenerativeClassifier):
     exponentially beyond the outer ones; it integrates to one. A column with few distinct values has a
     probability for each of them instead; between two of them the logarithm is interpolated too.
 
-    Knots are quantiles of all rows, so there is no `partial_fit`.
+    Missing values (NaN) drop out of the joint and of the counts, so that a posterior is that of the columns
+    which a row has. Knots are quantiles of all rows, so there is no `partial_fit`.
 
     Parameters
     ----------
@@ -72,6 +73,8 @@ class SmoothNB(BaseGenerativeClassifier):
         "priors": ["array-like", None],
         "class_alpha": [Interval(Real, 0, None, closed="left")],
     }
+
+    _takes_missing = True
 
     def __init__(
         self,

@@ -228,6 +228,6 @@ class StreamingClassifier(BaseGenerativeClassifier):
             S = engine.statistics(self.model_, self.statistics_.frame)
             with np.errstate(over="ignore", invalid="ignore"):
                 if not S.is_finite():
-                    raise statistics_overflow(S, encoded)
+                    raise statistics_overflow(self.model_, S, encoded)
             self._check_rows(encoded, Fitted(self.model_, self.statistics_, self.parameters_))
         return engine, S

@@ -2,6 +2,7 @@
 
 from riskbayes.models.augmented_nb import TreeModel
 from riskbayes.models.base import GenerativeModel
+from riskbayes.models.binned import BinnedModel
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.lda import LDAModel
@@ -11,6 +12,7 @@ from riskbayes.models.qda import QDAModel
 from riskbayes.models.smooth import SmoothModel
 
 __all__ = [
+    "BinnedModel",
     "CategoricalModel",
     "GaussianNBModel",
     "GenerativeModel",

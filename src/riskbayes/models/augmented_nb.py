@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,8 +16,15 @@ from scipy.sparse import csr_array
 from riskbayes.arrays import Array
 from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
-from riskbayes.models.categorical import COUNT_FLOOR, TINY
-from riskbayes.models.codes import Codes, categories_of, check_codes, check_sizes, clipped_codes
+from riskbayes.models.categorical import COUNT_FLOOR, TINY, chosen
+from riskbayes.models.codes import (
+    Codes,
+    categories_of,
+    check_codes,
+    check_sizes,
+    clipped_codes,
+    missing_cells,
+)
 from riskbayes.models.elimination import family_marginals
 from riskbayes.models.structure import (
     Parents,
@@ -29,12 +36,16 @@ from riskbayes.models.structure import (
 )
 from riskbayes.statistics import Statistics
 
+SWEEPS = 20
+"""Passes of `fill` over the missing cells of a table."""
+
 
 @dataclass(frozen=True, eq=False)
 class Tables(Categories):
     """The tables of `counts`: one column per (feature, values of its parents, value), the value fastest.
 
-    Each feature has one more value than categories, for all categories that are unseen in training.
+    Each feature has one more value than categories, for all categories that are unseen in training. As the
+    value of a parent it also stands for a missing one.
     """
 
     sizes: Array
@@ -129,6 +140,13 @@ class TreeParameters:
 class TreeModel(GenerativeModel):
     """Categorical features, each with parents among the others; without parents this is naive Bayes.
 
+    The factor of a missing feature drops out of the log joint and of the counts. A missing parent takes a
+    value of its own, the one that unseen categories have: p(x_i | parent missing, y) is the frequency in the
+    training rows that lack the parent, smoothed by `backoff` rows of p(x_i | y), and p(x_i | y) itself if no
+    row lacks it (uniform without `backoff`). So the log joint is the exact marginal where the missing
+    features are nobody's parents; elsewhere it is a normalised model of the features that are present, but
+    not the sum over the missing ones. Its counts add, and RC steps along its gradient, as without holes.
+
     Parameters
     ----------
     parents : tuple of tuples of int, optional
@@ -165,28 +183,44 @@ class TreeModel(GenerativeModel):
         return self.structure is None
 
     def learn(self, sample: Sample) -> Frame:
-        """Return the tables of each feature given its parents, which are learned if `structure` is set."""
+        """Return the tables of each feature given its parents, which are learned if `structure` is set.
+
+        A feature without a present cell gets neither parents nor children.
+        """
         check_codes(sample.X)
         sizes = categories_of(sample.X, self.min_categories, sample.largest).n_categories
         check_sizes(sizes)
         parents: Parents = ((),) * len(sizes) if self.parents is None else self.parents
-        if self.structure is not None:
-            found = dependences(sample, self.min_categories)
+        present = present_columns(sample)
+        if self.structure is not None and len(present):
+            least = self.min_categories
+            if len(present) < len(sizes):
+                sample = replace(sample, X=sample.X[:, present])
+                least = least if least is None or np.ndim(least) == 0 else np.asarray(least)[present]
+            found = dependences(sample, least)
             tree = self.structure == "tree"
-            parents = tree_parents(*found) if tree else k_parents(*found, int(self.structure))
+            among = tree_parents(*found) if tree else k_parents(*found, int(self.structure))
+            own = {
+                int(i): tuple(int(present[p]) for p in above) for i, above in zip(present, among, strict=True)
+            }
+            parents = tuple(own.get(i, ()) for i in range(len(sizes)))
         return tables_of(sizes, parents)
 
     def encode(self, X: Array, frame: Tables) -> Codes:  # type: ignore[override]
         """Return joint codes of each feature and its parents."""
         check_codes(X)
-        codes = clipped_codes(X, frame.sizes)  # all unseen categories get the same code
+        holes = missing_cells(X)
+        # All unseen categories get the same code, and missing parents too.
+        codes = clipped_codes(X if holes is None else np.where(holes, np.inf, X), frame.sizes)
         joint = codes.copy()
         for i, above in enumerate(frame.parent_lists):
             step = frame.sizes[i] + 1
             for p in above:
                 joint[:, i] += step * codes[:, p]
                 step *= frame.sizes[p] + 1
-        return Codes(joint, frame)
+        if holes is None:
+            return Codes(joint, frame)
+        return Codes(np.where(holes, frame.n_categories, joint), frame, missing=True)
 
     def statistics(self, Z: Codes, W: Array) -> Statistics:
         """Return weighted counts of classes and of (class, feature, parents)."""
@@ -220,12 +254,13 @@ class TreeModel(GenerativeModel):
         return S.least_mass() + self.class_alpha > 0
 
     def log_joint(self, Z: Codes, theta: TreeParameters) -> Array:
-        """log p(y) + sum_i log p(x_i | parents, y)."""
+        """log p(y) + sum_i log p(x_i | parents, y) over the features that are present."""
         return Z.times(theta.log_prob)[0] + theta.log_prior
 
     def contributions(self, Z: Codes, theta: TreeParameters) -> Array:
         """Return log p(x_i | parents, y) of each column: a column is given its own factor."""
-        return theta.log_prob.T[Z.codes.astype(np.int64) + theta.frame.offsets]
+        codes = np.where(Z.is_missing, 0, Z.codes).astype(np.int64)
+        return np.where(Z.is_missing[:, :, None], 0.0, theta.log_prob.T[codes + theta.frame.offsets])
 
     def describe(self, theta: TreeParameters) -> Iterator[Described]:
         """Yield the log probabilities of the categories, given those of the parents."""
@@ -259,8 +294,45 @@ class TreeModel(GenerativeModel):
             X[:, i] = (rng.random(n)[:, None] > np.cumsum(p_own, axis=1)[:, :-1]).sum(axis=1)
         return X
 
+    def fill(
+        self, Z: Codes, theta: TreeParameters, y: Array, rng: np.random.Generator | None = None
+    ) -> Array:
+        """Fill by `SWEEPS` passes over the missing cells, each given all other cells of its row.
+
+        With `rng` a pass draws the cells. This is Gibbs sampling: the draws are from p(missing | present, y)
+        as far as the sweeps have forgotten their start. Without, a pass takes the most probable values, until
+        none changes: a local maximum of p(missing | present, y). Unseen categories come back as the number of
+        categories.
+        """
+        sizes, parents, logs = theta.frame.sizes, theta.frame.parent_lists, theta.log_prob
+        holes = Z.is_missing
+        X = np.where(holes, -1, Z.codes % (sizes + 1))
+        children = [[c for c, above in enumerate(parents) if i in above] for i in range(len(sizes))]
+
+        def log_probs(i: int, rows: Array) -> Array:
+            """Return log p(x_i | parents, y) of the values that the rows hold."""
+            known = np.where(X[rows] < 0, sizes, X[rows])
+            cell, step = known[:, i], sizes[i] + 1
+            for p in parents[i]:
+                cell, step = cell + step * known[:, p], step * (sizes[p] + 1)
+            return logs[y[rows], theta.frame.offsets[i] + cell]
+
+        order = [i for i in topological_order(parents) if holes[:, i].any()]
+        for sweep in range(SWEEPS + 1):  # the first one knows only the parents that are present or filled
+            before = X.copy()
+            for i in order:
+                rows, found = np.flatnonzero(holes[:, i]), []
+                for value in range(sizes[i]):
+                    X[rows, i] = value
+                    factors = [i, *(c for c in children[i] if sweep > 0 or not holes[:, c].any())]
+                    found.append(sum(log_probs(f, rows) for f in factors))
+                X[rows, i] = chosen(np.stack(found, axis=1), rng)
+            if rng is None and (before == X).all():
+                break
+        return X.astype(np.float64)
+
     def expected_statistics(self, theta: TreeParameters, total: float) -> Statistics:
-        """Return total p(y) p(parents, x_i | y), exactly.
+        """Return total p(y) p(parents, x_i | y) of rows without missing cells, exactly.
 
         Under ML `parameters` of these counts is theta. The converse, that theta of the data gives the counts
         of the data, holds if the parents of each feature are in a common family, as in a tree; the model
@@ -311,6 +383,15 @@ class TreeModel(GenerativeModel):
     def log_likelihood(self, S: Statistics, theta: TreeParameters) -> float:
         """sum_y s0 log p(y) + sum_iy s_iy log p(x_i | parents, y)."""
         return float(S["s0"] @ theta.log_prior + (S.to_frame(theta.frame)["counts"] * theta.log_prob).sum())
+
+
+def present_columns(sample: Sample) -> Array:
+    """Return the indices of the columns that some row of positive weight has."""
+    holes = missing_cells(sample.X)
+    if holes is None:
+        return np.arange(sample.X.shape[1])
+    kept = slice(None) if sample.w is None else sample.w > 0
+    return np.flatnonzero(~holes[kept].all(axis=0))
 
 
 def tables_of(sizes: Array, parents: Parents) -> Tables:

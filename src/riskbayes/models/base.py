@@ -129,6 +129,10 @@ class GenerativeModel(ABC):
         """
         return S
 
+    def centre(self, frame: Frame) -> Array | None:
+        """Return a point in the middle of the training rows, or None if the frame knows none."""
+        return frame.centre()
+
     def row_cells(self, Z: Any) -> float:
         """Return how many numbers a scan keeps in memory for each row of Z, besides the scores."""
         return Z.shape[1]
@@ -243,9 +247,11 @@ class GenerativeModel(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no `describe`.")
 
     def fill(self, Z: Any, theta: Any, y: Array, rng: np.random.Generator | None = None) -> Array:
-        """Return the rows with their missing cells filled, given the class codes y.
+        """Return rows as a float array, with their missing cells filled given their class codes y.
 
-        By the mean or the most probable value given the observed cells and the class; with `rng`, by a draw.
+        A missing cell gets its most probable value or its mean given the cells that are present, or with
+        `rng` a draw from p(missing | present, y). Cells that are present come back as Z keeps them, which may
+        be rounded: a caller who has the rows takes the missing cells only.
         """
         raise NotImplementedError(f"{type(self).__name__} has no `fill`.")
 

@@ -9,9 +9,20 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from riskbayes.arrays import Array, astype, namespace, sum_of, to_device, to_widest
+from riskbayes.arrays import (
+    Array,
+    astype,
+    max_of,
+    namespace,
+    sum_of,
+    to_device,
+    to_numpy,
+    to_widest,
+)
 from riskbayes.frames import Categories, Frame
 from riskbayes.models.base import (
+    COUNT_ROUNDING,
+    SINGLE_ROUNDING,
     Described,
     GenerativeModel,
     Sample,
@@ -50,6 +61,9 @@ class CategoricalPlan(NamedTuple):
 @dataclass(frozen=True)
 class CategoricalModel(GenerativeModel):
     """Categorical features, independent given the class.
+
+    A missing cell has the factor 1 in every class and is not counted, which is the exact marginal: each
+    feature has a mass of its own in each class, the sum of its counts.
 
     Parameters
     ----------
@@ -107,7 +121,7 @@ class CategoricalModel(GenerativeModel):
         return CategoricalPlan(theta, Z.grouping[0].table(theta.log_prob))
 
     def statistics(self, Z: Codes | DeviceCodes, W: Array) -> Statistics:
-        """Return weighted counts of classes and of (class, feature, category)."""
+        """Return weighted counts of classes and of (class, feature, category); missing cells have none."""
         V = astype(W, Z.dtype)
         return Statistics({"s0": to_widest(sum_of(W, axis=0)), "counts": to_widest(Z.counts(V))}, Z.frame)
 
@@ -156,8 +170,15 @@ class CategoricalModel(GenerativeModel):
         """True if every class has a mass. Cells need no check: they are floored."""
         return S.least_mass() + self.class_alpha > 0
 
+    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+        """False for negative counts, and for a feature that is counted more often than its class."""
+        slack = COUNT_ROUNDING if isinstance(S["s0"], np.ndarray) else SINGLE_ROUNDING
+        most = S["s0"][:, None] + slack * max_of(ever["s0"])
+        excess = S.frame.sums(S["counts"]) > most
+        return super().could_be_counted(S, ever) and not to_numpy(excess).any()
+
     def log_joint(self, Z: Codes | DeviceCodes, theta: CategoricalParameters) -> Array:
-        """log p(y) + sum_i log p(x_i | y)."""
+        """log p(y) + sum_i log p(x_i | y) over the features that are present."""
         known, unseen = Z.times(theta.log_prob)
         joint = known + theta.log_prior[None, :]
         return joint if unseen is None else joint + unseen @ theta.log_unseen.T
@@ -166,7 +187,8 @@ class CategoricalModel(GenerativeModel):
         """Return log p(x_i | y) of each column."""
         codes, sizes = Z.codes.astype(np.int64), theta.frame.n_categories
         found = theta.log_prob.T[np.minimum(codes, sizes - 1) + theta.frame.offsets]
-        return np.where((codes >= sizes)[:, :, None], theta.log_unseen.T, found)
+        found = np.where((codes > sizes)[:, :, None], theta.log_unseen.T, found)
+        return np.where((codes == sizes)[:, :, None], 0.0, found)
 
     def describe(self, theta: CategoricalParameters) -> Iterator[Described]:
         """Yield the log probabilities of the categories."""
@@ -185,11 +207,36 @@ class CategoricalModel(GenerativeModel):
             X[:, j] = (rng.random(n)[:, None] > below[y]).sum(axis=1)
         return X
 
+    def fill(
+        self, Z: Codes, theta: CategoricalParameters, y: Array, rng: np.random.Generator | None = None
+    ) -> Array:
+        """Fill with the most probable category of p(x_i | y), or draw it.
+
+        A category that the frame does not have comes back as the number of categories.
+        """
+        codes, holes, frame = Z.codes.astype(np.float64), Z.is_missing, theta.frame
+        X = np.minimum(codes, frame.n_categories)
+        for j, (first, k) in enumerate(zip(frame.offsets, frame.n_categories, strict=True)):
+            rows = np.flatnonzero(holes[:, j])
+            X[rows, j] = chosen(theta.log_prob[:, first : first + k][y[rows]], rng)
+        return X
+
     def expected_statistics(self, theta: CategoricalParameters, total: float) -> Statistics:
-        """Return the counts total p(y) p(x_i | y)."""
+        """Return the counts total p(y) p(x_i | y) of rows without missing cells."""
         xp = namespace(theta.log_prior)
         s0 = total * xp.exp(theta.log_prior)
         return Statistics({"s0": s0, "counts": s0[:, None] * xp.exp(theta.log_prob)}, theta.frame)
+
+    def anchor_statistics(self, S: Statistics) -> Statistics:
+        """Return the expected statistics of the closed form, times the share of cells that are present."""
+        found = self.expected_statistics(self.parameters(S), 1.0)
+        shares = S.frame.spread(shares_present(S))
+        return Statistics({"s0": found["s0"], "counts": shares * found["counts"]}, S.frame)
+
+    def degrees_of_freedom(self, S: Statistics) -> float:
+        """Return the number of masses and counts; a feature without a present cell in a class has none."""
+        present = to_numpy(S.frame.sums(S["counts"])) > 0
+        return float(len(present) + (present * S.frame.n_categories).sum())
 
     def log_likelihood(self, S: Statistics, theta: CategoricalParameters) -> float:
         """sum_y s0 log p(y) + sum_iy s_iy log p(x_i | y)."""
@@ -197,7 +244,7 @@ class CategoricalModel(GenerativeModel):
         return float(S["s0"] @ theta.log_prior + sum_of(counts * theta.log_prob))
 
     def inverse_parameters(self, theta: CategoricalParameters, total: float) -> Statistics:
-        """Return the counts whose smoothed frequencies are theta."""
+        """Return the counts whose smoothed frequencies are theta, of rows without missing cells."""
         alpha = self.class_alpha if self.class_prior is None else 0.0
         s0 = invert_class_prior(theta.log_prior, total, alpha)
         cells = to_device(theta.frame.n_categories.astype(np.float64), s0)[None, :]
@@ -222,3 +269,19 @@ class CategoricalModel(GenerativeModel):
         cells = [eta["eta"][:, a:b] for a, b in zip(theta.frame.offsets.tolist(), ends, strict=True)]
         log_prob = namespace(eta["eta"]).concat([simplex(cell) for cell in cells], axis=1)
         return replace(theta, log_prior=simplex(eta["eta0"]), log_prob=log_prob)
+
+
+def shares_present(S: Statistics) -> Array:
+    """Return the share of each class's mass whose cell is present, by feature: exactly one without holes."""
+    xp, mass = namespace(S["s0"]), S["s0"][:, None]
+    found = S.frame.sums(S["counts"]) / xp.where(mass > 0, mass, 1.0)
+    slack = COUNT_ROUNDING if xp is np else SINGLE_ROUNDING  # on a device no cell is missing
+    return xp.where(xp.abs(found - 1.0) < slack, 1.0, found)
+
+
+def chosen(logs: Array, rng: np.random.Generator | None) -> Array:
+    """Return the index of the largest of the logarithms of each row, or one drawn in proportion to them."""
+    if rng is None or not len(logs):
+        return logs.argmax(axis=1)
+    below = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
+    return (rng.random(len(logs))[:, None] * below[:, -1:] > below[:, :-1]).sum(axis=1)

@@ -37,8 +37,8 @@ MOST_CATEGORIES = 2**25
 class Codes:
     """Codes of a NumPy table, in one byte each if they fit, with the categories of the frame.
 
-    A code that is not a category of the frame is unseen. Large tables also hold joint codes, of a few
-    features each, for compiled scans.
+    Beside the K categories of a feature its code may be K, a missing cell, or K + 1, a category that the
+    frame does not have. Large tables also hold joint codes, of a few features each, for compiled scans.
 
     Parameters
     ----------
@@ -48,6 +48,8 @@ class Codes:
         The categories.
     unseen : bool
         True if some codes may be unseen.
+    missing : bool
+        True if some cells may be missing.
     grouping : (Groups, joint codes) or None
         The groups of features and the joint codes of these rows; None if scans are not compiled.
     """
@@ -55,8 +57,16 @@ class Codes:
     dtype = np.dtype(np.float64)
     """The dtype of one-hot rows."""
 
-    def __init__(self, codes: Array, frame: Categories, unseen: bool = False, grouping: Any = None):
-        self.codes, self.frame, self.unseen, self.shape = codes, frame, unseen, codes.shape
+    def __init__(
+        self,
+        codes: Array,
+        frame: Categories,
+        unseen: bool = False,
+        missing: bool = False,
+        grouping: Any = None,
+    ):
+        self.codes, self.frame, self.unseen, self.missing = codes, frame, unseen, missing
+        self.shape = codes.shape
         self.grouping: tuple[Groups, Array] | None = grouping
 
     def __len__(self) -> int:
@@ -66,26 +76,32 @@ class Codes:
         if isinstance(rows, slice) and rows == slice(0, len(self)):
             return self  # a table of one chunk keeps its cached properties
         grouping = None if self.grouping is None else (self.grouping[0], self.grouping[1][:, rows])
-        return Codes(self.codes[rows], self.frame, self.unseen, grouping)
+        return Codes(self.codes[rows], self.frame, self.unseen, self.missing, grouping)
 
     @property
     def cells(self) -> int:
         """Numbers that a scan holds per row: a sparse one-hot row, or a few if it is compiled."""
         return self.shape[1] if self.grouping is None else 4
 
+    @property
+    def is_missing(self) -> Array:
+        """Mask of the missing cells."""
+        return self.codes == self.frame.n_categories
+
     @cached_property
     def _is_unseen(self) -> Array:
-        return self.codes >= self.frame.n_categories
+        return self.codes > self.frame.n_categories
 
     @cached_property
     def one_hot(self) -> csr_array:
-        """The one-hot table, as a sparse matrix; an unseen code has only zeros."""
+        """The one-hot table, as a sparse matrix; a missing cell and an unseen code have only zeros."""
         m, n = self.shape
         width = int(self.frame.n_categories.sum())
         index = get_index_dtype(maxval=max(m * n, width))
         columns, ones = self.codes.astype(index), np.ones(m * n)
-        if self.unseen:
-            columns[self._is_unseen], ones[self._is_unseen.ravel()] = 0, 0.0
+        if self.unseen or self.missing:
+            absent = self.codes >= self.frame.n_categories
+            columns[absent], ones[absent.ravel()] = 0, 0.0
         columns += self.frame.offsets.astype(index)
         pointers = np.arange(0, m * n + 1, n, dtype=index)
         return csr_array((ones, columns.ravel(), pointers), shape=(m, width))
@@ -159,11 +175,14 @@ class DeviceCodes:
 def categories_of(X: Array, least: Array | int | None = None, largest: Array | None = None) -> Categories:
     """Return the categories 0 to the largest code of each feature, at least `least` of them.
 
-    `largest` are the largest codes of all rows, if X is a sample of the rows.
+    `largest` are the largest codes of all rows, if X is a sample of the rows. A feature whose cells are all
+    missing has one category.
     """
     if X.shape[0] == 0:
         return Categories(np.ones(X.shape[1]) if least is None else np.maximum(1, least))
-    top = to_numpy(namespace(X).max(X, axis=0) if largest is None else largest).astype(np.float64)
+    if largest is None:
+        largest = np.fmax.reduce(X, axis=0) if is_float(X) else namespace(X).max(X, axis=0)
+    top = np.fmax(to_numpy(largest).astype(np.float64), 0.0)
     top = np.minimum(top, 2.0**62).astype(np.int64) + 1  # a float may be too large for int64
     return Categories(top if least is None else np.maximum(top, least))
 
@@ -182,7 +201,7 @@ def check_sizes(n_categories: Array, name: Callable[[int], str] = "column {}".fo
 def clipped_codes(X: Array, n_categories: Array) -> Array:
     """Return the codes as int64, with every code of column j above n_categories[j] replaced by that.
 
-    They are compared in a dtype that holds both: uint8 has no 300, and int64 no 1e30.
+    They are compared in a dtype that holds both: uint8 has no 300, and int64 no 1e30. No cell is missing.
     """
     xp = namespace(X)
     if xp is np:
@@ -193,15 +212,35 @@ def clipped_codes(X: Array, n_categories: Array) -> Array:
     return astype(xp.where(wide < limits, wide, limits), xp.int64)
 
 
+def is_float(X: Array) -> bool:
+    """True for a NumPy array of floats: only these have missing cells (NaN)."""
+    return isinstance(X, np.ndarray) and X.dtype.kind == "f"
+
+
+def missing_cells(X: Array) -> Array | None:
+    """Return a mask of the missing cells of codes; None if there are none."""
+    holes = np.isnan(X) if is_float(X) else None
+    return holes if holes is not None and holes.any() else None
+
+
 def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:
     """Return the codes of X, checked and in a small dtype, for the library of X."""
     check_codes(X)
     xp, known = namespace(X), frame.n_categories
     unseen = bool((categories_of(X).n_categories > known).any())
-    X, largest = clipped_codes(X, known) if unseen else X, int(known.max(initial=1)) - (not unseen)
     if xp is np:
+        holes = missing_cells(X)
+        X = X if holes is None else np.where(holes, 0.0, X)
+        if unseen:
+            X = clipped_codes(X, known)
+            X = X + (known == X)
+        largest = int(known.max(initial=1)) + (1 if unseen else -1 if holes is None else 0)
         codes = X.astype(np.min_scalar_type(largest), copy=False)
-        return Codes(codes, frame, unseen, None if unseen else grouping_of(codes, frame))
+        if holes is not None:
+            codes = np.where(holes, known.astype(codes.dtype), codes)
+        missing = holes is not None
+        return Codes(codes, frame, unseen, missing, None if unseen else grouping_of(codes, frame, missing))
+    X, largest = clipped_codes(X, known) if unseen else X, int(known.max(initial=1)) - (not unseen)
     small = xp.uint8 if largest < 255 else xp.int64
     found = DeviceCodes(xp.astype(X, small), frame, unseen, float_dtype(X))
     if X.shape[0] * found.cells <= HELD_CELLS:
@@ -209,18 +248,22 @@ def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:
     return found
 
 
-def grouping_of(codes: Array, frame: Categories) -> tuple[Groups, Array] | None:
+def grouping_of(codes: Array, frame: Categories, missing: bool) -> tuple[Groups, Array] | None:
     """Return the groups and joint codes of a table for compiled scans; None if these are not faster."""
     if not is_worth_it(*codes.shape):
         return None
-    groups = Groups(frame)
+    holes = (codes == frame.n_categories).any(axis=0) if missing else np.zeros(codes.shape[1], dtype=bool)
+    groups = Groups(frame, holes)
     if 2 * len(groups.sizes) > codes.shape[1]:  # most features have a group of their own: little is saved
         return None
-    return groups, groups.encode(codes, frame)
+    return groups, groups.encode(codes)
 
 
 def check_codes(X: Array) -> None:
-    """Raise an error for values that are not whole numbers from 0; check by column, which saves memory."""
+    """Raise an error for values that are not whole numbers from 0; check by column, which saves memory.
+
+    A cell of a NumPy table may be missing (NaN).
+    """
     xp = namespace(X)
     if xp.isdtype(X.dtype, ("bool", "unsigned integer")) or X.shape[0] == 0:
         return
@@ -232,6 +275,7 @@ def check_codes(X: Array) -> None:
     for j in range(X.shape[1]):
         column = X[:, j]
         bad = column < 0 if whole else (column < 0) | (column != xp.floor(column))
+        bad = bad & ~np.isnan(column) if is_float(X) else bad
         if bool(xp.any(bad)):
             value = to_numpy(column[bad])[0]
             raise ColumnError(j, f"holds {value:g}, which is no code: categories are whole numbers from 0.")

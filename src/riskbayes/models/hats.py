@@ -82,7 +82,10 @@ class Knots(Categories):
 
 
 class Hats:
-    """Encoded rows: for each value, the two knots beside it and its hat weights at them."""
+    """Encoded rows: for each value, the two knots beside it and its hat weights at them.
+
+    Both weights of a missing value are zero.
+    """
 
     releases_gil = False  # sparse products hold it
 
@@ -101,7 +104,7 @@ class Hats:
 
     @cached_property
     def matrix(self) -> Any:
-        """Hat weights of shape (m, knots + 1), which sum to one over each feature; dense where small."""
+        """Hat weights of shape (m, knots + 1); they sum to one over a present feature. Dense where small."""
         (m, n), knots = self.columns.shape, len(self.frame.positions)
         pointers = np.arange(0, m * n + 1, n, dtype=get_index_dtype(maxval=m * n))
         found = csr_array((self.weights.ravel(), self.columns.ravel(), pointers), shape=(m, knots + 1))
@@ -113,20 +116,31 @@ class Hats:
         return self.matrix.T
 
     def look_up(self, table: Array) -> Array:
-        """Return, for each row, the sum over features of a table (knots + 1, classes) interpolated at it."""
-        return self.matrix @ table
+        """Return, for each row, the sum over features of a table (knots + 2, classes) interpolated at it."""
+        return self.matrix @ table[:-1]
 
-    def left_and_share(self) -> tuple[Array, Array]:
-        """Return the knot on the left of every value, and the weight of the knot on its right."""
-        return self.columns[:, ::2], self.weights[:, 1::2]
+    def left_and_weights(self) -> tuple[Array, Array, Array]:
+        """Return the knot on the left of every value, and the weights of it and of the next knot."""
+        return self.columns[:, ::2], self.weights[:, ::2], self.weights[:, 1::2]
 
     def counts(self, W: Array) -> Array:
         """Return the weighted counts, of shape (classes, knots)."""
         return np.ascontiguousarray((self.transposed @ W)[:-1].T)
 
+    def values(self) -> Array:
+        """Return the rows: NaN for missing values, the outer knot for those beyond it."""
+        m, n = len(self), self.width // 2
+        knots = np.append(self.frame.positions, 0.0)[self.columns].reshape(m, n, 2)
+        weights = self.weights.reshape(m, n, 2)
+        return np.where(weights.sum(axis=2) > 0, (weights * knots).sum(axis=2), np.nan)
+
 
 class Places:
-    """Encoded rows for compiled look-ups: for each value, its place c + f between knots c and c + 1."""
+    """Encoded rows for compiled look-ups: for each value, its place c + f between knots c and c + 1.
+
+    The place of a missing value is that of the first row of zeros after all knots, so that look-ups and
+    counts need no branch for it.
+    """
 
     releases_gil = True
 
@@ -142,18 +156,26 @@ class Places:
         return Places(self.places[rows], self.beyond[rows], self.frame)
 
     def look_up(self, table: Array) -> Array:
-        """Return, for each row, the sum over features of a table (knots + 1, classes) interpolated at it."""
+        """Return, for each row, the sum over features of a table (knots + 2, classes) interpolated at it."""
         return kernel.look_up(self.places, self.frame.offsets, table)
 
-    def left_and_share(self) -> tuple[Array, Array]:
-        """Return the knot on the left of every value, and the weight of the knot on its right."""
-        left = self.places.astype(np.int64)
-        return left + self.frame.offsets, self.places - left
+    def left_and_weights(self) -> tuple[Array, Array, Array]:
+        """Return the knot on the left of every value, and the weights of it and of the next knot."""
+        left = np.floor(self.places)
+        share = self.places - left
+        return left.astype(np.int64) + self.frame.offsets, 1.0 - share, share
 
     def counts(self, W: Array) -> Array:
         """Return the weighted counts, of shape (classes, knots)."""
         found = kernel.count(self.places, self.frame.offsets, W, len(self.frame.positions))
-        return np.ascontiguousarray(found[:-1].T)
+        return np.ascontiguousarray(found[:-2].T)
+
+    def values(self) -> Array:
+        """Return the rows: NaN for missing values, the outer knot for those beyond it."""
+        whole = np.floor(self.places)
+        f, left = self.places - whole, whole.astype(np.int64) + self.frame.offsets
+        knots = np.append(self.frame.positions, [np.nan, 0.0])
+        return (1.0 - f) * knots[left] + f * np.where(f > 0, knots[left + 1], 0.0)
 
 
 def hats_of(X: Array, frame: Knots) -> Hats | Places:
@@ -165,28 +187,36 @@ def hats_of(X: Array, frame: Knots) -> Hats | Places:
     for j in range(n):
         first, k = frame.offsets[j], frame.n_categories[j]
         t, x = frame.positions[first : first + k], X[:, j].astype(np.float64)
+        missing = np.isnan(x)
+        x[missing] = t[0]
         place = np.interp(x, t, np.arange(float(k)))
         left = place.astype(np.int32)
         columns[:, j, 0], columns[:, j, 1] = first + left, first + left + 1
         np.subtract(place, left, out=weights[:, j, 1])
+        np.subtract(1.0, weights[:, j, 1], out=weights[:, j, 0])
+        weights[missing, j] = 0.0
         if not frame.few_values[j]:
             low, high = frame.tails[j]
             beyond += np.maximum(t[0] - x, 0.0) / low + np.maximum(x - t[-1], 0.0) / high
-    np.subtract(1.0, weights[:, :, 1], out=weights[:, :, 0])
     return Hats(columns.reshape(m, 2 * n), weights.reshape(m, 2 * n), beyond, frame)
 
 
 def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) -> Knots:
-    """Return knots at quantiles of each column, or at its values if they are few."""
+    """Return knots at quantiles of each column's present values, or at these values if they are few."""
     kept = None if w is None else np.flatnonzero(w > 0)
     w = None if w is None else w[kept]
 
     def of_column(j: int) -> tuple[Array, bool, Any]:
-        x = (X[:, j] if kept is None else X[kept, j]).astype(np.float64)
+        x, v = (X[:, j] if kept is None else X[kept, j]).astype(np.float64), w
+        missing = np.isnan(x)
+        if missing.any():
+            x, v = x[~missing], None if v is None else v[~missing]
+        if not len(x):
+            return np.zeros(1), True, (0.0, 0.0)  # one knot: its probability is one in every class
         with np.errstate(over="ignore"):
             if not np.isfinite(np.ptp(x)):
                 raise ColumnError(j, "has a range that overflows. Scale it, or treat such values as missing.")
-        return column_knots(x, w, n_knots, few, outer)
+        return column_knots(x, v, n_knots, few, outer)
 
     n = X.shape[1]
     threads = min(n, available_threads()) if X.size > THREADED_CELLS else 1

@@ -116,6 +116,10 @@ class MixtureModel(GenerativeModel):
         """Return the rows as the base model encodes them."""
         return ComponentRows(self.base.encode(X, frame.frames[0]), frame)
 
+    def centre(self, frame: Components) -> Array | None:  # type: ignore[override]
+        """Return the centre of the base model."""
+        return self.base.centre(frame.frames[0])
+
     def settle(self, S: Statistics) -> Statistics:
         """Settle the statistics of the components."""
         return self._of_classes(self.base.settle(of_components(S)), S.frame)

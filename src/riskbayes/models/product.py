@@ -1,13 +1,21 @@
-"""A product of experts: a weighted sum of log joints, one class prior, statistics side by side."""
+"""A product of experts: a weighted sum of log joints, one class prior, statistics side by side.
+
+Experts read all columns, or columns of their own. If no column has two experts and all weights are one, the
+product is naive Bayes over blocks of columns: normalised, with samples and densities.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
-from riskbayes.arrays import Array, namespace, sum_of
+import numpy as np
+
+from riskbayes.arrays import Array, namespace, sum_of, to_numpy
+from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.models.base import Described, GenerativeModel, Sample
 from riskbayes.models.gaussian_nb import GaussianNBModel
@@ -21,15 +29,15 @@ from riskbayes.statistics import Statistics
 class ExpertRows:
     """The same rows, encoded for each expert."""
 
-    def __init__(self, parts: Sequence[Any]):
+    def __init__(self, parts: Sequence[Any], n: int):
         self.parts = tuple(parts)
-        self.shape = self.parts[0].shape
+        self.shape = len(self.parts[0]), n
 
     def __len__(self) -> int:
         return len(self.parts[0])
 
     def __getitem__(self, rows: slice | Array) -> ExpertRows:
-        return ExpertRows([Z[rows] for Z in self.parts])
+        return ExpertRows([Z[rows] for Z in self.parts], self.shape[1])
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,9 @@ class ProductParameters:
 class ProductModel(GenerativeModel):
     """p(x, y) proportional to p(y) prod_e p_e(x | y)^weight_e.
 
-    It is not normalised: the product of the experts' densities has an integral that is not known and differs
-    by class. The posterior does not need it; there is no `sample`, and log densities lack a constant.
+    If experts share columns or have other weights than one, it is not normalised: the product of their
+    densities has an integral that is not known and differs by class. The posterior does not need it; there is
+    no `sample` then, and log densities lack a constant.
 
     Parameters
     ----------
@@ -54,12 +63,37 @@ class ProductModel(GenerativeModel):
         Models of the same rows.
     weights : tuple of float
         The exponents of their densities.
+    columns : tuple of tuples of int, optional
+        The columns that each expert reads; by default all of them.
     """
-
-    normalised: ClassVar[bool] = False
 
     experts: tuple[GenerativeModel, ...] = (QDAModel(), GaussianNBModel())
     weights: tuple[float, ...] = (0.5, 0.5)
+    columns: tuple[tuple[int, ...], ...] | None = None
+
+    @property
+    def normalised(self) -> bool:  # type: ignore[override]
+        """True if all weights are one and no column has two experts."""
+        read = [j for own in self.columns or () for j in own]
+        alone = len(self.experts) == 1 if self.columns is None else len(set(read)) == len(read)
+        return alone and set(self.weights) == {1.0} and all(expert.normalised for expert in self.experts)
+
+    def _own(self, X: Array) -> list[Array]:
+        """Return the columns of each expert."""
+        if self.columns is None:
+            return [X] * len(self.experts)
+        every = tuple(range(X.shape[1]))
+        return [X if own == every else X[:, list(own)] for own in self.columns]
+
+    @contextmanager
+    def _naming(self, i: int) -> Iterator[None]:
+        """Number the column in a ColumnError of expert i as in the whole table."""
+        try:
+            yield
+        except ColumnError as error:
+            if self.columns is None or error.name is not None:
+                raise
+            raise ColumnError(self.columns[i][error.column], error.problem) from None
 
     @property
     def array_api(self) -> bool:  # type: ignore[override]
@@ -86,15 +120,52 @@ class ProductModel(GenerativeModel):
 
     def learn(self, sample: Sample) -> Frame:
         """Return the frames of the experts, side by side."""
-        return SideBySide(tuple(expert.learn(sample) for expert in self.experts))
+        frames = []
+        for i, (expert, X) in enumerate(zip(self.experts, self._own(sample.X), strict=True)):
+            largest = sample.largest
+            if largest is not None and self.columns is not None:
+                largest = largest[list(self.columns[i])]
+            with self._naming(i):
+                frames.append(expert.learn(replace(sample, X=X, largest=largest)))
+        return SideBySide(tuple(frames))
 
     def encode(self, X: Array, frame: SideBySide) -> ExpertRows:  # type: ignore[override]
         """Return the rows, encoded for each expert."""
-        return ExpertRows([e.encode(X, own) for e, own in zip(self.experts, frame.frames, strict=True)])
+        parts = []
+        triples = zip(self.experts, self._own(X), frame.frames, strict=True)
+        for i, (expert, own, learned) in enumerate(triples):
+            with self._naming(i):
+                parts.append(expert.encode(own, learned))
+        return ExpertRows(parts, X.shape[1])
+
+    def centre(self, frame: SideBySide) -> Array | None:  # type: ignore[override]
+        """Return the centre of the first expert that reads all columns; else the centres of all experts."""
+        pairs = zip(self.experts, frame.frames, strict=True)
+        centres = [expert.centre(own) for expert, own in pairs]
+        if self.columns is None:
+            return next((c for c in centres if c is not None), None)
+        found = np.zeros(1 + max(max(own) for own in self.columns))
+        for own, middle in zip(self.columns, centres, strict=True):
+            if middle is not None:
+                found[list(own)] = to_numpy(middle)
+        return found
+
+    def sample_rows(self, theta: ProductParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw the columns of each expert; a column that no expert reads is missing."""
+        if self.columns is None:
+            return self.experts[0].sample_rows(theta.experts[0], y, rng)
+        X = np.full((len(y), 1 + max(max(own) for own in self.columns)), np.nan)
+        for expert, own, columns in zip(self.experts, theta.experts, self.columns, strict=True):
+            X[:, list(columns)] = expert.sample_rows(own, y, rng)
+        return X
 
     def settle(self, S: Statistics) -> Statistics:
         """Return the settled statistics of the experts, side by side."""
-        return side_by_side([e.settle(own) for e, own in zip(self.experts, parts(S), strict=True)])
+        found = []
+        for i, (expert, own) in enumerate(zip(self.experts, parts(S), strict=True)):
+            with self._naming(i):
+                found.append(expert.settle(own))
+        return side_by_side(found)
 
     def _scans_compiled(self, Z: ExpertRows) -> bool:
         """True if every expert has a part for compiled scans of Z."""
@@ -186,18 +257,32 @@ class ProductModel(GenerativeModel):
         return self._weighted(Z, theta, "scores")
 
     def contributions(self, Z: ExpertRows, theta: ProductParameters) -> Array:
-        """Return the weighted sums of the experts' contributions."""
-        total: Any = 0.0
-        for expert, weight, part, own in zip(self.experts, self.weights, Z.parts, theta.experts, strict=True):
-            total = total + weight * expert.contributions(part, own)
+        """Return the weighted sums of the experts' contributions; a column that none reads has zero."""
+        total = np.zeros((*Z.shape, len(theta.log_prior)))
+        quadruples = zip(self.experts, self.weights, Z.parts, theta.experts, strict=True)
+        for i, (expert, weight, part, own) in enumerate(quadruples):
+            read = slice(None) if self.columns is None else list(self.columns[i])
+            total[:, read] += weight * expert.contributions(part, own)
         return total
+
+    def fill(
+        self, Z: ExpertRows, theta: ProductParameters, y: Array, rng: np.random.Generator | None = None
+    ) -> Array:
+        """Return rows whose missing cells are filled by the first expert that reads the column."""
+        X = np.full(Z.shape, np.nan)
+        triples = list(zip(self.experts, Z.parts, theta.experts, strict=True))
+        for i, (expert, part, own) in reversed(list(enumerate(triples))):
+            read = slice(None) if self.columns is None else list(self.columns[i])
+            X[:, read] = expert.fill(part, own, y, rng)
+        return X
 
     def describe(self, theta: ProductParameters) -> Iterator[Described]:
         """Yield the parameters of the experts, each with the name of its model before its own."""
-        for expert, own in zip(self.experts, theta.experts, strict=True):
+        for i, (expert, own) in enumerate(zip(self.experts, theta.experts, strict=True)):
             kind = type(expert).__name__.removesuffix("Model")
             for block in expert.describe(own):
-                yield block._replace(names=[f"{kind}: {name}" for name in block.names])
+                named = block._replace(names=[f"{kind}: {name}" for name in block.names])
+                yield named if self.columns is None else in_columns(named, self.columns[i])
 
     def expected_statistics(self, theta: ProductParameters, total: float) -> Statistics:
         """Return the expected statistics of `total` rows of each expert, side by side."""
@@ -226,6 +311,12 @@ class ProductModel(GenerativeModel):
 def possible(log_prior: Array) -> Array:
     """Return log p(y) with zero in place of -inf, so that subtracting it never gives NaN."""
     return namespace(log_prior).where(log_prior > -math.inf, log_prior, 0.0)
+
+
+def in_columns(block: Described, columns: Sequence[int]) -> Described:
+    """Return described parameters with the columns of an expert numbered as in the whole table."""
+    named = [tuple((columns[j], code) for j, code in parts) for parts in block.named]
+    return block._replace(columns=np.array(columns)[block.columns], named=named)
 
 
 def parts(S: Statistics) -> list[Statistics]:

@@ -12,7 +12,7 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.frames import Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
-from riskbayes.models.categorical import COUNT_FLOOR, TINY
+from riskbayes.models.categorical import COUNT_FLOOR, TINY, chosen, shares_present
 from riskbayes.models.hats import Hats, Knots, Places, hats_of, knots_of
 from riskbayes.models.kernels.scan import LookUpPart
 from riskbayes.statistics import Statistics
@@ -29,8 +29,8 @@ class SmoothParameters:
 
     @cached_property
     def table(self) -> Array:
-        """Log densities in the layout of look-ups: (knots + 1, classes); the last row is padding."""
-        return np.ascontiguousarray(np.pad(self.log_density, ((0, 0), (0, 1))).T)
+        """Log densities in the layout of look-ups: (knots + 2, classes); the last two rows are zero."""
+        return np.ascontiguousarray(np.pad(self.log_density, ((0, 0), (0, 2))).T)
 
     @cached_property
     def masses(self) -> Array:
@@ -45,6 +45,9 @@ class SmoothModel(GenerativeModel):
     The heights at the knots are the frequencies of the hats divided by their widths, normalised so that the
     density integrates to one. This closed form is a plug-in estimate, not the maximum of the likelihood,
     which has no closed form.
+
+    A missing value has the factor 1 in every class and is not counted, which is the exact marginal: each
+    feature has a mass of its own in each class. Knots are quantiles of the values that are present.
 
     Parameters
     ----------
@@ -128,8 +131,8 @@ class SmoothModel(GenerativeModel):
 
     def contributions(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
         """Return log p(x_i | y) of each column, without the decay in the tails, as in `scores`."""
-        left, share = Z.left_and_share()
-        return (1.0 - share)[:, :, None] * theta.table[left] + share[:, :, None] * theta.table[left + 1]
+        left, low, high = Z.left_and_weights()
+        return low[:, :, None] * theta.table[left] + high[:, :, None] * theta.table[left + 1]
 
     def describe(self, theta: SmoothParameters) -> Iterator[Described]:
         """Yield the log densities at the knots, or the log probabilities of few values."""
@@ -140,39 +143,50 @@ class SmoothModel(GenerativeModel):
         yield Described(feature, names, theta.log_density, np.ones_like(theta.log_density))
 
     def sample_rows(self, theta: SmoothParameters, y: Array, rng: np.random.Generator) -> Array:
-        """Draw for each feature a tail or piece, and a value in it by the inverse distribution."""
-        frame, n = theta.frame, len(y)
-        X = np.empty((n, len(frame.n_categories)))
-        rise = np.diff(theta.log_density, axis=1, append=0.0)
-        for j, (first, k) in enumerate(zip(frame.offsets, frame.n_categories, strict=True)):
-            own = slice(first, first + k)
-            masses = theta.masses[:, :, own].transpose(1, 0, 2).reshape(len(theta.log_prior), 3 * k)
-            below = np.cumsum(masses, axis=1)
-            part = (rng.random(n)[:, None] * below[y, -1:] > below[y]).sum(axis=1)
-            kind, knot = np.divmod(np.minimum(part, 3 * k - 1), k)
-            knot, u = knot + first, rng.random(n)
-            d = rise[y, knot]
-            flat = np.abs(d) < 1e-9
-            fall = np.where(flat, -1.0, -np.abs(d))  # from the higher end: e^d may overflow
-            away = np.where(flat, u, np.log1p(u * np.expm1(fall)) / fall)
-            along = np.where(d > 0, 1.0 - away, away)
-            tail = -np.log1p(-u)
-            steps = np.stack(
-                [-frame.lower[knot] * tail, frame.pieces[knot] * along, frame.upper[knot] * tail]
-            )
-            X[:, j] = frame.positions[knot] + steps[kind, np.arange(n)]
+        """Draw each feature by `draw_values`."""
+        X = np.empty((len(y), len(theta.frame.n_categories)))
+        for j in range(X.shape[1]):
+            X[:, j] = draw_values(theta, j, y, rng)
         return X
 
+    def fill(
+        self, Z: Hats | Places, theta: SmoothParameters, y: Array, rng: np.random.Generator | None = None
+    ) -> Array:
+        """Fill with the mean of the density of the class, or draw from it.
+
+        A feature of few values gets the most probable one. Values in a tail come back as the outer knot.
+        """
+        X, frame = Z.values(), theta.frame
+        for j, few in enumerate(frame.few_values):
+            rows = np.flatnonzero(np.isnan(X[:, j]))
+            if rng is not None:
+                X[rows, j] = draw_values(theta, j, y[rows], rng)
+                continue
+            own = slice(frame.offsets[j], frame.offsets[j] + frame.n_categories[j])
+            best = frame.positions[own][chosen(theta.log_density[:, own], None)]
+            X[rows, j] = (best if few else means(theta, own))[y[rows]]
+        return X
+
+    def anchor_statistics(self, S: Statistics) -> Statistics:
+        """Return the expected statistics of the closed form, times the share of cells that are present."""
+        return self._expected(self.parameters(S), 1.0, shares_present(S))
+
     def expected_statistics(self, theta: SmoothParameters, total: float) -> Statistics:
-        """Return the expected statistics of `total` rows of the densities."""
+        """Return the expected statistics of `total` rows of the densities, without missing cells."""
+        return self._expected(theta, total, np.ones((1, 1)))
+
+    def _expected(self, theta: SmoothParameters, total: float, shares: Array) -> Statistics:
+        """Return the expected statistics of rows of which these shares, by class and feature, are present."""
         frame, s0 = theta.frame, total * np.exp(theta.log_prior)
+        shares = frame.spread(np.broadcast_to(shares, (len(s0), len(frame.n_categories))))
         low, piece, high = theta.masses
         rise = np.diff(theta.log_density, axis=1, append=0.0)
         right = np.where(frame.pieces > 0, piece * right_share(rise), 0.0)
         hats = low + high + piece - right
         hats[:, 1:] += right[:, :-1]
-        beyond = (low + high).sum(axis=1)  # the mean length of a tail, in its own unit, is one
-        return Statistics({"s0": s0, "counts": s0[:, None] * hats, "beyond": s0 * beyond}, frame)
+        beyond = (shares * (low + high)).sum(axis=1)  # the mean length of a tail, in its own unit, is one
+        counts = s0[:, None] * (shares * hats)
+        return Statistics({"s0": s0, "counts": counts, "beyond": s0 * beyond}, frame)
 
     def log_likelihood(self, S: Statistics, theta: SmoothParameters) -> float:
         """Return sum_y s0 log p(y) + sum_iy s_iy log p(knot_i | y) - the decay in the tails."""
@@ -198,6 +212,37 @@ def part_masses(height: Array, frame: Knots) -> tuple[Array, Array, Array]:
     mean = np.where(near, middle * (1 + rise**2 / 24), (after - e) / np.where(near, 1.0, rise))
     few = np.repeat(frame.few_values, frame.n_categories)
     return e * frame.lower, np.where(few, e, frame.pieces * mean), e * frame.upper
+
+
+def draw_values(theta: SmoothParameters, j: int, y: Array, rng: np.random.Generator) -> Array:
+    """Draw a value of feature j for each class code: a tail or piece, then by the inverse distribution."""
+    frame, n = theta.frame, len(y)
+    first, k = frame.offsets[j], frame.n_categories[j]
+    rise = np.diff(theta.log_density, axis=1, append=0.0)
+    masses = theta.masses[:, :, first : first + k].transpose(1, 0, 2).reshape(len(theta.log_prior), 3 * k)
+    below = np.cumsum(masses, axis=1)
+    part = (rng.random(n)[:, None] * below[y, -1:] > below[y]).sum(axis=1)
+    kind, knot = np.divmod(np.minimum(part, 3 * k - 1), k)
+    knot, u = knot + first, rng.random(n)
+    d = rise[y, knot]
+    flat = np.abs(d) < 1e-9
+    fall = np.where(flat, -1.0, -np.abs(d))  # from the higher end: e^d may overflow
+    away = np.where(flat, u, np.log1p(u * np.expm1(fall)) / fall)
+    along = np.where(d > 0, 1.0 - away, away)
+    tail = -np.log1p(-u)
+    steps = np.stack([-frame.lower[knot] * tail, frame.pieces[knot] * along, frame.upper[knot] * tail])
+    return frame.positions[knot] + steps[kind, np.arange(n)]
+
+
+def means(theta: SmoothParameters, own: slice) -> Array:
+    """Return the mean of a density in each class, given the columns of its knots."""
+    frame, rise = theta.frame, np.diff(theta.log_density, axis=1, append=0.0)[:, own]
+    low, piece, high = theta.masses[:, :, own]
+    position, pieces = frame.positions[own], frame.pieces[own]
+    away = high * frame.upper[own] - low * frame.lower[own]
+    away += piece * np.where(pieces > 0, pieces * right_share(rise), 0.0)
+    mass = low + piece + high
+    return (mass * position + away).sum(axis=1) / mass.sum(axis=1)
 
 
 def right_share(d: Array) -> Array:

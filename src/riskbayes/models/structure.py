@@ -11,13 +11,15 @@ from scipy.sparse import csr_array
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.models.base import Sample
-from riskbayes.models.codes import Codes, categories_of
+from riskbayes.models.codes import Codes, categories_of, missing_cells
 
 Parents = tuple[tuple[int, ...], ...]
 """The parents of each feature."""
 
 MOST_CELLS = 2**28
 """Upper bound on the cells of a table of counts: more do not fit in memory, and have hardly a row each."""
+
+TINY = float(np.finfo(float).tiny)
 
 DIGITS = 9
 """Decimals of a mutual information that are compared: the further ones depend on the order of the rows."""
@@ -32,31 +34,41 @@ ODD = tuple(
 def dependences(sample: Sample, least: Array | int | None = None) -> tuple[Array, Array]:
     """Return the features ordered by I(x_i; y), the largest first, and I(x_i; x_j | y) of every pair.
 
-    Both mutual informations come from the counts of pairs by class. Equal I(x_i; y) are ordered by the number
-    of categories (at least `least`), then by `column_order`.
+    Both mutual informations come from the counts of pairs by class. With missing cells they are those of the
+    rows in which the feature, or both, are present, times the share of these rows. Equal I(x_i; y) are
+    ordered by the number of categories (at least `least`), then by `column_order`.
     """
     X, y, w, n_classes = sample.X, sample.y, sample.w, sample.n_classes
-    frame = categories_of(X)
+    frame, holes = categories_of(X), missing_cells(X)
+    codes: Array = X if holes is None else np.asarray(np.where(holes, frame.n_categories, X), np.int64)
     check_table(n_classes * int(frame.n_categories.sum()) ** 2, int(np.argmax(frame.n_categories)))
     weight = np.ones(len(y)) if w is None else w
     pairs = []
     for k in range(n_classes):
-        hot = Codes(X[y == k], frame).one_hot
+        hot = Codes(codes[y == k], frame, missing=holes is not None).one_hot
         weights = hot.data * np.repeat(weight[y == k], X.shape[1])
         pairs.append((hot.T @ csr_array((weights, hot.indices, hot.indptr), hot.shape)).toarray())
     joint = np.stack(pairs) / weight.sum()
     cells = np.diagonal(joint, axis1=1, axis2=2)
-    by_class = cells[:, : frame.n_categories[0]].sum(axis=1)
-    given = cells / by_class[:, None]
+    starts, sizes = frame.offsets, frame.n_categories
+    by_class = frame.sums(cells)  # of the rows in which a feature is present
+    of_feature = cells.sum(axis=0) / frame.spread(np.maximum(by_class.sum(axis=0), TINY)[None, :])[0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.log(joint / (given[:, :, None] * cells[:, None, :]))
-        pair = np.where(joint > 0, joint * ratio, 0.0).sum(axis=0)
-        single = np.where(cells > 0, cells * np.log(given / cells.sum(axis=0)), 0.0).sum(axis=0)
-    starts = frame.offsets
+        given = cells / frame.spread(by_class)
+        single = np.where(cells > 0, cells * np.log(given / of_feature), 0.0).sum(axis=0)
+        pair = np.zeros(joint.shape[1:])
+        for p in joint:
+            # sums over the values of the other feature, where both are present
+            first = np.add.reduceat(p, starts, axis=1)
+            both = np.repeat(np.add.reduceat(first, starts, axis=0), sizes, axis=0)
+            given = np.repeat(first / both, sizes, axis=1)
+            second = np.repeat(first.T, sizes, axis=0)
+            pair += np.where(p > 0, p * np.log(p / (given * second)), 0.0)
     between = np.add.reduceat(np.add.reduceat(pair, starts, axis=0), starts, axis=1).round(DIGITS)
     with_class = np.add.reduceat(single, starts).round(DIGITS)
-    sizes = categories_of(X, least).n_categories
-    return column_order(X, y, w, -with_class, sizes, np.diagonal(between)), between
+    values = X if holes is None else np.where(holes, -1, codes)  # alike in all columns
+    least_sizes = categories_of(X, least).n_categories
+    return column_order(values, y, w, -with_class, least_sizes, np.diagonal(between)), between
 
 
 def tree_parents(order: Array, between: Array) -> Parents:

@@ -5,8 +5,8 @@ a block fits the L1 cache. `kernels` returns the functions compiled.
 
 Parts of a model are a Gaussian for each class, -|W^T x + shift|^2 / 2 with an upper triangle W, and look-ups
 between knots: a value at place c + f between knots c and c + 1 has the hat weights 1 - f and f. Tables have
-one row more than there are knots, because the upper knot of the last feature is read too where its weight is
-zero. A model without one of the parts passes no columns.
+two rows of zeros after those of the knots: missing values are looked up there, and the row after the one of
+f = 0 is read too. A model without one of the parts passes no columns.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -107,7 +107,7 @@ def add_gaussians(D, whiteners, shifts, weight, size, scores):
 
 
 def add_looked_up(places, offsets, table, start, size, classes, scores):
-    """Add the sum over features of a table (knots + 1, classes), interpolated at each value, to scores."""
+    """Add the sum over features of a table (knots + 2, classes), interpolated at each value, to scores."""
     n, r = places.shape[1], len(classes) or table.shape[1]
     if n == 0:
         return
@@ -185,7 +185,7 @@ def add_moments(D, E, size, s1, s2):
 
 
 def add_counts(places, offsets, E, start, size, classes, counts):
-    """Add E, times the hat weights of each value, to the counts (knots + 1, classes) of its two knots."""
+    """Add E, times the hat weights of each value, to the counts (knots + 2, classes) of its two knots."""
     n, r = places.shape[1], len(classes) or E.shape[0]
     if n == 0:
         return
@@ -206,18 +206,21 @@ def add_counts(places, offsets, E, start, size, classes, counts):
 def place(X, positions, first, last, tails, places, beyond):
     """Write the place of every value between the knots `first` to `last` of its feature.
 
-    Add its distance into the tails, in units of their mean length, to `beyond`.
+    Add its distance into the tails, in units of their mean length, to `beyond`. The place of a missing value
+    is after all knots.
     """
     m, n = X.shape
     for i in range(m):
         for j in range(n):
             x, low, high = X[i, j], first[j], last[j]
-            if not x > positions[low]:
+            if x <= positions[low]:
                 places[i, j] = 0.0
                 beyond[i] += (positions[low] - x) / tails[j, 0]
             elif x >= positions[high]:
                 places[i, j] = high - low
                 beyond[i] += (x - positions[high]) / tails[j, 1]
+            elif x != x:
+                places[i, j] = len(positions) - low
             else:
                 c, pieces = low, high - low
                 while pieces > 1:

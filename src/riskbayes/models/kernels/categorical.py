@@ -32,12 +32,17 @@ def is_worth_it(m: int, n: int) -> bool:
 
 
 class Groups:
-    """Groups of features that are coded jointly, and the columns of `counts` of each joint category."""
+    """Groups of features that are coded jointly, and the columns of `counts` of each joint category.
 
-    def __init__(self, frame: Categories):
+    A feature with missing cells (`holes`) has one code more than categories. That one has no column, so that
+    a missing cell adds nothing to a score and is not counted.
+    """
+
+    def __init__(self, frame: Categories, holes: Array):
         sizes: list[int] = [1]
         members: list[list[int]] = [[]]
-        for j, k in enumerate(frame.n_categories.tolist()):
+        self.values = frame.n_categories + holes
+        for j, k in enumerate(self.values.tolist()):
             if members[-1] and sizes[-1] * k > 256:
                 sizes.append(1)
                 members.append([])
@@ -50,16 +55,18 @@ class Groups:
         for start, size, group in zip(self.first, sizes, members, strict=False):
             code, step = np.arange(size), size
             for j in group:
-                step //= int(frame.n_categories[j])
-                cells.append(start + code)
-                columns.append(frame.offsets[j] + code // step % frame.n_categories[j])
+                step //= int(self.values[j])
+                value = code // step % self.values[j]
+                present = value < frame.n_categories[j]
+                cells.append(start + code[present])
+                columns.append(frame.offsets[j] + value[present])
         rows, where = np.concatenate(cells), np.concatenate(columns)
         shape = int(self.first[-1]), int(frame.n_categories.sum())
         self.matrix = csr_array((np.ones(len(rows)), (rows, where)), shape=shape)
         """Joint categories x categories: it sums log probabilities, and its transpose the counts."""
         self.back = csr_array(self.matrix.T)
 
-    def encode(self, codes: Array, frame: Categories) -> Array:
+    def encode(self, codes: Array) -> Array:
         """Return joint codes, of shape (groups, m); codes are transposed in blocks that fit the cache."""
         kind = np.dtype(np.uint8 if self.sizes.max() <= 256 else np.int64)
         out = np.empty((len(self.members), codes.shape[0]), dtype=kind)
@@ -69,7 +76,7 @@ class Groups:
             for joint, group in zip(out[:, rows], self.members, strict=True):
                 joint[:] = columns[group[0]]
                 for j in group[1:]:
-                    joint *= kind.type(frame.n_categories[j])  # 256 wraps to 0, after codes that are 0
+                    joint *= kind.type(self.values[j])  # 256 wraps to 0, after codes that are 0
                     joint += columns[j]
         return out
 

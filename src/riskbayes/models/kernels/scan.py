@@ -62,7 +62,7 @@ class GaussianPart:
 
 @dataclass(frozen=True)
 class LookUpPart:
-    """Scores from a table (knots + 1, classes) + constant of each class, and counts of the knots."""
+    """Scores from a table (knots + 2, classes) + constant of each class, and counts of the knots."""
 
     frame: Any
     offsets: Array
@@ -85,7 +85,7 @@ class LookUpPart:
     def statistics(self, s0: Array, counts: Array, tails: Array) -> Statistics:
         """Return the sums by name."""
         return Statistics(
-            {"s0": s0, "counts": np.ascontiguousarray(counts[:-1].T), "beyond": tails}, self.frame
+            {"s0": s0, "counts": np.ascontiguousarray(counts[:-2].T), "beyond": tails}, self.frame
         )
 
 

@@ -33,7 +33,7 @@ def encode(X: Array, frame: Any) -> tuple[Array, Array]:
 
 
 def look_up(places: Array, offsets: Array, table: Array) -> Array:
-    """Return, for each row, the sum over features of a table (knots + 1, classes) interpolated at it."""
+    """Return, for each row, the sum over features of a table (knots + 2, classes) interpolated at it."""
     (m, _), r = places.shape, table.shape[1]
     out = np.zeros((r, m))
     kernels()["add_looked_up"](
@@ -43,8 +43,11 @@ def look_up(places: Array, offsets: Array, table: Array) -> Array:
 
 
 def count(places: Array, offsets: Array, W: Array, n_knots: int) -> Array:
-    """Return the sums of hat weights, weighted by W (m, classes), of shape (knots + 1, classes)."""
+    """Return the sums of hat weights, weighted by W (m, classes), of shape (knots + 2, classes).
+
+    The last two rows are those of missing values.
+    """
     m, r = W.shape
-    out = np.zeros((n_knots + 1, r))
+    out = np.zeros((n_knots + 2, r))
     kernels()["add_counts"](readonly(places), readonly(offsets, np.int64), readonly(W.T), 0, m, known(r), out)
     return out

@@ -1,0 +1,360 @@
+"""Columns of a user's table by kind (numbers, categories, dates), and their encoding as numbers.
+
+The encoded table is one float64 array: numbers as they are, categories as codes from 0, a missing cell as
+NaN. A date becomes a number and the categories weekday, month and hour, where these vary.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.exceptions import ColumnError
+from riskbayes.tables import is_missing, shown
+
+FEW_VALUES, ID_SHARE = 20, 0.5
+"""Strings with more distinct values than this number, and than this share of the rows, are identifiers."""
+
+MOST_CATEGORIES = 100_000
+"""The most distinct values of a column of categories."""
+
+ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}(:\d{2}(:\d{2}(\.\d+)?)?)?)?")
+"""Strings that are read as dates."""
+
+DAY = np.timedelta64(1, "D") / np.timedelta64(1, "us")
+
+LATEST_YEAR = 290_000
+"""Dates after this year, or so long before 1970, do not fit the 64 bits of a date in microseconds."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What became of one column of the table."""
+
+    name: str
+    kind: str
+    """One of number, category, date, or left out."""
+    encoded: tuple[str, ...] = ()
+    """What the models read: "number", "category", "weekday", "month", "hour", "is missing"."""
+    reason: str = ""
+    """Why it was left out."""
+    n_missing: int = 0
+    n_values: int = 0
+    """Number of distinct values that are not missing."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How one column is encoded: learned from the training rows, the same for all rows after."""
+
+    column: Column
+    index: int
+    categories: tuple[Any, ...] = ()
+    """Values of a category in the order of their codes."""
+    parts: tuple[str, ...] = ()
+    """Parts of a date that vary."""
+    codes: dict = field(default_factory=dict, repr=False, compare=False)
+
+    def encode(self, found: Values, unseen: str) -> list[Array]:
+        """Return the encoded columns; `unseen` says what becomes of a category that was not in training."""
+        kind = self.column.kind
+        if kind == "left out":
+            return []
+        if kind == "number":
+            return [found.as_numbers(self.index, self.column.name)]
+        if kind == "date":
+            dates = found.as_dates(self.index, self.column.name)
+            return [part_of_date(dates, part) for part in self.parts]
+        return [self.category_codes(found, unseen)]
+
+    def category_codes(self, found: Values, unseen: str) -> Array:
+        """Return the code of each value; NaN if it is missing, or unseen with unseen="missing"."""
+        values = found.values.tolist() if isinstance(found.values, np.ndarray) else found.values
+        words = isinstance(self.categories[0], str) if self.categories else True
+        if words is not (found.kind == "words") and not found.missing.all():
+            odd = next(v for v, gone in zip(values, found.missing, strict=True) if not gone)
+            raise ColumnError(
+                self.index,
+                f"held values such as {shown(self.categories[0])} in training and now {shown(odd)}: strings "
+                "and numbers are different categories.",
+                self.column.name,
+            )
+        get, nan = self.codes.get, math.nan
+        codes = np.fromiter((get(value, nan) for value in values), np.float64, len(values))
+        if unseen != "missing":
+            new = np.isnan(codes) & ~found.missing
+            if new.any() and unseen == "error":
+                raise ColumnError(
+                    self.index,
+                    f"holds {shown(values[int(np.argmax(new))])}, which was not in training. Set "
+                    "unseen='missing' to treat such values as missing.",
+                    self.column.name,
+                )
+            codes[new] = len(self.categories)
+        return codes
+
+
+@dataclass(frozen=True)
+class Values:
+    """The cells of one column, by the kind of their values."""
+
+    kind: str
+    """Numbers (a float64 array), dates (microseconds since 1970 as float64), or words (a list of
+    strings or booleans)."""
+    values: Any
+    missing: Array
+    """A mask of the missing cells."""
+
+    def as_numbers(self, index: int, name: str) -> Array:
+        """Return the cells as numbers; refuse infinity and anything that is not a number."""
+        if self.kind != "numbers":
+            if self.missing.all():
+                return np.full(len(self.missing), np.nan)
+            raise ColumnError(
+                index, f"held numbers in training and now {self.an_example()}. Convert it.", name
+            )
+        if np.isinf(self.values).any():
+            raise ColumnError(
+                index, "holds infinity. Put a number in its place, or NaN if it is missing.", name
+            )
+        return self.values
+
+    def as_dates(self, index: int, name: str) -> Array:
+        """Return the cells as microseconds since 1970; refuse what is no date."""
+        if self.kind == "dates":
+            return self.values
+        if self.kind == "words" and (found := dates_of_strings(self)) is not None:
+            return found.values
+        if self.missing.all():
+            return np.full(len(self.missing), np.nan)
+        raise ColumnError(index, f"held dates in training and now {self.an_example()}. Convert it.", name)
+
+    def an_example(self) -> str:
+        """Return a value that is not missing, for a message."""
+        value = self.values[int(np.argmax(~self.missing))]
+        return f"a {self.kind[:-1]}" if self.kind == "dates" else shown(value)
+
+
+def learn_columns(
+    X: Any, names: Sequence[str], categorical: Sequence[bool] | None = None
+) -> tuple[list[Reader], list[Values]]:
+    """Return how each column of a table is encoded, and its cells.
+
+    `categorical` marks columns that the user names as categories: they are never left out as identifiers.
+    Without it the dtypes of the columns decide.
+    """
+    cells = [read_column(column, j, names[j]) for j, column in enumerate(columns_of(X))]
+    readers = []
+    for j, (found, name) in enumerate(zip(cells, names, strict=True)):
+        forced = categorical is not None and categorical[j]
+        if found.kind == "words" and not forced:
+            found = cells[j] = dates_of_strings(found) or found
+        readers.append(learn_column(found, j, name, forced))
+    return readers, cells
+
+
+def learn_column(found: Values, j: int, name: str, forced: bool) -> Reader:
+    """Return how one column is encoded; `forced` makes it a column of categories."""
+    m, gone = len(found.missing), int(found.missing.sum())
+    if gone == m:
+        return left_out(name, j, "missing everywhere", gone, 0)
+    distinct: set | None = None
+    if found.kind == "words":
+        distinct = {value for value in set(found.values) if not is_missing(value) and value != ""}
+    elif forced:
+        distinct = set(np.unique(found.values[~found.missing]).tolist())
+    if distinct is not None:
+        number = len(distinct)
+        if number == 1 and not forced:
+            return left_out(name, j, "constant", gone, 1)
+        if not forced and number > FEW_VALUES and number > ID_SHARE * (m - gone):
+            return left_out(name, j, f"an identifier: {number} distinct values", gone, number)
+        if number > MOST_CATEGORIES:
+            raise ColumnError(
+                j,
+                f"has {number} distinct values, and at most {MOST_CATEGORIES} categories are counted. Drop "
+                "it, or merge its rare values.",
+                name,
+            )
+        ordered = tuple(sorted(distinct))
+        codes = {value: float(code) for code, value in enumerate(ordered)}
+        column = Column(name, "category", ("category",), "", gone, number)
+        return Reader(column, j, ordered, (), codes)
+    values = found.values[~found.missing]
+    if found.kind == "numbers":
+        found.as_numbers(j, name)
+    number = len(np.unique(values))
+    if number == 1:
+        return left_out(name, j, "constant", gone, 1)
+    if found.kind == "numbers":
+        return Reader(Column(name, "number", ("number",), "", gone, number), j)
+    varying = [part for part in PARTS if len(np.unique(part_of_date(values, part))) > 1]
+    return Reader(Column(name, "date", tuple(varying), "", gone, number), j, (), tuple(varying))
+
+
+def left_out(name: str, j: int, reason: str, gone: int, number: int) -> Reader:
+    """Return the reader of a column that no model reads."""
+    return Reader(Column(name, "left out", (), reason, gone, number), j)
+
+
+def columns_of(X: Any) -> Iterator[Any]:
+    """Yield the columns of an array or a data frame."""
+    if isinstance(X, np.ndarray):
+        yield from (X[:, j] for j in range(X.shape[1]))
+    else:
+        yield from nw.from_native(X, eager_only=True).iter_columns()
+
+
+def read_column(column: Any, j: int, name: str) -> Values:
+    """Return the cells of a column; refuse kinds that no model takes."""
+    if isinstance(column, np.ndarray):
+        return read_array(column, j, name)
+    dtype = column.dtype
+    if dtype.is_numeric():
+        values = column.cast(nw.Float64) if column.null_count() else column
+        return numbers(np.array(values.to_numpy(), dtype=np.float64))
+    if dtype == nw.Duration:
+        return numbers(to_numbers(np.array(column.to_list(), dtype="timedelta64[us]")) / DAY)
+    if dtype == nw.Datetime and dtype.time_zone is not None:
+        column = column.dt.replace_time_zone(None)
+    if dtype in (nw.Datetime, nw.Date):
+        return read_dates(column.to_list(), j, name)
+    if isinstance(dtype, nw.List | nw.Struct | nw.Array | nw.Binary):
+        raise ColumnError(j, f"holds values of type {dtype}: {ACCEPTED}", name)
+    return read_values(column.to_list(), j, name)
+
+
+ACCEPTED = "a column holds numbers, strings, booleans or dates. Split it into such columns, or drop it."
+
+
+def read_array(column: Array, j: int, name: str) -> Values:
+    """Return the cells of a column of a NumPy array."""
+    kind = column.dtype.kind
+    if kind in "iuf":
+        return numbers(column.astype(np.float64))
+    if kind == "m":
+        return numbers(to_numbers(column.astype("timedelta64[us]")) / DAY)
+    if kind == "M":
+        return read_dates(column, j, name)
+    return read_values(column.tolist(), j, name)
+
+
+def read_values(values: list, j: int, name: str) -> Values:
+    """Return the cells of a column of Python objects, which must be of one kind, and of missing values."""
+    kinds = set(map(type, values))
+    if kinds <= {str}:
+        return Values("words", values, np.fromiter((value == "" for value in values), bool, len(values)))
+    missing = np.fromiter((is_missing(value) or value == "" for value in values), bool, len(values))
+    present = [value for value, gone in zip(values, missing, strict=True) if not gone]
+    kinds = set(map(type, present))
+    if all(issubclass(kind, str) for kind in kinds) or all(
+        issubclass(kind, bool | np.bool_) for kind in kinds
+    ):
+        return Values("words", values, missing)
+    if all(issubclass(kind, Real | Decimal) and not issubclass(kind, bool) for kind in kinds):
+        return numbers(
+            np.array([math.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)])
+        )
+    if all(issubclass(kind, datetime.date | np.datetime64) for kind in kinds):
+        return read_dates([None if gone else v for v, gone in zip(values, missing, strict=True)], j, name)
+    if all(issubclass(kind, datetime.time) for kind in kinds):
+        hours = [
+            math.nan if gone else v.hour + v.minute / 60 + v.second / 3600
+            for v, gone in zip(values, missing, strict=True)
+        ]
+        return numbers(np.array(hours))
+    if all(issubclass(kind, datetime.timedelta | np.timedelta64) for kind in kinds):
+        held = [None if gone else v for v, gone in zip(values, missing, strict=True)]
+        return numbers(to_numbers(np.array(held, dtype="timedelta64[us]")) / DAY)
+    usual = str | bool | Real | datetime.date
+    odd = next((v for v in present if not isinstance(v, usual)), None)
+    if odd is not None:
+        raise TypeError(
+            f"Column {name!r} holds {shown(odd)}: each argument must be a string or a number, a boolean or a "
+            "date. Split it into such columns, or drop it."
+        )
+    other = next(v for v in present if type(v) is not type(present[0]))
+    raise ColumnError(
+        j,
+        f"holds {shown(present[0])} and {shown(other)}: values of one kind are needed. Convert all of them, "
+        "for instance to strings.",
+        name,
+    )
+
+
+def numbers(values: Array) -> Values:
+    """Return the cells of a column of numbers."""
+    return Values("numbers", values, np.isnan(values))
+
+
+def read_dates(values: Any, j: int, name: str) -> Values:
+    """Return the cells of a column of dates; refuse dates outside of the range of 64 bits."""
+    try:
+        held = [strip_zone(value) for value in values] if isinstance(values, list) else values
+        years = np.array(held, dtype="datetime64[Y]").astype(np.float64)
+        dates = np.array(held, dtype="datetime64[us]")
+    except (OverflowError, ValueError):
+        years, dates = np.array([math.inf]), None
+    if dates is None or (np.abs(years) > LATEST_YEAR).any():
+        raise ColumnError(
+            j, "holds a date too far from the present to be a number. Correct or drop it.", name
+        )
+    found = to_numbers(dates)
+    return Values("dates", found, np.isnan(found))
+
+
+def strip_zone(value: Any) -> Any:
+    """Return a date and time without its time zone: weekday and hour are those that people there saw."""
+    return (
+        None if is_missing(value) else value.replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
+    )
+
+
+def to_numbers(values: Array) -> Array:
+    """Return dates or durations in microseconds as float64; NaT is NaN."""
+    return np.where(np.isnat(values), np.nan, values.astype(np.int64).astype(np.float64))
+
+
+def dates_of_strings(found: Values) -> Values | None:
+    """Return a column of strings as dates if all of them are dates in ISO format; None otherwise."""
+    present = [value for value, gone in zip(found.values, found.missing, strict=True) if not gone]
+    if not present or not isinstance(present[0], str) or not all(map(ISO_DATE.fullmatch, set(present))):
+        return None
+    try:
+        dates = np.array(
+            ["NaT" if gone else v for v, gone in zip(found.values, found.missing, strict=True)],
+            dtype="datetime64[us]",
+        )
+    except ValueError:  # a month 13
+        return None
+    return Values("dates", to_numbers(dates), found.missing)
+
+
+PARTS = ("number", "weekday", "month", "hour")
+"""What is made of a date, where it varies."""
+
+
+def part_of_date(dates: Array, part: str) -> Array:
+    """Return a part of dates in microseconds since 1970: days since then, or a code; NaN stays NaN."""
+    days = dates / DAY
+    if part == "number":
+        return days
+    if part == "weekday":
+        return (np.floor(days) + 3) % 7  # 1970 began on a Thursday; Monday is 0
+    if part == "hour":
+        return np.floor(dates % DAY / (DAY / 24))
+    known = ~np.isnan(dates)
+    months = np.full(len(dates), np.nan)
+    whole = dates[known].astype(np.int64).astype("datetime64[us]").astype("datetime64[M]")
+    months[known] = whole.astype(np.int64) % 12
+    return months

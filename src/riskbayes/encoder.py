@@ -1,0 +1,131 @@
+"""The encoder of a user's table: every column by its kind, and marks of the cells that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.columns import DAY, Column, Reader, Values, columns_of, learn_columns, read_column
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """Encodes a table of numbers, categories and dates as one float64 array, with NaN for missing cells.
+
+    It is learned from the training rows and immutable. With `informative`, a column of 0 and 1 is added for
+    each pattern of missing cells in a column: whether a cell is missing may depend on the class.
+    """
+
+    readers: tuple[Reader, ...]
+    masks: tuple[int, ...]
+    """Columns of the table whose missing cells are marked; of columns with equal marks the first one."""
+    unseen: str
+    """What becomes of categories that were not in training: "missing", "other" or "error"."""
+    library: Any = None
+    """The library of the data frame that it was learned from; None for arrays."""
+
+    @classmethod
+    def learn(
+        cls,
+        X: Any,
+        names: Sequence[str],
+        categorical: Sequence[bool] | None = None,
+        unseen: str = "missing",
+        informative: bool = False,
+    ) -> tuple[Self, Array]:
+        """Return the encoder of these rows, and the encoded rows."""
+        readers, cells = learn_columns(X, names, categorical)
+        masks: dict[bytes, int] = {}
+        for j, found in enumerate(cells):
+            if informative and found.missing.any() and not found.missing.all():
+                masks.setdefault(np.packbits(found.missing).tobytes(), j)
+        library = None if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True).implementation
+        encoder = cls(tuple(readers), tuple(masks.values()), unseen, library)
+        if not encoder.kinds:
+            why = ", ".join(f"{r.column.name!r} ({r.column.reason})" for r in readers[:5])
+            raise ValueError(f"No column of X can be used: {why}{', ...' if len(readers) > 5 else ''}.")
+        return encoder, encoder.stack(cells)
+
+    @property
+    def columns(self) -> list[Column]:
+        """What became of each column of the table."""
+        marked = dict.fromkeys(self.masks, ("is missing",))
+        return [
+            Column(c.name, c.kind, c.encoded + marked.get(j, ()), c.reason, c.n_missing, c.n_values)
+            for j, c in enumerate(reader.column for reader in self.readers)
+        ]
+
+    @property
+    def encoded(self) -> list[tuple[int, str]]:
+        """For each encoded column the column of the table that it comes from, and which part of it."""
+        parts = [(j, part) for j, reader in enumerate(self.readers) for part in reader.column.encoded]
+        return parts + [(j, "is missing") for j in self.masks]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kind of each encoded column: "number" or "category"."""
+        return ["number" if part == "number" else "category" for _, part in self.encoded]
+
+    @property
+    def names(self) -> list[str]:
+        """A name for each encoded column."""
+        named = [(self.readers[j].column.name, part) for j, part in self.encoded]
+        return [name if part in ("number", "category") else f"{name} ({part})" for name, part in named]
+
+    def encode(self, X: Any) -> Array:
+        """Return the encoded rows of a table with the same columns."""
+        pairs = zip(self.readers, columns_of(X), strict=True)
+        return self.stack([read_column(column, r.index, r.column.name) for r, column in pairs])
+
+    def stack(self, cells: Sequence[Values]) -> Array:
+        """Return the encoded columns of all readers and masks, side by side."""
+        pairs = list(zip(self.readers, cells, strict=True))
+        columns = [part for reader, found in pairs for part in reader.encode(found, self.unseen)]
+        columns += [cells[j].missing.astype(np.float64) for j in self.masks]
+        return np.stack(columns, axis=1)
+
+    def missing_and_values(self, X: Any, rows: Array) -> tuple[Array, Array]:
+        """Return a mask of the missing cells of a table that is read, and its values by encoded rows.
+
+        Columns that were left out are not filled.
+        """
+        at: dict[tuple[int, str], Array] = dict(zip(self.encoded, rows.T, strict=True))
+        missing = np.zeros((len(rows), len(self.readers)), dtype=bool)
+        values = np.empty(missing.shape, dtype=object)
+        for j, (reader, column) in enumerate(zip(self.readers, columns_of(X), strict=True)):
+            found = at.get((j, "number"), at.get((j, "category")))
+            if found is not None:
+                missing[:, j] = read_column(column, reader.index, reader.column.name).missing
+                values[:, j] = decoded(reader, found, np.isnan(found))
+        return missing, values
+
+    def decode(self, rows: Array) -> Any:
+        """Return encoded rows as a table like that of training; columns that were left out are missing."""
+        at: dict[tuple[int, str], Array] = dict(zip(self.encoded, rows.T, strict=True))
+        found: dict[str, list] = {}
+        for j, reader in enumerate(self.readers):
+            values = at.get((j, "number"), at.get((j, "category"), np.full(len(rows), np.nan)))
+            gone = np.isnan(values) | (at.get((j, "is missing"), np.zeros(len(rows))) > 0)
+            found[reader.column.name] = decoded(reader, values, gone)
+        if self.library is None:
+            table = np.empty((len(rows), len(found)), dtype=object)
+            for j, values in enumerate(found.values()):
+                table[:, j] = values
+            return table
+        return nw.from_dict(found, backend=self.library).to_native()
+
+
+def decoded(reader: Reader, values: Array, gone: Array) -> list:
+    """Return the cells of a column of the table from its encoded numbers, with None for missing cells."""
+    if reader.column.kind == "category":
+        known = reader.categories
+        return [None if no or v >= len(known) else known[int(v)] for v, no in zip(values, gone, strict=True)]
+    if reader.column.kind == "date":
+        dates = (np.where(gone, 0.0, values) * DAY).astype(np.int64).astype("datetime64[us]")
+        return [None if no else date for date, no in zip(dates.tolist(), gone, strict=True)]
+    return [None if no else float(v) for v, no in zip(values, gone, strict=True)]

@@ -1,0 +1,125 @@
+"""Naive Bayes of tables as they are: numbers, categories, dates, missing cells."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from riskbayes.arrays import Array
+from riskbayes.estimators.table_input import TableInput
+from riskbayes.models.base import GenerativeModel
+from riskbayes.models.binned import BinnedModel
+from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.gaussian_nb import GaussianNBModel
+from riskbayes.models.product import ProductModel
+from riskbayes.models.smooth import SmoothModel
+
+
+class MixedNB(TableInput):
+    """Naive Bayes of a table with columns of several kinds, trained by risk-based calibration.
+
+    Takes arrays and data frames (pandas, polars, Arrow) with strings, dates and missing cells, without any
+    preprocessing. Given the class the columns are independent: numbers have smooth or Gaussian densities,
+    categories have frequencies, and dates are a number with the categories weekday, month and hour where
+    these vary. A missing cell drops out of the joint. Constant columns, and strings that are different in
+    most rows (names, identifiers), are left out; `columns_` says what became of each column.
+
+    Parameters
+    ----------
+    numeric : {"smooth", "gaussian", "binned"}, default="smooth"
+        The densities of numbers: those of :class:`SmoothNB` or of :class:`GaussianNB`, or frequencies of five
+        bins of equal weight, with which there is no `sample`.
+    alpha : float, default=1.0
+        Dirichlet pseudo-counts of each category and each knot.
+    categorical_features : "from_dtype", array-like of names, indices or a mask, default="from_dtype"
+        Columns of categories. By default those of strings, categoricals, booleans and objects; columns that
+        are named here are categories whatever they hold, and never left out as identifiers.
+    missing : {"ignore", "informative"}, default="ignore"
+        With "informative" the classes also differ in how often a cell is missing: a column of 0 and 1 is
+        added for every column with missing cells in training.
+    unseen : {"missing", "other", "error"}, default="missing"
+        A category that was not in training is missing, has the probability of a category without rows, or
+        raises an error.
+    learner : str or Learner, default="rc"
+        How the statistics are trained.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply `sample_weight`.
+    warm_start : bool, default=False
+        If True, `fit` starts from the statistics of the last fit; columns and knots must be the same.
+    verbose : int, default=0
+        If positive, print the risks of each iteration.
+
+    Attributes
+    ----------
+    columns_ : list of Column
+        For each column of the table its kind, what was made of it, and why it was left out.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
+        As in :class:`GenerativeClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from riskbayes import MixedNB
+    >>> X = np.array([[1.5, "red"], [2.5, "blue"], [None, "red"], [9.5, None]], dtype=object)
+    >>> clf = MixedNB().fit(X, ["a", "a", "b", "b"])
+    >>> [column.kind for column in clf.columns_]
+    ['number', 'category']
+    >>> clf.predict(np.array([[9.0, "green"]], dtype=object))
+    array(['b'], dtype='<U1')
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **TableInput._parameter_constraints,
+        "numeric": [StrOptions({"smooth", "gaussian", "binned"})],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        numeric: str = "smooth",
+        *,
+        alpha: float = 1.0,
+        categorical_features: Any = "from_dtype",
+        missing: str = "ignore",
+        unseen: str = "missing",
+        learner: Any = "rc",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+    ):
+        self.numeric = numeric
+        self.alpha = alpha
+        self.categorical_features = categorical_features
+        self.missing = missing
+        self.unseen = unseen
+        self.learner = learner
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.array_api_support = False
+        return tags
+
+    def _make_model(self) -> ProductModel:
+        kinds = np.array(["number"] * self.n_features_in_ if self._table is None else self._table.kinds)
+        densities: dict[str, GenerativeModel] = {
+            "smooth": SmoothModel(alpha=self.alpha),
+            "gaussian": GaussianNBModel(),
+            "binned": BinnedModel(alpha=self.alpha),
+        }
+        models = {"number": densities[self.numeric], "category": CategoricalModel(alpha=self.alpha)}
+        found = [(model, columns_of(kinds, kind)) for kind, model in models.items() if kind in kinds]
+        experts, columns = zip(*found, strict=True)
+        return ProductModel(experts, (1.0,) * len(experts), columns)
+
+
+def columns_of(kinds: Array, kind: str) -> tuple[int, ...]:
+    """Return the indices of the encoded columns of a kind."""
+    return tuple(np.flatnonzero(kinds == kind).tolist())

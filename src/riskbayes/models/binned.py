@@ -1,0 +1,112 @@
+"""Naive Bayes of binned numbers: psi(x) = (1, one-hot of the bin of each feature)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.frames import Arrays, Categories, Frame
+from riskbayes.models.base import Described, Sample
+from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.codes import Codes, make_codes
+from riskbayes.models.hats import quantiles
+
+
+@dataclass(frozen=True, eq=False)
+class Bins(Categories):
+    """The bins of each feature: `counts` has one column for each (feature, bin), feature after feature."""
+
+    edges: Array
+    """Inner edges of the bins of all features, in ascending order, feature after feature."""
+
+    def of_feature(self, j: int) -> Array:
+        """Return the inner edges of feature j: one less than it has bins."""
+        first = int((self.n_categories[:j] - 1).sum())
+        return self.edges[first : first + int(self.n_categories[j]) - 1]
+
+    def codes(self, X: Array) -> Array:
+        """Return the bin of each value; NaN for a missing one."""
+        found = np.empty(X.shape)
+        for j in range(X.shape[1]):
+            found[:, j] = np.searchsorted(self.of_feature(j), X[:, j], side="right")
+        found[np.isnan(X)] = np.nan
+        return found
+
+    def join(self, other: Frame) -> Frame:
+        """Return this frame; raise an error if the other one has different bins."""
+        if self != other:
+            raise ValueError(
+                "These statistics count other bins. Bins come from the rows of one fit: fit all rows "
+                "together."
+            )
+        return self
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Return the arrays; raise an error if the target has different bins."""
+        self.join(target)
+        return arrays
+
+
+@dataclass(frozen=True)
+class BinnedModel(CategoricalModel):
+    """Numbers in bins of equal weight, independent given the class.
+
+    The joint is that of the bins, not a density of the numbers.
+
+    Parameters
+    ----------
+    n_bins : int
+        The most bins of a feature.
+    """
+
+    support: ClassVar[str] = "real"
+    array_api: ClassVar[bool] = False
+    additive: ClassVar[bool] = False  # bins come from the rows
+    normalised: ClassVar[bool] = False
+
+    n_bins: int = 5
+
+    def learn(self, sample: Sample) -> Frame:
+        """Return the bins of the values that are present, in rows of positive weight."""
+        edges = []
+        for column in sample.X.T:
+            here = ~np.isnan(column) if sample.w is None else ~np.isnan(column) & (sample.w > 0)
+            w = None if sample.w is None else sample.w[here]
+            edges.append(bin_edges(column[here].astype(np.float64), w, self.n_bins))
+        return Bins(np.array([len(inner) + 1 for inner in edges]), np.concatenate(edges))
+
+    def encode(self, X: Array, frame: Bins) -> Codes:  # type: ignore[override]
+        """Return the bins as codes."""
+        return make_codes(frame.codes(X), frame)  # type: ignore[return-value]
+
+    def sample_rows(self, theta: Any, y: Array, rng: np.random.Generator) -> Array:
+        """Raise an error: bins say nothing of the numbers within them."""
+        raise NotImplementedError("BinnedModel has no `sample`: its joint is that of bins.")
+
+    def writes(self, name: str) -> bool:
+        """True if the model implements the method: all that categories have, but not `sample` and `fill`."""
+        return name not in ("sample", "sample_rows", "fill") and super().writes(name)
+
+    def describe(self, theta: Any) -> Iterator[Described]:
+        """Yield the log probabilities of the bins, by the edges between them."""
+        names = []
+        for j in range(len(theta.frame.n_categories)):
+            edges = ["-inf", *(f"{x:.6g}" for x in theta.frame.of_feature(j).tolist()), "inf"]
+            names += [f"from {low} below {high}" for low, high in pairwise(edges)]
+        for block in super().describe(theta):
+            yield block._replace(names=[f"log probability {name}" for name in names], named=())
+
+
+def bin_edges(x: Array, w: Array | None, n_bins: int) -> Array:
+    """Return the inner edges of bins of equal weight; a column of few values has a bin for each of them."""
+    values, found = np.unique(x, return_counts=True) if w is None else np.unique(x, return_inverse=True)
+    if len(values) <= n_bins:
+        return values[1:]
+    mass = found.astype(np.float64) if w is None else np.bincount(found, w, len(values))
+    edges = np.unique(quantiles(values, mass, np.arange(1, n_bins) / n_bins))
+    return edges[edges > values[0]]  # an edge is the least value of the bin above it

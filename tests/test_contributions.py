@@ -8,7 +8,17 @@ from scipy.stats import multivariate_normal, norm
 
 from conftest import MODELS, calibrated, random_rows
 from riskbayes.learners import RC
-from riskbayes.models import GaussianNBModel, LDAModel, MixtureModel, ProductModel, QDAModel, SmoothModel
+from riskbayes.models import (
+    CategoricalModel,
+    GaussianNBModel,
+    LDAModel,
+    MixtureModel,
+    ProductModel,
+    QDAModel,
+    SmoothModel,
+    TreeModel,
+)
+from riskbayes.models.binned import BinnedModel
 from riskbayes.models.hats import Hats, Places
 from riskbayes.models.kernels import smooth as kernel
 
@@ -123,16 +133,52 @@ def test_missing_cells_contribute_nothing_and_the_rest_as_the_marginal_density(k
         assert total[1] - total[0] == pytest.approx(logs[1] - logs[0], rel=1e-8, abs=1e-7)
 
 
+@pytest.mark.parametrize("kind", [CategoricalModel, TreeModel, SmoothModel, BinnedModel])
+@given(seed=seeds)
+def test_missing_cells_of_categories_and_knots_contribute_nothing(kind, seed):
+    rng = np.random.default_rng(seed)
+    X, y, w = random_rows(kind(), rng, n=4, r=3)
+    model = TreeModel(structure="tree", alpha=1.0, backoff=5.0) if kind is TreeModel else kind(alpha=1.0)
+    X = X.astype(float)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    fitted = calibrated(model, X, y, w, 3, RC(lr=0.1, max_iter=3)).fitted
+    Z = rows_of(fitted, X)
+    found = model.contributions(Z, fitted.theta)
+    assert (found[np.isnan(X)] == 0).all()
+    np.testing.assert_allclose(
+        fitted.theta.log_prior + found.sum(axis=1), model.scores(Z, fitted.theta), rtol=1e-9, atol=1e-9
+    )
+
+
 def test_compiled_rows_of_smooth_naive_bayes_have_the_same_contributions():
     pytest.importorskip("numba")
     rng = np.random.default_rng(0)
     X, y, w = random_rows(SmoothModel(), rng, n=3, r=3)
     X[:, 1] = np.round(X[:, 1])
+    X[rng.random(X.shape) < 0.2] = np.nan
     model, S, theta = calibrated(SmoothModel(), X, y, w, 3, RC(lr=0.1, max_iter=3)).fitted
     usual, compiled = model.encode(X, S.frame), Places(*kernel.encode(X, S.frame), S.frame)
     assert type(usual) is Hats
     found = model.contributions(usual, theta)
     np.testing.assert_allclose(model.contributions(compiled, theta), found, rtol=1e-9, atol=1e-12)
+
+
+def test_experts_contribute_to_their_own_columns():
+    rng = np.random.default_rng(1)
+    X, y, w = random_rows(QDAModel(), rng, n=4, r=3)
+    model = ProductModel((QDAModel(), SmoothModel(alpha=1.0)), (1.0, 0.7), ((2, 0), (0,)))
+    fitted = calibrated(model, X, y, w, 3, RC(lr=0.1, max_iter=3)).fitted
+    Z = rows_of(fitted, X)
+    found = model.contributions(Z, fitted.theta)
+    assert (found[:, [1, 3]] == 0).all()
+    total = without_row_constant(fitted.theta.log_prior + found.sum(axis=1))
+    np.testing.assert_allclose(total, without_row_constant(model.scores(Z, fitted.theta)), atol=1e-9)
+    gaussian = model.experts[0].contributions(Z.parts[0], fitted.theta.experts[0])
+    np.testing.assert_allclose(found[:, 2], gaussian[:, 0])
+    described = list(model.describe(fitted.theta))
+    blocks = {(name, int(j)) for b in described for name, j in zip(b.names, b.columns, strict=True)}
+    assert {("QDA: mean", 2), ("QDA: mean", 0)} <= blocks
+    assert {j for _, j in blocks} == {0, 2}
 
 
 def test_a_product_weights_its_experts():

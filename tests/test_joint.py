@@ -22,6 +22,7 @@ from riskbayes import (
     GenerativeClassifier,
     KDependenceNB,
     LinearDiscriminantAnalysis,
+    MixedNB,
     MixtureDiscriminantAnalysis,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
@@ -325,7 +326,8 @@ def test_partial_fit_returns_to_the_frequencies_of_the_rows():
     clf = GaussianNB(learner="closed_form").fit(X, y)
     other = clf.with_priors([0.1, 0.1, 0.8]).partial_fit(X, y)
     np.testing.assert_allclose(other.predict_proba(X), clf.predict_proba(X), atol=1e-12)
-    assert other.estimate_priors(X[:50])[0] > 0.99
+    again = other.with_priors([1 / 3, 1 / 3, 1 / 3]).predict_proba(X)
+    np.testing.assert_allclose(again, clf.predict_proba(X), atol=1e-12)
 
 
 @given(seed=seeds, share=st.floats(0.05, 0.95))
@@ -490,31 +492,74 @@ def test_a_table_without_holes_is_returned_as_it_is_and_models_without_fill_refu
         MixtureDiscriminantAnalysis().fit(X, y).impute(X)
 
 
-def test_categories_are_imputed_by_value():
-    class Filled(CategoricalNB):
-        """A categorical classifier that marks cells of "?" as missing, and fills in a code."""
+@pytest.mark.parametrize("kind", [CategoricalNB, TreeAugmentedNB], ids=lambda kind: kind.__name__)
+def test_categories_are_imputed_by_the_most_probable_value(kind):
+    rng = np.random.default_rng(0)
+    colour = np.repeat(["red", "blue"], 50)
+    words = np.stack([colour, np.where(rng.random(100) < 0.9, colour, "green")], axis=1).astype(object)
+    clf = kind(learner="closed_form").fit(words, colour == "red")
+    holes = np.array([["red", None], ["blue", "never seen"], [None, "blue"], ["red", "green"]], dtype=object)
+    filled = clf.impute(holes)
+    assert filled.tolist() == [["red", "red"], ["blue", "never seen"], ["blue", "blue"], ["red", "green"]]
+    drawn = clf.impute(np.full((500, 2), None), random_state=0)
+    assert 0.3 < np.mean(drawn[:, 0] == "red") < 0.7
+    assert np.mean(drawn[:, 0] == drawn[:, 1]) > 0.6  # cells of a row are of one class
 
-        def _encode(self, X, *, reset, learn):
-            codes = super()._encode(X, reset=reset, learn=learn)
-            return codes if learn else np.where(np.asarray(X) == "?", np.nan, codes.astype(float))
 
-        def _map_rows(self, X, formula, finish, fitted=None, name="X"):
-            return finish(np.log(np.tile([0.2, 0.8], (len(X), 1))))
+def mixed_table():
+    """A table with a category, a number, a date, an identifier and holes, and labels that depend on all."""
+    rng = np.random.default_rng(0)
+    m = 200
+    b = rng.integers(2, size=m)
+    frame = pd.DataFrame(
+        {
+            "word": np.where(rng.random(m) < 0.2 + 0.6 * b, "yes", "no"),
+            "name": [f"row {i}" for i in range(m)],
+            "number": rng.standard_normal(m) + b,
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 300, m) + 30 * b, unit="D"),
+        }
+    )
+    frame.loc[rng.random(m) < 0.1 + 0.2 * b, "number"] = np.nan
+    frame.loc[rng.random(m) < 0.1, "word"] = None
+    return frame, b
 
-    words = np.array([["red", "s"], ["blue", "m"], ["red", "m"], ["blue", "s"]])
-    clf = Filled().fit(words, [0, 1, 0, 1])
-    model = type("Filling", (), {})()
-    model.writes, model.support = lambda name: True, "categories"
-    model.encode = lambda X, frame: X
-    model.fill = lambda Z, theta, y, rng=None: np.where(np.isnan(Z), y[:, None], Z)
-    clf.model_ = model
-    filled = clf.impute(np.array([["red", "?"], ["?", "s"], ["never seen", "?"]], dtype=object))
-    first, second = clf._encoder.columns
-    assert filled.tolist() == [
-        ["red", second.categories[1]],
-        [first.categories[1], "s"],
-        ["never seen", second.categories[1]],
-    ]
+
+@pytest.mark.parametrize("options", [{}, {"missing": "informative"}], ids=["ignored", "informative"])
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_tables_are_explained_and_imputed_by_their_own_columns(options, convert):
+    frame, b = mixed_table()
+    table = convert(frame)
+    clf = MixedNB(**options).fit(table, b)
+    explanation = clf.explain(table)
+    assert explanation.columns == ["word", "name", "number", "day"]
+    np.testing.assert_allclose(
+        explanation.log_odds().total, clf.decision_function(table), rtol=1e-9, atol=1e-9
+    )
+    assert (explanation.values[:, 1] == 0).all()  # identifiers are left out
+    assert (explanation.values[frame["word"].isna(), 0] == 0).all() == (not options)
+    holes = frame["number"].isna().to_numpy()
+    assert (np.abs(explanation.values[holes, 2]).max() > 0) == bool(options)  # a hole is a sign by itself
+    filled = clf.impute(table)
+    assert type(filled) is type(table)
+    found = filled if convert is pd.DataFrame else filled.to_pandas()
+    assert not found.isna().any().any()
+    assert (found["number"][~holes] == frame["number"][~holes]).all()
+    seen = frame["word"].notna()
+    assert (found["word"][seen] == frame["word"][seen]).all()
+    assert set(found["word"]) == {"yes", "no"}
+    names = set(clf.parameters_frame()["parameter"])
+    assert {"Categorical: log probability of yes", "Categorical: log probability of no"} <= names
+
+
+def test_the_recipe_explains_tables():
+    frame, b = mixed_table()
+    frame, b = frame.dropna(), b[frame.notna().all(axis=1)]
+    clf = RiskBayesClassifier().fit(frame, b)
+    explanation = clf.explain(frame)
+    assert explanation.columns == ["word", "name", "number", "day"]
+    np.testing.assert_allclose(
+        explanation.log_odds().total, clf.decision_function(frame), rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.fixture

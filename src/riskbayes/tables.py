@@ -173,8 +173,15 @@ def with_cells(X: Any, missing: Array, values: Array) -> Any:
     frame = nw.from_native(X, eager_only=True)
     changed = []
     for j in np.flatnonzero(missing.any(axis=0)).tolist():
-        rows = np.flatnonzero(missing[:, j])
-        changed.append(frame[:, j].scatter(rows, [plain(v) for v in values[rows, j]]))
+        column, rows = frame[:, j], np.flatnonzero(missing[:, j])
+        own = [plain(value) for value in values[rows, j]]
+        if frame.implementation.is_pyarrow():  # it does not mix strings of two widths
+            cells = column.to_list()
+            for i, value in zip(rows.tolist(), own, strict=True):
+                cells[i] = value
+            changed.append(nw.new_series(column.name, cells, column.dtype, backend="pyarrow"))
+        else:
+            changed.append(column.scatter(rows, own))
     return frame.with_columns(*changed).to_native()
 
 

@@ -1,6 +1,6 @@
 """Draw the pictures of doc/joint.md: one row of breast cancer explained, and parameters before and after RC.
 
-    python benchmarks/joint_pictures.py doc
+python benchmarks/joint_pictures.py doc
 """
 
 import sys

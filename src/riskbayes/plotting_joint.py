@@ -147,9 +147,8 @@ class WaterfallDisplay:
         )
         room = 0.01 * (high - low or 1.0)
         for place, start, width in zip(places, starts, widths, strict=True):
-            ax.text(
-                max(start, start + width) + room, place, f"{width:+.2f}", va="center", fontsize=8, color=INK
-            )
+            text = ax.text(max(start, start + width) + room, place, f"{width:+.2f}", va="center", fontsize=8)
+            text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # over the line at zero
         ax.axvline(0.0, color=INK, linewidth=0.8)
         ax.set_yticks(places, [*self.labels, "total"])
         ax.invert_yaxis()

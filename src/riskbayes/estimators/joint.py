@@ -178,7 +178,7 @@ class JointMixin(PredictionMixin, PriorsMixin):
     def _keep_densities(self, engine: Engine) -> None:
         """Keep the log densities of some training rows, for `outlier_score`.
 
-        Not after a closed form: it would take about a seventh longer, a fit that iterates one or two percent.
+        Not after a closed form, whose fit of a small table would take about a seventh longer.
         """
         if self.learner_.max_iter == 0:  # type: ignore[attr-defined]
             return

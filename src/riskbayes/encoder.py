@@ -89,6 +89,21 @@ class TableEncoder:
         columns += [cells[j].missing.astype(np.float64) for j in self.masks]
         return np.stack(columns, axis=1)
 
+    def missing_and_values(self, X: Any, rows: Array) -> tuple[Array, Array]:
+        """Return a mask of the missing cells of a table that is read, and its values by encoded rows.
+
+        Columns that were left out are not filled.
+        """
+        at: dict[tuple[int, str], Array] = dict(zip(self.encoded, rows.T, strict=True))
+        missing = np.zeros((len(rows), len(self.readers)), dtype=bool)
+        values = np.empty(missing.shape, dtype=object)
+        for j, (reader, column) in enumerate(zip(self.readers, columns_of(X), strict=True)):
+            found = at.get((j, "number"), at.get((j, "category")))
+            if found is not None:
+                missing[:, j] = read_column(column, reader.index, reader.column.name).missing
+                values[:, j] = decoded(reader, found, np.isnan(found))
+        return missing, values
+
     def decode(self, rows: Array) -> Any:
         """Return encoded rows as a table like that of training; columns that were left out are missing."""
         at: dict[tuple[int, str], Array] = dict(zip(self.encoded, rows.T, strict=True))

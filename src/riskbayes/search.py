@@ -41,8 +41,8 @@ def judged_by(task: Task, kept: Engine, held: Engine) -> Task:
     if not model.additive and (start is not None or past is not None):
         raise ValueError(
             f"{type(model).__name__} learns its structure from the rows, and a fold learns its own: "
-            "statistics of an earlier fit (warm_start, calibrate) cannot be taken over by it. Hold no rows "
-            "out, or fit all rows anew with warm_start=False."
+            "statistics of other rows (warm_start, calibrate, unlabelled) cannot be taken over by it. Hold "
+            "no rows out, or fit labelled rows anew with warm_start=False."
         )
     mass = task.S.total - (0.0 if past is None else past.total)
     frame, train = kept.learn(model), kept.scaled(mass / kept.mass)

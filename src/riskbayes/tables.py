@@ -7,6 +7,7 @@ import math
 import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
@@ -148,6 +149,46 @@ def own_name(X: Any, j: int) -> str | None:
     """Return the name of column j in a data frame X, if it is a string; else None."""
     name = X.columns[j] if hasattr(X, "columns") else None
     return name if isinstance(name, str) else None
+
+
+def frame_of(columns: dict[str, Array], table: Any = None) -> Any:
+    """Return arrays of equal length as a data frame of the library of `table`.
+
+    If `table` is no data frame: of pandas, or else polars; where neither is installed, the dict itself.
+    """
+    if hasattr(table, "columns"):
+        backend: Any = nw.get_native_namespace(nw.from_native(table, eager_only=True))
+    else:
+        backend = next((name for name in ("pandas", "polars") if find_spec(name) is not None), None)
+    return columns if backend is None else nw.from_dict(columns, backend=backend).to_native()
+
+
+def cell_values(X: Any) -> Array:
+    """Return the values of a table as an array, of objects if the columns of a data frame differ in type."""
+    if hasattr(X, "columns"):
+        return nw.from_native(X, eager_only=True).to_numpy()
+    return to_numpy(X) if hasattr(X, "__dlpack__") else np.asarray(X)
+
+
+def with_cells(X: Any, missing: Array, values: Array) -> Any:
+    """Return a copy of a table with other values where `missing` is True."""
+    if not hasattr(X, "columns"):
+        found = np.array(X)
+        found[missing] = values[missing]
+        return found
+    frame = nw.from_native(X, eager_only=True)
+    changed = []
+    for j in np.flatnonzero(missing.any(axis=0)).tolist():
+        column, rows = frame[:, j], np.flatnonzero(missing[:, j])
+        own = [plain(value) for value in values[rows, j]]
+        if frame.implementation.is_pyarrow():  # it does not mix strings of two widths
+            cells = column.to_list()
+            for i, value in zip(rows.tolist(), own, strict=True):
+                cells[i] = value
+            changed.append(nw.new_series(column.name, cells, column.dtype, backend="pyarrow"))
+        else:
+            changed.append(column.scatter(rows, own))
+    return frame.with_columns(*changed).to_native()
 
 
 def first_non_number(X: Any) -> tuple[int, str | None, Any] | None:

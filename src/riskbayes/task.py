@@ -70,7 +70,7 @@ class Task:
     engine: Engine
     """The training rows."""
     S: Statistics
-    """s(X, Y), settled: of the training rows, and in a stream also of all rows before them."""
+    """s(X, Y), settled: of the training rows and of those of `past`."""
     start: Statistics | None = None
     """Statistics to start from; by default S."""
     validation: Engine | None = None
@@ -78,7 +78,8 @@ class Task:
     on_iteration: Callable[[Iteration], bool] = no_callback
     """Called with every accepted iteration; True stops the fit."""
     past: Statistics | None = None
-    """In a stream, the part of S that comes from earlier rows, which the engine does not hold."""
+    """The part of S that comes from rows that the engine does not hold: in a stream earlier ones, and rows
+    without a label."""
 
 
 class Outcome(NamedTuple):

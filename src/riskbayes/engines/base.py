@@ -85,6 +85,10 @@ class Engine(ABC):
         """Return an engine over the same rows, with weights multiplied by a factor."""
         raise self._cannot("scale its weights")
 
+    def thinned(self, size: int) -> Self:
+        """Return an engine over at most `size` rows, evenly spaced, as often as their weights ask for."""
+        raise self._cannot("pick rows")
+
     def bootstrap(self, random: np.random.RandomState) -> Self:
         """Return an engine over a sample of the rows, drawn with replacement."""
         raise self._cannot("draw a bootstrap sample")

@@ -250,6 +250,17 @@ class MemoryEngine(Engine):
         X, y, w = (None if A is None else take_rows(A, picked) for A in (self._X, self._y, self._w))
         return type(self)(X, y, w, self.n_classes)
 
+    def thinned(self, size: int) -> Self:
+        """Return an engine over copies of rows at evenly spaced shares of the total weight."""
+        if self._w is None and self.n_rows <= size:
+            return self
+        number = min(self.n_rows, size)
+        shares = (np.arange(number) + 0.5) / number
+        if self._w is None:
+            return self.taken((shares * self.n_rows).astype(np.int64))
+        mass = np.cumsum(to_numpy(self._w))
+        return self.taken(np.searchsorted(mass, shares * mass[-1]))
+
     def _weighted(self, w: Array) -> Self:
         """Return an engine over the same rows with other weights; it shares the encoded rows."""
         found = type(self)(self._X, self._y, w, self.n_classes)

@@ -27,7 +27,8 @@ from riskbayes.estimators.checks import (
     row_weights,
     statistics_overflow,
 )
-from riskbayes.estimators.prediction import PredictionMixin
+from riskbayes.estimators.joint import JointMixin
+from riskbayes.estimators.unlabelled import split_rows, with_unlabelled
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
@@ -46,7 +47,7 @@ class GenerativeTags(Tags):
     """True if `score_samples` is a log density; otherwise it lacks a constant, and there is no `sample`."""
 
 
-class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base class of the estimators: a generative model, a learner, and scikit-learn's interface to them.
 
     A subclass implements `_make_model`, and, if its input is not a table of numbers, `_encode` and `_decode`.
@@ -139,6 +140,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
+        unlabelled: Any = False,
     ) -> Self:
         """Fit the model: compute its closed form, then run the learner's iterations.
 
@@ -153,6 +155,10 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         X_val, y_val, sample_weight_val : array-like, default=None
             Validation rows: the iteration with the least risk on them is returned, and a learner with
             `n_iter_no_change` stops when that risk no longer falls.
+        unlabelled : label, None or NaN, default=False
+            What `y` holds for rows without a label, such as -1; None and NaN are for missing labels. These
+            rows enter the closed form by their posterior (EM); the learner leaves their statistics in place.
+            `doc/joint.md` shows where that helps and where it does not. False: every row has a label.
 
         Returns
         -------
@@ -161,7 +167,12 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
         """
         with unchanged_on_error(self):
             old = copy(self) if self.warm_start and hasattr(self, "statistics_") else None
-            task = begin_fit(self, X, y, sample_weight)
+            if unlabelled is False:
+                task = begin_fit(self, X, y, sample_weight)
+            else:
+                split = split_rows(X, y, sample_weight, unlabelled)
+                task = begin_fit(self, split.X, split.y, split.sample_weight)
+                task = task if split.others is None else with_unlabelled(self, task, split)
             if old is not None:
                 start = self._start_from(old, task.S)
                 frame = task.S.frame.join(start.frame)  # one of the two may know more categories
@@ -171,6 +182,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
                 held = self._validation_rows(task.S, X_val, y_val, sample_weight_val)
                 task = replace(task, validation=held)
             self._calibrate(task, (X, y, sample_weight))
+            self._keep_densities(task.engine)
         return self
 
     def _rows(
@@ -325,6 +337,7 @@ class BaseGenerativeClassifier(PredictionMixin, CallbackSupportMixin, Classifier
     def _store(self, outcome: Outcome) -> None:
         """Set the fitted attributes."""
         self.model_, self.statistics_, self.parameters_ = outcome.fitted
+        self._priors = self._log_densities = None
         self.history_, self.status_ = outcome.history, outcome.status
         self.n_iter_, self.best_iteration_ = max(0, len(outcome.history["lr"]) - 1), outcome.number
         self.refit_history_ = outcome.refit_history

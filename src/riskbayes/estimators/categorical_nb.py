@@ -86,6 +86,10 @@ class CategoricalInput(BaseGenerativeClassifier):
             )
         check_sizes(sizes, partial(column_name, self))
 
+    def _category_name(self, column: int, code: int) -> str:
+        known = self._encoder.columns[column].categories
+        return str(code if known is None or code >= len(known) else known[code])
+
     def _decode(self, X: Array) -> Array:
         return self._encoder.decode(X)
 

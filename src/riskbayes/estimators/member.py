@@ -144,6 +144,22 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
             log_P[:, np.searchsorted(self.classes_, clf.classes_)] = clf.predict_log_proba(columns)
         return logsumexp(logs, axis=0) - np.log(len(logs))
 
+    def explain(self, X: Array) -> Any:
+        """Return what each column contributed, if there is one bag and the transformer keeps the columns."""
+        check_is_fitted(self)
+        if len(self.estimators_) > 1:
+            raise NotImplementedError(
+                f"The posteriors of {len(self.estimators_)} bootstrap samples are averaged, so that the "
+                "log-odds are no sum over columns."
+            )
+        columns = transformed(self.before_, np.asarray(X))
+        if columns.shape[1] != np.shape(X)[1]:
+            raise NotImplementedError(
+                f"{type(self.before_).__name__} makes other columns of those of the table, and what they "
+                "contribute cannot be told apart."
+            )
+        return self.estimators_[0].explain(columns)
+
     def predict(self, X: Array) -> Array:
         """Return the most probable class."""
         best = self.predict_proba(X).argmax(axis=1)

@@ -277,12 +277,16 @@ class PredictionMixin:
             raise NotImplementedError(
                 f"{type(self).__name__} has no distribution to draw from: its joint is not normalised."
             )
-        rng = random_state
-        if not isinstance(rng, np.random.Generator):
-            rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         theta = self._drawn(converted(self.parameters_, to_numpy))
-        X, y = self.model_.sample(theta, int(n_samples), rng)
+        X, y = self.model_.sample(theta, int(n_samples), generator(random_state))
         return self._decode(to_device(X, self._fitted_on)), self._labels(to_device(y, self._fitted_on))
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return the generator to draw with, for any `random_state` of scikit-learn."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31))
 
 
 def first_overflow(joint: Array) -> int | None:

@@ -20,16 +20,19 @@ from riskbayes.columns import Column
 from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import check_labels, check_masses, classes_and_codes, listed, row_weights
+from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
+from riskbayes.estimators.priors import PriorsMixin
 from riskbayes.estimators.scaling import ColumnScales
 from riskbayes.estimators.table_input import TABLE_PARAMETERS, columns_read, read_table
 from riskbayes.exceptions import FlooredWarning, warn
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.objectives import check_cost_matrix
-from riskbayes.tables import encoded_names, naming_columns
+from riskbayes.risks import log_posterior
+from riskbayes.tables import cell_values, encoded_names, naming_columns
 
 
 def has_joint(clf: RiskBayesClassifier) -> bool:
@@ -51,7 +54,7 @@ def has_density(clf: RiskBayesClassifier) -> bool:
     return True
 
 
-class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Classifier that fits or chooses generative models, trained by risk-based calibration.
 
     Takes tables as they are: arrays and data frames (pandas, polars, Arrow) of numbers in any unit, strings,
@@ -108,6 +111,8 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         For each column of the table its kind, what was made of it, and why it was left out.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
+    class_prior_ : ndarray of shape (n_classes,)
+        Share of each class in the weight of the training rows.
     class_weight_ : ndarray of shape (n_classes,) or None
         Weights of the classes, if `class_weight` is set.
     history_ : dict of arrays
@@ -206,6 +211,8 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"{listed(self.classes_)}."
             )
         w = self._weights(sample_weight, X, codes)
+        masses = np.bincount(codes, w, len(self.classes_))
+        self.class_prior_, self._priors, self._log_ratio = masses / masses.sum(), None, None
         # Learned from all rows, but no leak into the folds: a power of two changes no digit.
         self._scales = ColumnScales.learn(X if w is None else X[w > 0])
         X = self._scales.apply(X)
@@ -303,9 +310,20 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         P : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
+        if self._log_ratio is not None:
+            return np.exp(self.predict_log_proba(X))
         X = self._columns(X)
         with naming_columns(self):
             return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)
+
+    _log_ratio: Array | None = None
+    """What `with_priors` adds to the log posterior; None for nothing."""
+
+    def _training_prior(self) -> Array:
+        return self.class_prior_
+
+    def _set_log_ratio(self, log_ratio: Array) -> None:
+        self._log_ratio = log_ratio if self._log_ratio is None else self._log_ratio + log_ratio
 
     def _columns(self, X: Any) -> Array:
         """Return validated rows to predict, with columns scaled as the members read them."""
@@ -330,10 +348,11 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         X = self._columns(X)
         with naming_columns(self):
             logs = [clf.predict_log_proba(X) for clf, _ in self.members_]
-        if len(logs) == 1:
-            return logs[0]
-        weights = np.array([weight for _, weight in self.members_])[:, None, None]
-        return logsumexp(np.stack(logs), axis=0, b=weights)
+        found = logs[0]
+        if len(logs) > 1:
+            weights = np.array([weight for _, weight in self.members_])[:, None, None]
+            found = logsumexp(np.stack(logs), axis=0, b=weights)
+        return found if self._log_ratio is None else log_posterior(found + self._log_ratio)
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class.
@@ -385,6 +404,45 @@ class RiskBayesClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         logs = self.predict_log_proba(X)
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+
+    def explain(self, X: Any) -> Explanation:
+        """Return what each column of the rows contributed to the log-odds, if there is a single model.
+
+        "single" and "cv" have one; "ensemble" averages posteriors, so that log-odds do not add up.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        explanation : Explanation
+            As `explain` of the member.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from riskbayes import RiskBayesClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> RiskBayesClassifier().fit(X, y).explain(X[:2]).values.shape
+        (2, 4, 3)
+        """
+        check_is_fitted(self)
+        if len(self.members_) > 1:
+            raise NotImplementedError(
+                f"{type(self).__name__}(strategy={self.strategy!r}) averages the posteriors of "
+                f"{len(self.members_)} members, so that the log-odds are no sum over columns. Explain one of "
+                "`members_`, or fit with strategy='single'."
+            )
+        scaled = self._columns(X)
+        with naming_columns(self):
+            found = self.members_[0][0].explain(scaled)
+        baseline = found.baseline if self._log_ratio is None else found.baseline + self._log_ratio
+        names = encoded_names(self)
+        columns = found.columns if names is None else list(names)
+        found = Explanation.centred(found.values, baseline, self.classes_, columns, cell_values(X), X)
+        return found if self._table is None else found.by_table_column(self._table)
 
     @available_if(has_density)
     def score_samples(self, X: Any) -> Array:

@@ -52,6 +52,18 @@ class TableInput(BaseGenerativeClassifier):
         """
         return categorical_mask(self, names)
 
+    @property
+    def _encoder_of_table(self) -> TableEncoder | None:
+        return self._table
+
+    def _category_name(self, column: int, code: int) -> str:
+        return str(code) if self._table is None else category_name(self._table, column, code)
+
+    @property
+    def _category_columns(self) -> Array:
+        kinds = ["number"] * self.n_features_in_ if self._table is None else self._table.kinds
+        return np.array(kinds) == "category"
+
     def _decode(self, X: Array) -> Any:
         return X if self._table is None else self._table.decode(X)
 
@@ -97,6 +109,13 @@ def read_table(estimator: Any, X: Any, *, reset: bool, choose: Choose | None = N
     informative = estimator.missing == "informative"
     estimator._table, found = TableEncoder.learn(X, names, categorical, estimator.unseen, informative)
     return found
+
+
+def category_name(encoder: TableEncoder, column: int, code: int) -> str:
+    """Return the category of a code in an encoded column as the user wrote it."""
+    j, part = encoder.encoded[column]
+    known = encoder.readers[j].categories
+    return str(known[code] if part == "category" and code < len(known) else code)
 
 
 def column_names(X: Any) -> list[str]:

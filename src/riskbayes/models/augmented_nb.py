@@ -6,6 +6,7 @@ The parents are given, or learned by :mod:`riskbayes.models.structure`; the fram
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from scipy.sparse import csr_array
 
 from riskbayes.arrays import Array, one_hot
 from riskbayes.frames import Arrays, Categories, Frame
-from riskbayes.models.base import GenerativeModel, Sample, log_class_prior
+from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY, chosen
 from riskbayes.models.codes import (
     Codes,
@@ -349,6 +350,31 @@ class TreeModel(GenerativeModel):
         if Z.hard is not None and Z.values is not None:
             joint[Z.hard] = observed_log_joint(Z.values[Z.hard], theta)
         return joint
+
+    def contributions(self, Z: Codes, theta: TreeParameters) -> Array:
+        """Return log p(x_i | parents, y) of each column: a column is given its own factor."""
+        codes = np.where(Z.is_missing, 0, Z.codes).astype(np.int64)
+        return np.where(Z.is_missing[:, :, None], 0.0, theta.log_prob.T[codes + theta.frame.offsets])
+
+    def describe(self, theta: TreeParameters) -> Iterator[Described]:
+        """Yield the log probabilities of the categories, given those of the parents."""
+        frame = theta.frame
+        for i, above in enumerate(frame.parent_lists):
+            # The value varies fastest, then the first parent; the last value of each is the unseen one.
+            of = [frame.sizes[j] for j in (i, *above)]
+            codes = np.stack(np.unravel_index(np.arange(frame.n_categories[i]), [k + 1 for k in of[::-1]]))
+            known = (of > codes[::-1].T).all(axis=1)
+            cells = codes[::-1].T[known]
+            named = [
+                tuple(pair for j, v in zip((i, *above), cell, strict=True) for pair in ((j, None), (j, v)))[
+                    1:
+                ]
+                for cell in cells.tolist()
+            ]
+            given = ", ".join(["{} = {}"] * len(above))
+            name = f"log probability of {{}} given {given}" if above else "log probability of {}"
+            values = frame.of_feature(theta.log_prob, i).reshape(len(theta.log_prior), -1)[:, known]
+            yield Described(np.full(len(cells), i), [name] * len(cells), values, np.ones_like(values), named)
 
     def sample_rows(self, theta: TreeParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature after its parents, by inverting its cumulative distribution."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -51,6 +52,23 @@ class Sample:
     largest: Array | None = None
     """The largest value of each column over all rows, so that no category is missed. None where X holds all
     rows."""
+
+
+class Described(NamedTuple):
+    """Parameters of one kind by class, named for people."""
+
+    columns: Array
+    """The index of the column that each parameter belongs to, of shape (p,)."""
+    names: Sequence[str]
+    """Their names, with a `{}` for each entry of `named`."""
+    values: Array
+    """Their values, of shape (r, p)."""
+    units: Array
+    """The size of a change that counts as one, of shape (r, p): a standard deviation for a mean, one for a
+    logarithm."""
+    named: Sequence[tuple[tuple[int, int | None], ...]] = ()
+    """For each parameter, what its name is completed by: a column and a code, for the category of that code,
+    or a column and None, for the name of the column."""
 
 
 class GenerativeModel(ABC):
@@ -204,6 +222,29 @@ class GenerativeModel(ABC):
     def sample_rows(self, theta: Any, y: Array, rng: np.random.Generator) -> Array:
         """Draw a row x from p(x | y) for each class code in y."""
         raise NotImplementedError(f"{type(self).__name__} has no `sample_rows`.")
+
+    def with_log_prior(self, theta: Any, log_prior: Array) -> Any:
+        """Return theta with another log p(y), and the same p(x | y)."""
+        if is_dataclass(theta) and not isinstance(theta, type):
+            return replace(theta, log_prior=log_prior)
+        if isinstance(theta, tuple) and hasattr(theta, "_replace"):  # a NamedTuple
+            return theta._replace(log_prior=log_prior)
+        raise NotImplementedError(
+            f"{type(self).__name__} has no `with_log_prior`, and its parameters are no dataclass and no "
+            "NamedTuple: write that method."
+        )
+
+    def contributions(self, Z: Any, theta: Any) -> Array:
+        """Return what each column of the rows adds to the score of each class, of shape (m, n, r).
+
+        log p(y) plus their sum over the columns is `scores`, up to a constant of the row. A missing cell
+        adds zero.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no `contributions`.")
+
+    def describe(self, theta: Any) -> Iterable[Described]:
+        """Yield the parameters by class with names, other than log p(y), for a table that people read."""
+        raise NotImplementedError(f"{type(self).__name__} has no `describe`.")
 
     def fill(self, Z: Any, theta: Any, y: Array, rng: np.random.Generator | None = None) -> Array:
         """Return rows as a float array, with their missing cells filled given their class codes y.

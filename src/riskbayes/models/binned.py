@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Arrays, Categories, Frame
-from riskbayes.models.base import Sample
+from riskbayes.models.base import Described, Sample
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import Codes, make_codes
 from riskbayes.models.hats import quantiles
@@ -87,8 +89,17 @@ class BinnedModel(CategoricalModel):
         raise NotImplementedError("BinnedModel has no `sample`: its joint is that of bins.")
 
     def writes(self, name: str) -> bool:
-        """True if the model implements the method: all that categories have, but not `sample`."""
-        return name not in ("sample", "sample_rows") and super().writes(name)
+        """True if the model implements the method: all that categories have, but not `sample` and `fill`."""
+        return name not in ("sample", "sample_rows", "fill") and super().writes(name)
+
+    def describe(self, theta: Any) -> Iterator[Described]:
+        """Yield the log probabilities of the bins, by the edges between them."""
+        names = []
+        for j in range(len(theta.frame.n_categories)):
+            edges = ["-inf", *(f"{x:.6g}" for x in theta.frame.of_feature(j).tolist()), "inf"]
+            names += [f"from {low} below {high}" for low, high in pairwise(edges)]
+        for block in super().describe(theta):
+            yield block._replace(names=[f"log probability {name}" for name in names], named=())
 
 
 def bin_edges(x: Array, w: Array | None, n_bins: int) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,6 +23,7 @@ from riskbayes.frames import Categories, Frame
 from riskbayes.models.base import (
     COUNT_ROUNDING,
     SINGLE_ROUNDING,
+    Described,
     GenerativeModel,
     Sample,
     invert_class_prior,
@@ -180,6 +182,20 @@ class CategoricalModel(GenerativeModel):
         known, unseen = Z.times(theta.log_prob)
         joint = known + theta.log_prior[None, :]
         return joint if unseen is None else joint + unseen @ theta.log_unseen.T
+
+    def contributions(self, Z: Codes, theta: CategoricalParameters) -> Array:
+        """Return log p(x_i | y) of each column."""
+        codes, sizes = Z.codes.astype(np.int64), theta.frame.n_categories
+        found = theta.log_prob.T[np.minimum(codes, sizes - 1) + theta.frame.offsets]
+        found = np.where((codes > sizes)[:, :, None], theta.log_unseen.T, found)
+        return np.where((codes == sizes)[:, :, None], 0.0, found)
+
+    def describe(self, theta: CategoricalParameters) -> Iterator[Described]:
+        """Yield the log probabilities of the categories."""
+        feature, category = theta.frame.columns(theta.log_prob)
+        named = [((j, code),) for j, code in zip(feature.tolist(), category.tolist(), strict=True)]
+        names = ["log probability of {}"] * len(named)
+        yield Described(feature, names, theta.log_prob, np.ones_like(theta.log_prob), named)
 
     def sample_rows(self, theta: CategoricalParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature by inverting its cumulative distribution."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -25,7 +26,13 @@ from riskbayes.arrays import (
 )
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame
-from riskbayes.models.base import GenerativeModel, Sample, invert_class_prior, log_class_prior
+from riskbayes.models.base import (
+    Described,
+    GenerativeModel,
+    Sample,
+    invert_class_prior,
+    log_class_prior,
+)
 from riskbayes.models.centred import (
     EPS,
     Centred,
@@ -355,6 +362,20 @@ def overflowing(columns: Array, wider: str = "") -> ColumnError:
         int(np.flatnonzero(columns)[0]),
         f"has values whose squares overflow. Scale it{wider}, or treat such values as missing.",
     )
+
+
+def described_moments(means: Array, deviations: Array) -> Iterator[Described]:
+    """Yield means and standard deviations of the classes; both change by standard deviations."""
+    columns = np.arange(means.shape[1])
+    for name, values in (("mean", means), ("standard deviation", deviations)):
+        yield Described(columns, [name] * len(columns), values, deviations)
+
+
+def observed_patterns(X: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield each pattern of observed cells, as indices of columns, with the indices of its rows."""
+    observed, pattern = np.unique(~np.isnan(X), axis=0, return_inverse=True)
+    for i, seen in enumerate(observed):
+        yield np.flatnonzero(seen), np.flatnonzero(pattern.ravel() == i)
 
 
 def noise_of(second: Array, frame: Origin, settled: Settled) -> Array:

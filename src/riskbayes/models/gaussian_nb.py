@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,9 +11,9 @@ import numpy as np
 
 from riskbayes.arrays import Array, eps_of, is_false, max_of, namespace, sum_of, take, to_widest
 from riskbayes.frames import Arrays, Frame, same_values
-from riskbayes.models.base import Sample, log_class_prior
+from riskbayes.models.base import Described, Sample, log_class_prior
 from riskbayes.models.centred import EPS, Centred, Origin, rounding
-from riskbayes.models.gaussian import LOG_2PI, GaussianModel, Settled, positive
+from riskbayes.models.gaussian import LOG_2PI, GaussianModel, Settled, described_moments, positive
 from riskbayes.models.whitening import SEPARATING
 from riskbayes.statistics import Statistics
 
@@ -256,6 +256,16 @@ class GaussianNBModel(GaussianModel):
         """Return rows with the mean of the class in their missing cells, or a draw."""
         drawn = theta.means[y] if rng is None else self.sample_rows(theta, y, rng) - theta.frame.origin
         return np.where(Z.observed > 0, Z.exact, drawn) + theta.frame.origin
+
+    def contributions(self, Z: Centred, theta: GaussianNBParameters) -> Array:
+        """Return log p(x_i | y) of each column."""
+        away = Z.exact[:, :, None] - theta.means.T
+        found = -0.5 * (away**2 / theta.variances.T + np.log(theta.variances.T) + LOG_2PI)
+        return np.where(np.isnan(away), 0.0, found)
+
+    def describe(self, theta: GaussianNBParameters) -> Iterator[Described]:
+        """Yield the means and the standard deviations."""
+        yield from described_moments(theta.means + theta.frame.origin, np.sqrt(theta.variances))
 
     def sample_rows(self, theta: GaussianNBParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature."""

@@ -119,6 +119,10 @@ class Hats:
         """Return, for each row, the sum over features of a table (knots + 2, classes) interpolated at it."""
         return self.matrix @ table[:-1]
 
+    def left_and_weights(self) -> tuple[Array, Array, Array]:
+        """Return the knot on the left of every value, and the weights of it and of the next knot."""
+        return self.columns[:, ::2], self.weights[:, ::2], self.weights[:, 1::2]
+
     def counts(self, W: Array) -> Array:
         """Return the weighted counts, of shape (classes, knots)."""
         return np.ascontiguousarray((self.transposed @ W)[:-1].T)
@@ -154,6 +158,12 @@ class Places:
     def look_up(self, table: Array) -> Array:
         """Return, for each row, the sum over features of a table (knots + 2, classes) interpolated at it."""
         return kernel.look_up(self.places, self.frame.offsets, table)
+
+    def left_and_weights(self) -> tuple[Array, Array, Array]:
+        """Return the knot on the left of every value, and the weights of it and of the next knot."""
+        left = np.floor(self.places)
+        share = self.places - left
+        return left.astype(np.int64) + self.frame.offsets, 1.0 - share, share
 
     def counts(self, W: Array) -> Array:
         """Return the weighted counts, of shape (classes, knots)."""

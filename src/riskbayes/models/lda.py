@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 
 from riskbayes.arrays import Array, namespace, squared_norms, sum_of, take_rows, to_widest
 from riskbayes.frames import Arrays
-from riskbayes.models.base import Sample
+from riskbayes.models.base import Described, Sample
 from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.conditional import Conditional
 from riskbayes.models.correlated import CorrelatedModel
@@ -18,9 +19,11 @@ from riskbayes.models.em import em_start
 from riskbayes.models.gaussian import (
     LOG_2PI,
     Settled,
+    described_moments,
     diagonal,
     eye_like,
     noise_of,
+    observed_patterns,
     outer,
     spread,
 )
@@ -198,6 +201,28 @@ class LDAModel(CorrelatedModel):
         shared = -0.5 * (squared_norms(z) + z.shape[1] * LOG_2PI) - theta.half_log_det
         B, c = theta.form
         return Z.values @ B + (c[None, :] + shared[:, None])
+
+    def contributions(self, Z: Centred, theta: LDAParameters) -> Array:
+        """Return (x_j - mu_kj / 2) (Sigma^-1 mu_k)_j, about the mean of the classes' means.
+
+        The scores are linear in x, so that each column is given its own term, and half of what its mean has
+        in the constant mu^T Sigma^-1 mu / 2. For two classes the difference is (x_j - (mu_1j + mu_0j) / 2)
+        times the coefficient of the column: zero half-way between the two means. Missing cells are
+        marginalised: Sigma is that of the observed columns.
+        """
+        centre = theta.means.mean(axis=0)
+        D, means = Z.exact - centre, theta.means - centre
+        found = np.zeros((*D.shape, len(means)))
+        for seen, rows in observed_patterns(D):
+            mu = means[:, seen].T
+            slopes = np.linalg.solve(theta.covariance[np.ix_(seen, seen)], mu)
+            found[np.ix_(rows, seen)] = (D[np.ix_(rows, seen)][:, :, None] - mu / 2) * slopes
+        return found
+
+    def describe(self, theta: LDAParameters) -> Iterator[Described]:
+        """Yield the means, and the standard deviations, which the classes share."""
+        shared = np.broadcast_to(np.sqrt(np.diag(theta.covariance)), theta.means.shape)
+        yield from described_moments(theta.means + theta.frame.origin, shared)
 
     def sample_rows(self, theta: LDAParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw a Gaussian row about the mean of each class."""

@@ -186,11 +186,11 @@ class MixtureModel(GenerativeModel):
 
     def log_joint(self, Z: ComponentRows, theta: MixtureParameters) -> Array:
         """log sum_c p(x, c) over the components of each class."""
-        return shares_and_scores(self.base.log_joint(Z.base, theta.components), theta.sizes)[1]
+        return class_scores(self.base.log_joint(Z.base, theta.components), theta)
 
     def scores(self, Z: ComponentRows, theta: MixtureParameters) -> Array:
         """Return the same from the scores of the base model."""
-        return shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)[1]
+        return class_scores(self.base.scores(Z.base, theta.components), theta)
 
     def residual_statistics(self, Z: ComponentRows, E: Array, theta: MixtureParameters) -> Statistics:
         """Return the statistics of the residual E[c] = E[y] P(c | x, y)."""
@@ -213,6 +213,14 @@ class MixtureModel(GenerativeModel):
             return None, risks
         E = objective.residual(P, y)
         return self._counted(Z, E if w is None else E * w[:, None], shares, plan.components), risks
+
+    def with_log_prior(self, theta: MixtureParameters, log_prior: Array) -> MixtureParameters:
+        """Return theta with another log p(y); the components keep their shares of the class."""
+        with np.errstate(invalid="ignore"):
+            shift = np.where(np.isneginf(log_prior), -np.inf, log_prior - theta.log_prior)
+        own = theta.components
+        components = self.base.with_log_prior(own, own.log_prior + np.repeat(shift, theta.sizes))
+        return replace(theta, log_prior=log_prior, components=components)
 
     def sample(self, theta: MixtureParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
         """Draw from the components; the class of a row is that of its component."""
@@ -283,6 +291,15 @@ def shares_and_scores(scores: Array, sizes: Array) -> tuple[Array, Array]:
     sums = by_class(np.add, e, sizes)
     e /= np.repeat(sums, sizes, axis=1)
     return e, top + np.log(sums)
+
+
+def class_scores(scores: Array, theta: MixtureParameters) -> Array:
+    """Return the log joints of the classes; -inf for a class of probability zero."""
+    gone = np.isneginf(theta.log_prior)
+    if not gone.any():
+        return shares_and_scores(scores, theta.sizes)[1]
+    with np.errstate(invalid="ignore"):  # -inf minus itself, in those classes
+        return np.where(gone, -np.inf, shares_and_scores(scores, theta.sizes)[1])
 
 
 def in_full(Z: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from riskbayes.arrays import Array, namespace, sum_of, to_numpy
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame, SideBySide
-from riskbayes.models.base import GenerativeModel, Sample
+from riskbayes.models.base import Described, GenerativeModel, Sample
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.kernels.scan import CompiledScan
 from riskbayes.models.qda import QDAModel
@@ -256,6 +256,34 @@ class ProductModel(GenerativeModel):
         """Return the same from the experts' scores."""
         return self._weighted(Z, theta, "scores")
 
+    def contributions(self, Z: ExpertRows, theta: ProductParameters) -> Array:
+        """Return the weighted sums of the experts' contributions; a column that none reads has zero."""
+        total = np.zeros((*Z.shape, len(theta.log_prior)))
+        quadruples = zip(self.experts, self.weights, Z.parts, theta.experts, strict=True)
+        for i, (expert, weight, part, own) in enumerate(quadruples):
+            read = slice(None) if self.columns is None else list(self.columns[i])
+            total[:, read] += weight * expert.contributions(part, own)
+        return total
+
+    def fill(
+        self, Z: ExpertRows, theta: ProductParameters, y: Array, rng: np.random.Generator | None = None
+    ) -> Array:
+        """Return rows whose missing cells are filled by the first expert that reads the column."""
+        X = np.full(Z.shape, np.nan)
+        triples = list(zip(self.experts, Z.parts, theta.experts, strict=True))
+        for i, (expert, part, own) in reversed(list(enumerate(triples))):
+            read = slice(None) if self.columns is None else list(self.columns[i])
+            X[:, read] = expert.fill(part, own, y, rng)
+        return X
+
+    def describe(self, theta: ProductParameters) -> Iterator[Described]:
+        """Yield the parameters of the experts, each with the name of its model before its own."""
+        for i, (expert, own) in enumerate(zip(self.experts, theta.experts, strict=True)):
+            kind = type(expert).__name__.removesuffix("Model")
+            for block in expert.describe(own):
+                named = block._replace(names=[f"{kind}: {name}" for name in block.names])
+                yield named if self.columns is None else in_columns(named, self.columns[i])
+
     def expected_statistics(self, theta: ProductParameters, total: float) -> Statistics:
         """Return the expected statistics of `total` rows of each expert, side by side."""
         pairs = zip(self.experts, theta.experts, strict=True)
@@ -283,6 +311,12 @@ class ProductModel(GenerativeModel):
 def possible(log_prior: Array) -> Array:
     """Return log p(y) with zero in place of -inf, so that subtracting it never gives NaN."""
     return namespace(log_prior).where(log_prior > -math.inf, log_prior, 0.0)
+
+
+def in_columns(block: Described, columns: Sequence[int]) -> Described:
+    """Return described parameters with the columns of an expert numbered as in the whole table."""
+    named = [tuple((columns[j], code) for j, code in parts) for parts in block.named]
+    return block._replace(columns=np.array(columns)[block.columns], named=named)
 
 
 def parts(S: Statistics) -> list[Statistics]:

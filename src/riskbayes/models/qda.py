@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -21,7 +21,7 @@ from riskbayes.arrays import (
     to_widest,
 )
 from riskbayes.frames import Arrays
-from riskbayes.models.base import Sample
+from riskbayes.models.base import Described, Sample
 from riskbayes.models.centred import PAD, Centred, Origin
 from riskbayes.models.conditional import Conditional
 from riskbayes.models.correlated import CorrelatedModel
@@ -29,9 +29,11 @@ from riskbayes.models.em import em_start
 from riskbayes.models.gaussian import (
     LOG_2PI,
     Settled,
+    described_moments,
     diagonal,
     eye_like,
     noise_of,
+    observed_patterns,
     outer,
     rows_that_count,
     spread,
@@ -379,6 +381,41 @@ class QDAModel(CorrelatedModel):
             columns.append(total)
         return namespace(D).stack(columns).T  # contiguous along the rows of a class
 
+    def contributions(self, Z: Centred, theta: QDAParameters) -> Array:
+        """Return -(z_j (P z)_j + log 2pi Sigma_jj + (log R)_jj) / 2 with z = x - mu and P = Sigma^-1.
+
+        z_j (P z)_j is the Shapley value of the quadratic form z^T P z, where a column that does not take part
+        is at the mean of the class: half of each cross term goes to either column. log|Sigma| is the sum of
+        the logarithms of the variances, which each column is given, and of log|R|, of the correlations R,
+        the trace of the matrix logarithm: each column is given its entry of the diagonal. No order of the
+        columns is chosen. Uncorrelated columns have the contributions of Gaussian naive Bayes. Missing cells
+        are marginalised: Sigma is that of the observed columns.
+        """
+        D, n = Z.exact, Z.shape[1]
+        found = np.zeros((*D.shape, len(theta.means)))
+        for seen, rows in observed_patterns(D):
+            cells: Any = np.ix_(rows, seen)
+            for k, C in enumerate(theta.covariances):
+                own = C[np.ix_(seen, seen)]
+                W = theta.whiteners[k] if len(seen) == n else np.linalg.inv(np.linalg.cholesky(own)).T
+                z = D[cells] - theta.means[k, seen]
+                found[*cells, k] = -0.5 * (z * (z @ W @ W.T) + LOG_2PI + log_determinant_shares(own, W))
+        return found
+
+    def describe(self, theta: QDAParameters) -> Iterator[Described]:
+        """Yield the means, the standard deviations and the correlations."""
+        deviations = np.sqrt(diagonal(theta.covariances))
+        yield from described_moments(theta.means + theta.frame.origin, deviations)
+        first, second = np.triu_indices(theta.means.shape[1], 1)
+        correlations = theta.covariances[:, first, second] / (deviations[:, first] * deviations[:, second])
+        yield Described(
+            first,
+            ["correlation with {}"] * len(first),
+            correlations,
+            np.ones_like(correlations),
+            [((j, None),) for j in second.tolist()],
+        )
+
     def sample_rows(self, theta: QDAParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw rows of each class by the Cholesky factor of its covariance."""
         n = len(y)
@@ -450,6 +487,17 @@ class QDAModel(CorrelatedModel):
         mu = (C @ eta["eta1"][:, :, None])[:, :, 0] - theta.frame.origin[None, :]
         log_prior = simplex(eta["eta0"])
         return replace(theta, log_prior=log_prior, means=mu, projected=C)
+
+
+def log_determinant_shares(C: Array, W: Array) -> Array:
+    """Return log C_jj + (log R)_jj for each column, with the correlations R of C; their sum is log|C|.
+
+    W W^T = C^-1, W triangular: by its diagonal log|C| is exact, and what rounding leaves is shared equally.
+    """
+    scale = np.sqrt(np.diag(C))
+    values, axes = np.linalg.eigh(C / np.outer(scale, scale))
+    shares = 2 * np.log(scale) + axes**2 @ np.log(np.maximum(values, np.finfo(float).tiny))
+    return shares - (shares.sum() + 2 * np.log(np.diag(W)).sum()) / max(1, len(shares))
 
 
 def quadratic_traces(A: Array, W: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Frame
-from riskbayes.models.base import GenerativeModel, Sample, log_class_prior
+from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY, chosen, shares_present
 from riskbayes.models.hats import Hats, Knots, Places, hats_of, knots_of
 from riskbayes.models.kernels.scan import LookUpPart
@@ -127,6 +128,19 @@ class SmoothModel(GenerativeModel):
     def scores(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
         """Return the log joint without the decay in the tails, which is the same for all classes."""
         return Z.look_up(theta.table) + theta.log_prior
+
+    def contributions(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
+        """Return log p(x_i | y) of each column, without the decay in the tails, as in `scores`."""
+        left, low, high = Z.left_and_weights()
+        return low[:, :, None] * theta.table[left] + high[:, :, None] * theta.table[left + 1]
+
+    def describe(self, theta: SmoothParameters) -> Iterator[Described]:
+        """Yield the log densities at the knots, or the log probabilities of few values."""
+        frame = theta.frame
+        feature = np.repeat(np.arange(len(frame.n_categories)), frame.n_categories)
+        kinds = np.where(frame.few_values, "log probability of", "log density at")[feature].tolist()
+        names = [f"{kind} {x:.6g}" for kind, x in zip(kinds, frame.positions.tolist(), strict=True)]
+        yield Described(feature, names, theta.log_density, np.ones_like(theta.log_density))
 
     def sample_rows(self, theta: SmoothParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature by `draw_values`."""

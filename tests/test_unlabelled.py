@@ -1,0 +1,220 @@
+"""Rows without a label: EM against scikit-learn's, its laws, and what the learner leaves in place."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.mixture import GaussianMixture
+
+from conftest import MODELS, closed_form, random_rows
+from riskbayes import (
+    CategoricalNB,
+    GaussianNB,
+    LinearDiscriminantAnalysis,
+    MixtureDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+    SmoothNB,
+    TreeAugmentedNB,
+)
+from riskbayes.estimators import unlabelled
+from riskbayes.learners import RC
+from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
+from riskbayes.models.base import Fitted
+from riskbayes.task import Task
+
+X, y = load_iris(return_X_y=True)
+HIDDEN = np.random.default_rng(0).random(150) < 0.7
+PART = np.where(HIDDEN, -1, y)
+seeds = st.integers(0, 2**32 - 1)
+KINDS = [
+    GaussianNB,
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+    SmoothNB,
+    MixtureDiscriminantAnalysis,
+]
+
+
+def paths(model, X, y, hidden, w, steps, monkeypatch):
+    """The log-likelihood of labelled and other rows after 1, 2, ... iterations of EM."""
+    r = int(y.max()) + 1
+    engine, fitted = closed_form(model, X[~hidden], y[~hidden], w[~hidden], r)
+    task = Task(model, engine, fitted.S)
+    found = []
+    monkeypatch.setattr(unlabelled, "TOLERANCE", -1.0)
+    for n in range(1, steps + 1):
+        monkeypatch.setattr(unlabelled, "MAX_ITER", n)
+        S, _ = unlabelled.expectation_maximisation(task, X[hidden], w[hidden])
+        theta = model.parameters(S)
+        joint = model.log_joint(model.encode(X[hidden], S.frame), theta)
+        found.append(unlabelled.joint_log_likelihood(model, fitted.S, theta, joint, w[hidden]))
+    return found
+
+
+@pytest.mark.parametrize(
+    "model",
+    [GaussianNBModel(var_smoothing=0.0), LDAModel(), QDAModel(), CategoricalModel()],
+    ids=lambda model: type(model).__name__,
+)
+@given(seed=seeds, r=st.integers(2, 3))
+def test_the_likelihood_never_falls(model, seed, r):
+    rng = np.random.default_rng(seed)
+    A, b, w = random_rows(model, rng, m=60, n=2, r=r)
+    hidden = np.arange(len(A)) >= r * 6
+    with pytest.MonkeyPatch.context() as patch:
+        found = paths(model, A, b, hidden, w, 6, patch)
+    assert (np.diff(found) >= -1e-7 * np.abs(found[0])).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "covariance"), [(LDAModel, "tied"), (QDAModel, "full"), (GaussianNBModel, "diag")]
+)
+def test_em_is_that_of_scikit_learns_mixtures(kind, covariance, monkeypatch):
+    """With labelled rows of no weight to speak of, from the same start, for the same number of iterations."""
+    model = kind(var_smoothing=0.0) if kind is GaussianNBModel else kind()
+    engine, fitted = closed_form(model, X, y, np.full(150, 1e-9), 3)
+    theta = fitted.theta
+    C = {
+        "tied": lambda: np.linalg.inv(theta.covariance),
+        "full": lambda: np.linalg.inv(theta.covariances),
+        "diag": lambda: 1 / theta.variances,
+    }[covariance]()
+    means = theta.means + theta.frame.origin
+    theirs = GaussianMixture(
+        3, covariance_type=covariance, reg_covar=0.0, tol=0.0, max_iter=5,
+        weights_init=np.full(3, 1 / 3), means_init=means, precisions_init=C,
+    )  # fmt: skip
+    with pytest.warns(Warning, match="converge"):
+        theirs.fit(X)
+    monkeypatch.setattr(unlabelled, "TOLERANCE", -1.0)
+    monkeypatch.setattr(unlabelled, "MAX_ITER", 6)  # the last statistics are not judged
+    S, expected = unlabelled.expectation_maximisation(Task(model, engine, fitted.S), X, None)
+    assert expected.total == pytest.approx(150)
+    ours = model.parameters(S)
+    np.testing.assert_allclose(np.exp(ours.log_prior), theirs.weights_, atol=1e-6)
+    np.testing.assert_allclose(ours.means + ours.frame.origin, theirs.means_, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, CategoricalNB, TreeAugmentedNB], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("learner", ["closed_form", "rc"])
+@pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
+def test_every_estimator_takes_rows_without_labels(kind, learner):
+    rows = np.round(X).astype(int) if kind in (CategoricalNB, TreeAugmentedNB) else X
+    clf = kind(learner=learner).fit(rows, PART, unlabelled=-1)
+    assert clf.classes_.tolist() == [0, 1, 2]
+    assert clf.data_statistics_.total == pytest.approx(150)
+    assert clf.statistics_.total == pytest.approx(150)
+    assert clf.score(rows, y) > 0.6
+    if learner == "rc":  # risks are those of the labelled rows
+        start = kind(learner="closed_form").fit(rows, PART, unlabelled=-1)
+        error = np.mean(start.predict(rows[~HIDDEN]) != y[~HIDDEN])
+        assert clf.history_["error"][0] == pytest.approx(error)
+
+
+@pytest.mark.parametrize(
+    ("labels", "marker"),
+    [
+        (PART, -1),
+        (np.where(HIDDEN, np.nan, y), np.nan),
+        (np.array([None if h else k for h, k in zip(HIDDEN, y, strict=True)]), None),
+        (pd.Series(y).where(~HIDDEN), None),
+        (pd.Series(y, dtype="Int64").where(~HIDDEN), np.nan),
+        (pd.Series(PART, index=np.arange(150)[::-1]), -1),
+        (PART.tolist(), -1),
+        (np.array(["a", "b", "c", "?"])[PART], "?"),
+    ],
+    ids=["-1", "nan", "None", "series with nan", "series with NA", "series", "list", "strings"],
+)
+def test_labels_may_be_missing_in_several_ways(labels, marker):
+    clf = GaussianNB().fit(X, labels, unlabelled=marker)
+    usual = GaussianNB().fit(X, PART, unlabelled=-1)
+    assert (clf.predict_proba(X) == usual.predict_proba(X)).all()
+    assert clf.classes_.shape == (3,)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_if_every_row_has_a_label_nothing_changes(kind):
+    a, b = kind().fit(X, y), kind().fit(X, y, unlabelled=-1)
+    assert (a.predict_proba(X) == b.predict_proba(X)).all()
+
+
+def test_tables_of_other_kinds_are_split_too():
+    usual = GaussianNB().fit(X, PART, unlabelled=-1).predict_proba(X)
+    frame = pd.DataFrame(X, columns=list("abcd"), index=np.arange(150)[::-1])
+    for table in (frame, X.tolist()):
+        found = GaussianNB().fit(table, PART, unlabelled=-1).predict_proba(table)
+        np.testing.assert_allclose(found, usual, atol=1e-9)
+
+
+def test_a_weight_of_two_counts_a_row_twice():
+    times = np.random.default_rng(1).integers(1, 4, size=150)
+    for learner in ("closed_form", RC(max_iter=10)):
+        a = GaussianNB(learner=learner).fit(X, PART, times, unlabelled=-1)
+        b = GaussianNB(learner=learner).fit(X.repeat(times, axis=0), PART.repeat(times), unlabelled=-1)
+        np.testing.assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-7)
+
+
+def test_the_learner_leaves_the_expected_statistics_in_place():
+    """Residuals are those of labelled rows: without them the learner does not move."""
+    clf = GaussianNB(learner=RC(lr=0.1, max_iter=1)).fit(X, PART, unlabelled=-1)
+    start = GaussianNB(learner="closed_form").fit(X, PART, unlabelled=-1)
+    Z = start.model_.encode(X[~HIDDEN], start.statistics_.frame)
+    E = np.eye(3)[y[~HIDDEN]] - start.predict_proba(X[~HIDDEN])
+    expected = start.statistics_ + 0.1 * start.model_.statistics(Z, E)
+    assert clf.history_["accepted"][1]
+    assert clf.statistics_.allclose(expected, rtol=1e-9)
+
+
+def test_em_helps_where_the_model_is_right():
+    rng = np.random.default_rng(0)
+    b = rng.integers(2, size=2000)
+    A = rng.standard_normal((2000, 5)) + 1.2 * b[:, None]
+    part = np.where(np.arange(2000) < 16, b, -1)
+    with_em = LinearDiscriminantAnalysis(learner="closed_form").fit(A, part, unlabelled=-1).score(A, b)
+    without = LinearDiscriminantAnalysis(learner="closed_form").fit(A[:16], b[:16]).score(A, b)
+    assert with_em > without + 0.02
+
+
+@pytest.mark.parametrize(
+    "options", [{"early_stopping": True, "random_state": 0}, {"n_restarts": 1, "random_state": 0}]
+)
+def test_held_out_rows_and_restarts_go_with_rows_without_labels(options):
+    clf = GaussianNB(learner=RC(step="adaptive", **options)).fit(X, PART, unlabelled=-1)
+    assert clf.statistics_.total == pytest.approx(150)
+    assert clf.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((X, np.full(150, -1), None, -1), "Every label in y is -1"),
+        ((X, PART[:10], None, -1), "X has 150 rows and y has 10 labels"),
+        ((X, PART, np.ones(3), -1), r"sample_weight has shape \(3,\), and X has 150 rows"),
+        ((X, np.where(PART == 1, 1, -1), None, -1), "at least two classes"),
+        ((np.where(HIDDEN[:, None], 1e200, X), PART, None, -1), "Column . of X holds 1e\\+200"),
+        ((np.where(HIDDEN[:, None], np.nan, X), PART, None, -1), "contains NaN in column 0"),
+    ],
+)
+def test_bad_input_leaves_the_estimator_unfitted(arguments, message):
+    rows, labels, w, marker = arguments
+    clf = GaussianNB()
+    with pytest.raises(ValueError, match=message):
+        clf.fit(rows, labels, w, unlabelled=marker)
+    assert not hasattr(clf, "model_")
+
+
+def test_every_model_has_em_statistics():
+    """EM weights rows by posteriors through `residual_statistics`, whose sum keeps their mass."""
+    rng = np.random.default_rng(0)
+    for kind in MODELS:
+        A, b, w = random_rows(kind(), rng, r=2)
+        engine, fitted = closed_form(kind(), A, b, w, 2)
+        S, expected = unlabelled.expectation_maximisation(Task(kind(), engine, fitted.S), A[:20], None)
+        assert expected.total == pytest.approx(20)
+        assert S.total == pytest.approx(fitted.S.total + 20)
+        assert Fitted.of(kind(), S).model.is_legal(S)
+        assert replace(Task(kind(), engine, S), past=expected).past is expected

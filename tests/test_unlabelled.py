@@ -196,7 +196,7 @@ def test_held_out_rows_and_restarts_go_with_rows_without_labels(options):
         ((X, PART, np.ones(3), -1), r"sample_weight has shape \(3,\), and X has 150 rows"),
         ((X, np.where(PART == 1, 1, -1), None, -1), "at least two classes"),
         ((np.where(HIDDEN[:, None], 1e200, X), PART, None, -1), "Column . of X holds 1e\\+200"),
-        ((np.where(HIDDEN[:, None], np.nan, X), PART, None, -1), "contains NaN in column 0"),
+        ((np.where(HIDDEN[:, None], np.inf, X), PART, None, -1), "contains infinity in column 0"),
     ],
 )
 def test_bad_input_leaves_the_estimator_unfitted(arguments, message):

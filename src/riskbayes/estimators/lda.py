@@ -227,10 +227,10 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         X_new : ndarray of shape (n_samples, n_components)
             Coordinates relative to `xbar_`.
         """
-        X = self._filled(self._encode_again(X, "transform"))
+        X = self._completed_rows(self._encode_again(X, "transform"))
         return self._projected(X, self._directions()[0][:, : self._n_features_out], 0.0)
 
-    def _filled(self, X: Array) -> Array:
+    def _completed_rows(self, X: Array) -> Array:
         """Return rows with E[x | x_o] in their missing cells, the mean over the classes by the posterior."""
         if not isinstance(X, np.ndarray) or not np.isnan(X).any():
             return X

@@ -351,10 +351,24 @@ class TreeModel(GenerativeModel):
             joint[Z.hard] = observed_log_joint(Z.values[Z.hard], theta)
         return joint
 
-    def contributions(self, Z: Codes, theta: TreeParameters) -> Array:
-        """Return log p(x_i | parents, y) of each column: a column is given its own factor."""
-        codes = np.where(Z.is_missing, 0, Z.codes).astype(np.int64)
-        return np.where(Z.is_missing[:, :, None], 0.0, theta.log_prob.T[codes + theta.frame.offsets])
+    def contributions(self, Z: TreeCodes, theta: TreeParameters) -> Array:  # type: ignore[override]
+        """Return log p(x_i | parents, y) of each column: a column is given its own factor.
+
+        In rows of a tree that lack a parent, it is given log p(x_i | present columns before it, y), in the
+        order of the tree from its root.
+        """
+        gone = Z.is_missing
+        codes = np.where(gone, 0, Z.codes).astype(np.int64)
+        found = np.where(gone[:, :, None], 0.0, theta.log_prob.T[codes + theta.frame.offsets])
+        if Z.hard is not None and Z.values is not None:
+            values, before = Z.values[Z.hard], theta.log_prior
+            known = np.full_like(values, -1)
+            for i in topological_order(theta.frame.parent_lists):
+                known[:, i] = values[:, i]
+                joint = observed_log_joint(known, theta)
+                found[Z.hard, i] = joint - before
+                before = joint
+        return found
 
     def describe(self, theta: TreeParameters) -> Iterator[Described]:
         """Yield the log probabilities of the categories, given those of the parents."""

@@ -371,9 +371,9 @@ def described_moments(means: Array, deviations: Array) -> Iterator[Described]:
         yield Described(columns, [name] * len(columns), values, deviations)
 
 
-def observed_patterns(X: Array) -> Iterator[tuple[Array, Array]]:
+def observed_patterns(Z: Centred) -> Iterator[tuple[Array, Array]]:
     """Yield each pattern of observed cells, as indices of columns, with the indices of its rows."""
-    observed, pattern = np.unique(~np.isnan(X), axis=0, return_inverse=True)
+    observed, pattern = np.unique(Z.observed, axis=0, return_inverse=True)
     for i, seen in enumerate(observed):
         yield np.flatnonzero(seen), np.flatnonzero(pattern.ravel() == i)
 

@@ -261,7 +261,7 @@ class GaussianNBModel(GaussianModel):
         """Return log p(x_i | y) of each column."""
         away = Z.exact[:, :, None] - theta.means.T
         found = -0.5 * (away**2 / theta.variances.T + np.log(theta.variances.T) + LOG_2PI)
-        return np.where(np.isnan(away), 0.0, found)
+        return np.where(Z.observed[:, :, None] > 0, found, 0.0)
 
     def describe(self, theta: GaussianNBParameters) -> Iterator[Described]:
         """Yield the means and the standard deviations."""

@@ -213,7 +213,7 @@ class LDAModel(CorrelatedModel):
         centre = theta.means.mean(axis=0)
         D, means = Z.exact - centre, theta.means - centre
         found = np.zeros((*D.shape, len(means)))
-        for seen, rows in observed_patterns(D):
+        for seen, rows in observed_patterns(Z):
             mu = means[:, seen].T
             slopes = np.linalg.solve(theta.covariance[np.ix_(seen, seen)], mu)
             found[np.ix_(rows, seen)] = (D[np.ix_(rows, seen)][:, :, None] - mu / 2) * slopes

@@ -393,7 +393,7 @@ class QDAModel(CorrelatedModel):
         """
         D, n = Z.exact, Z.shape[1]
         found = np.zeros((*D.shape, len(theta.means)))
-        for seen, rows in observed_patterns(D):
+        for seen, rows in observed_patterns(Z):
             cells: Any = np.ix_(rows, seen)
             for k, C in enumerate(theta.covariances):
                 own = C[np.ix_(seen, seen)]

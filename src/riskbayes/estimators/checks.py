@@ -153,7 +153,7 @@ def statistics_overflow(S: Statistics, X: Array) -> ColumnError:
     centre = S.frame.centre()
     with np.errstate(over="ignore"):
         far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
-    i, j = divmod(int(np.argmax(far)), far.shape[1])
+    i, j = divmod(int(np.nanargmax(far)), far.shape[1])  # a missing cell does not overflow
     return ColumnError(
         j,
         f"holds {float(X[i, j]):g}: the sums of such values, or of their squares, overflow. Treat them as "

@@ -154,8 +154,7 @@ def statistics_overflow(model: GenerativeModel, S: Statistics, X: Array) -> Colu
     centre = model.centre(S.frame)
     with np.errstate(over="ignore"):
         far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
-        far = np.nan_to_num(far, nan=0.0, posinf=np.inf)  # missing cells
-    i, j = divmod(int(np.argmax(far)), far.shape[1])
+    i, j = divmod(int(np.nanargmax(far)), far.shape[1])  # a missing cell does not overflow
     return ColumnError(
         j,
         f"holds {float(X[i, j]):g}: the sums of such values, or of their squares, overflow. Treat them as "

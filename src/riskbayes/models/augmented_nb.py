@@ -351,7 +351,7 @@ class TreeModel(GenerativeModel):
             joint[Z.hard] = observed_log_joint(Z.values[Z.hard], theta)
         return joint
 
-    def contributions(self, Z: TreeCodes, theta: TreeParameters) -> Array:  # type: ignore[override]
+    def contributions(self, Z: TreeCodes, theta: TreeParameters) -> Array:
         """Return log p(x_i | parents, y) of each column: a column is given its own factor.
 
         In rows of a tree that lack a parent, it is given log p(x_i | present columns before it, y), in the

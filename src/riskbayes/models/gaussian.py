@@ -144,7 +144,8 @@ class GaussianModel(GenerativeModel):
     def learn(self, sample: Sample) -> Frame:
         """Return the frame whose origin is the mean of the rows: any point among them will do."""
         frame = self.frame_kind(mean_of(sample.X, sample.w), np.array(eps_of(sample.X)))
-        if isinstance(sample.X, np.ndarray) and Holes.of(sample.X) is not None:
+        origin = frame.origin  # NaN in columns with missing cells
+        if isinstance(origin, np.ndarray) and np.isnan(origin).any() and Holes.of(sample.X) is not None:
             if self.covariance_estimator is not None:
                 raise ValueError(
                     "shrinkage='auto' and covariance_estimator need complete rows, and X has missing cells: "

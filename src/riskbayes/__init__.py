@@ -5,12 +5,16 @@ calibration (Platt, isotonic).
 """
 
 from riskbayes.estimators import (
+    BernoulliNB,
     CategoricalNB,
+    ComplementNB,
     GaussianNB,
     GenerativeClassifier,
     KDependenceNB,
     LinearDiscriminantAnalysis,
     MixtureDiscriminantAnalysis,
+    MultinomialNB,
+    PoissonNB,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
     RiskBayesClassifier,
@@ -22,13 +26,17 @@ from riskbayes.exceptions import FlooredWarning
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "BernoulliNB",
     "CategoricalNB",
+    "ComplementNB",
     "FlooredWarning",
     "GaussianNB",
     "GenerativeClassifier",
     "KDependenceNB",
     "LinearDiscriminantAnalysis",
     "MixtureDiscriminantAnalysis",
+    "MultinomialNB",
+    "PoissonNB",
     "ProductOfExperts",
     "QuadraticDiscriminantAnalysis",
     "RiskBayesClassifier",

@@ -261,7 +261,8 @@ class SideBySide(Frame):
         found = dict(arrays)
         for i, (mine, theirs) in enumerate(zip(self.frames, target.frames, strict=True)):
             moved = mine.convert(self.part(arrays, i), theirs)
-            found |= {f"{i}:{name}": moved[name] for name in moved if f"{i}:{name}" in arrays}
+            own = (name for name in moved if name != "s0" or f"{i}:s0" in arrays)
+            found |= {f"{i}:{name}": moved[name] for name in own}
         return found
 
     def centre(self) -> Array | None:

@@ -17,6 +17,7 @@ from riskbayes.arrays import (
     Array,
     astype,
     converted,
+    dense_row,
     max_of,
     namespace,
     sum_of,
@@ -116,7 +117,7 @@ class PredictionMixin:
         That is the farthest column from the fit's centre whose value overflows even in a row that is at the
         centre otherwise; if there is none, the farthest column.
         """
-        x = to_numpy(X[i, :]).astype(np.float64)
+        x = dense_row(X, i).astype(np.float64)
         centre = fitted.S.frame.centre()
         centre = np.zeros_like(x) if centre is None else to_numpy(centre)
         suspects = np.argsort(-np.abs(x - centre))[:MOST_SUSPECTS]
@@ -273,7 +274,7 @@ class PredictionMixin:
         check_is_fitted(self)
         if not isinstance(n_samples, Integral) or n_samples < 1:
             raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}.")
-        if not self.model_.normalised:
+        if not (self.model_.normalised or self.model_.writes("sample")):
             raise NotImplementedError(
                 f"{type(self).__name__} has no distribution to draw from: its joint is not normalised."
             )

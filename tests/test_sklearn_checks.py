@@ -4,12 +4,16 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from riskbayes import (
+    BernoulliNB,
     CategoricalNB,
+    ComplementNB,
     GaussianNB,
     GenerativeClassifier,
     KDependenceNB,
     LinearDiscriminantAnalysis,
     MixtureDiscriminantAnalysis,
+    MultinomialNB,
+    PoissonNB,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
     RiskBayesClassifier,
@@ -29,6 +33,7 @@ pytestmark = [
 CLASSES = [
     *(CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis),
     *(SmoothNB, ProductOfExperts, MixtureDiscriminantAnalysis, TreeAugmentedNB, KDependenceNB),
+    *(MultinomialNB, BernoulliNB, ComplementNB, PoissonNB),
 ]
 
 

@@ -106,7 +106,7 @@ class Statistics(Mapping[str, Array]):
 
     def _aligned(self, other: Statistics) -> tuple[Statistics, Statistics]:
         """Return both in their common frame, or raise an error that says why there is none."""
-        if set(self) != set(other):
+        if set(self) != set(other) and not self._same_names(other):
             raise ValueError(
                 f"These statistics belong to different models: {sorted(self)} and {sorted(other)}."
             )
@@ -124,6 +124,14 @@ class Statistics(Mapping[str, Array]):
                     f"{a[name].shape} and {b[name].shape}."
                 )
         return a, b
+
+    def _same_names(self, other: Statistics) -> bool:
+        """True if both have arrays of the same names in a common frame, where one of them may get more."""
+        try:
+            frame = self.frame.join(other.frame)
+        except ValueError:
+            return False
+        return set(self.to_frame(frame)) == set(other.to_frame(frame))
 
     def plus(self, factor: float, other: Statistics, scale: float = 1.0) -> Statistics:
         """Return scale * S + factor * other, in one pass."""

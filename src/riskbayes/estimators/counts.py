@@ -12,11 +12,16 @@ from sklearn.utils._param_validation import Interval
 from riskbayes.arrays import Array
 from riskbayes.estimators.checks import check_alpha, check_class_prior
 from riskbayes.estimators.streaming import StreamingClassifier
+from riskbayes.learners import RC, Learner
 from riskbayes.tables import check_non_negative, naming_columns, validated_numbers
 
 
 class CountClassifier(StreamingClassifier):
     """Base class of the estimators of counts."""
+
+    _named_learners: ClassVar[dict[str, Learner]] = {"rc": RC(step="adaptive")}
+    """The anchor of the usual "rc" grows with the number of columns: with thousands of words the model would
+    hardly leave its closed form (`benchmarks/docstrings.py`)."""
 
     _positive_only: ClassVar[bool] = True
     """True if negative values are refused."""
@@ -29,6 +34,9 @@ class CountClassifier(StreamingClassifier):
         "class_prior": ["array-like", None],
     }
 
+    _poor_score: ClassVar[bool] = True
+    """The tag of scikit-learn's twins: on the Gaussian tables of its checks their scores are poor."""
+
     alpha: Any
     force_alpha: bool
     fit_prior: bool
@@ -38,6 +46,7 @@ class CountClassifier(StreamingClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = self._positive_only
+        tags.classifier_tags.poor_score = self._poor_score
         return tags
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
@@ -77,3 +86,21 @@ class CountClassifier(StreamingClassifier):
     def class_log_prior_(self) -> Array:
         """Calibrated log p(y)."""
         return self.parameters_.log_prior
+
+
+class NonNegativeClassifier(CountClassifier):
+    """Base class of those that refuse negative values.
+
+    As their twins in scikit-learn they have no `decision_function` and no `class_weight`: its checks of both
+    fit negative values, whatever the tags say. The log odds are differences of `predict_log_proba`;
+    `sklearn.utils.class_weight.compute_sample_weight` turns weights of classes into those of rows.
+    """
+
+    _has_decision_function = False
+    class_weight = None
+
+    _parameter_constraints: ClassVar[dict] = {
+        name: kinds
+        for name, kinds in CountClassifier._parameter_constraints.items()
+        if name != "class_weight"
+    }

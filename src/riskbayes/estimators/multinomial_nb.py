@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.counts import CountClassifier
+from riskbayes.estimators.counts import NonNegativeClassifier
 from riskbayes.models.multinomial import ComplementModel, MultinomialModel
 
 
-class MultinomialNB(CountClassifier):
+class MultinomialNB(NonNegativeClassifier):
     """Multinomial naive Bayes for word counts, trained by risk-based calibration.
 
     Takes counts, or fractions such as tf-idf, as a dense array or as CSR, of which no dense copy is made;
@@ -33,8 +33,6 @@ class MultinomialNB(CountClassifier):
         Fixed p(y).
     learner : str or Learner, default="rc"
         How the statistics are trained; "closed_form" gives scikit-learn's results.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
         If True, `fit` starts from the statistics of the last fit.
     verbose : int, default=0
@@ -78,7 +76,6 @@ class MultinomialNB(CountClassifier):
         fit_prior: bool = True,
         class_prior: Any = None,
         learner: Any = "rc",
-        class_weight: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
     ):
@@ -87,7 +84,6 @@ class MultinomialNB(CountClassifier):
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.learner = learner
-        self.class_weight = class_weight
         self.warm_start = warm_start
         self.verbose = verbose
 
@@ -105,7 +101,7 @@ class MultinomialNB(CountClassifier):
         return self.parameters_.log_prob
 
 
-class ComplementNB(CountClassifier):
+class ComplementNB(NonNegativeClassifier):
     """Complement naive Bayes for word counts (Rennie et al. 2003), trained by risk-based calibration.
 
     A class is scored by the words of all other classes. Statistics are those of :class:`MultinomialNB`, and
@@ -126,8 +122,6 @@ class ComplementNB(CountClassifier):
         If True, the weights of each class are divided by their sum.
     learner : str or Learner, default="rc"
         How the statistics are trained; "closed_form" gives scikit-learn's results.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
         If True, `fit` starts from the statistics of the last fit.
     verbose : int, default=0
@@ -158,7 +152,10 @@ class ComplementNB(CountClassifier):
     array([0])
     """
 
-    _parameter_constraints: ClassVar[dict] = {**CountClassifier._parameter_constraints, "norm": ["boolean"]}
+    _parameter_constraints: ClassVar[dict] = {
+        **NonNegativeClassifier._parameter_constraints,
+        "norm": ["boolean"],
+    }
 
     def __init__(
         self,
@@ -169,7 +166,6 @@ class ComplementNB(CountClassifier):
         class_prior: Any = None,
         norm: bool = False,
         learner: Any = "rc",
-        class_weight: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
     ):
@@ -179,7 +175,6 @@ class ComplementNB(CountClassifier):
         self.class_prior = class_prior
         self.norm = norm
         self.learner = learner
-        self.class_weight = class_weight
         self.warm_start = warm_start
         self.verbose = verbose
 

@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.counts import CountClassifier
-from riskbayes.estimators.streaming import StreamingClassifier
+from riskbayes.estimators.counts import NonNegativeClassifier
 from riskbayes.models.poisson import PoissonModel
 
 
-class PoissonNB(CountClassifier):
+class PoissonNB(NonNegativeClassifier):
     """Naive Bayes for counts: each column is Poisson given the class; trained by risk-based calibration.
 
     Takes a dense array, where NaN is a missing cell and is left out, or CSR, of which no dense copy is made;
@@ -30,8 +29,6 @@ class PoissonNB(CountClassifier):
         Fixed p(y).
     learner : str or Learner, default="rc"
         How the statistics are trained; "closed_form" gives the closed form.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
     warm_start : bool, default=False
         If True, `fit` starts from the statistics of the last fit.
     verbose : int, default=0
@@ -61,12 +58,11 @@ class PoissonNB(CountClassifier):
     """
 
     _takes_missing = True
+    _poor_score = False
 
     _parameter_constraints: ClassVar[dict] = {
-        **StreamingClassifier._parameter_constraints,
+        **NonNegativeClassifier._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "fit_prior": ["boolean"],
-        "class_prior": ["array-like", None],
     }
 
     def __init__(
@@ -76,7 +72,6 @@ class PoissonNB(CountClassifier):
         fit_prior: bool = True,
         class_prior: Any = None,
         learner: Any = "rc",
-        class_weight: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
     ):
@@ -84,7 +79,6 @@ class PoissonNB(CountClassifier):
         self.fit_prior = fit_prior
         self.class_prior = class_prior
         self.learner = learner
-        self.class_weight = class_weight
         self.warm_start = warm_start
         self.verbose = verbose
 

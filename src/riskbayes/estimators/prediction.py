@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._array_api import check_same_namespace
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import (
@@ -46,6 +47,9 @@ class PredictionMixin:
     statistics_: Statistics
     data_statistics_: Statistics
     classes_: Array
+
+    _has_decision_function: ClassVar[bool] = True
+    """False to leave out `decision_function`."""
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         raise NotImplementedError
@@ -233,6 +237,7 @@ class PredictionMixin:
             self._map_rows(self._encode_again(X, "decide"), "scores", partial(least_cost, C=C))
         )
 
+    @available_if(lambda self: self._has_decision_function)
     def decision_function(self, X: Any) -> Array:
         """Return the log joint of each class; for two classes the log odds of the second.
 

@@ -309,12 +309,17 @@ def pseudo_counts(S: Statistics, alpha: float | Array) -> Any:
 
 
 def smoothed_floor(S: Statistics, alpha: float | Array) -> Any:
-    """Return the floor of smoothed counts: a share of the total weight, but at most the pseudo-counts."""
+    """Return the floor of smoothed counts: alpha, so that the counts themselves are never below zero.
+
+    RC subtracts from cells that no row of the class has, and a cell far below alpha would decide rows alone:
+    on text this floor has the least held-out error (`benchmarks/docstrings.py`). Without pseudo-counts it is
+    a share of the total weight.
+    """
     floor = count_floor(S)
     if isinstance(alpha, float | int):
-        return min(floor, alpha) if alpha > 0 else floor
+        return alpha if alpha > 0 else floor
     a = np.asarray(alpha)
-    return to_device(np.where(a > 0, np.minimum(floor, a), floor), S["s0"])[None, :]
+    return to_device(np.where(a > 0, a, floor), S["s0"])[None, :]
 
 
 def complete(s0: Array, counts: Array, frame: Frame) -> Statistics:

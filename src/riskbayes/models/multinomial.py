@@ -126,7 +126,8 @@ class ComplementParameters(CountParameters):
     @property
     def class_constants(self) -> Array:
         """Zero, unless there is one class only."""
-        return self.log_prior if self.log_prior.shape[0] == 1 else 0.0 * self.floored
+        one_class = self.log_prior.shape[0] == 1
+        return self.log_prior if one_class else namespace(self.log_prior).zeros_like(self.log_prior)
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,10 @@ class ComplementModel(CountModel):
         others = sum_of(counts, axis=0)[None, :] + pseudo_counts(S, self.alpha) - counts
         others, floored = at_least(others, floor)
         logs = xp.log(others) - xp.log(sum_of(others, axis=1))[:, None]
-        weights = logs / sum_of(logs, axis=1)[:, None] if self.norm else -logs
+        weights = -logs
+        if self.norm:
+            total = sum_of(logs, axis=1)[:, None]
+            weights = logs / xp.where(total < 0, total, 1.0)
         mass, _ = at_least(S["s0"][:, None], count_floor(S))
         log_prior = log_class_prior(mass[:, 0], 0.0, self.class_prior)
         return ComplementParameters(log_prior, weights, S.frame, floored)

@@ -82,8 +82,7 @@ class PoissonModel(CountModel):
         mean = sum_of(counts, axis=0) / np.maximum(sum_of(mass, axis=0), floor)
         mean = np.maximum(mean, 0.0)
         prior = self.alpha * mean
-        floors = np.where(prior > 0, np.minimum(floor, prior), floor)
-        events, floored = at_least(counts + prior, floors)
+        events, floored = at_least(counts + prior, np.where(prior > 0, prior, floor))
         rows = mass + self.alpha
         rate = np.where(rows > floor, events / np.maximum(rows, floor), np.maximum(mean, COUNT_FLOOR))
         log_prior = log_class_prior(S["s0"], 0.0, self.class_prior)

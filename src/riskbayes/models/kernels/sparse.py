@@ -110,10 +110,16 @@ def scan(data, indices, indptr, table, constants, y, w, power, others, E, risks)
         for k in range(last):
             scores[k] = constants[k]
         scores[last] = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            j, x = np.uint64(indices[p]), data[p]
-            for k in range(last):
-                scores[k] += x * table[j, k]
+        if len(others) == 1:  # a sum in a register
+            total = constants[0]
+            for p in range(indptr[i], indptr[i + 1]):
+                total += data[p] * table[np.uint32(indices[p]), 0]
+            scores[0] = total
+        else:
+            for p in range(indptr[i], indptr[i + 1]):
+                j, x = np.uint32(indices[p]), data[p]
+                for k in range(last):
+                    scores[k] += x * table[j, k]
         label, weight = y[i], w[i] if len(w) else 1.0
         best = 0
         for k in range(1, last + 1):
@@ -142,12 +148,18 @@ def add_rows(data, indices, indptr, W, classes, out):
     """Add W[i, k] x_i to out[:, k], for the rows with a weight above `NO_RESIDUAL`."""
     r = len(classes) or W.shape[1]
     for i in range(W.shape[0]):
+        if len(classes) == 1:
+            e = W[i, 0]
+            if abs(e) > NO_RESIDUAL:
+                for p in range(indptr[i], indptr[i + 1]):
+                    out[np.uint32(indices[p]), 0] += data[p] * e
+            continue
         largest = 0.0
         for k in range(r):
             largest = max(largest, abs(W[i, k]))
         if largest > NO_RESIDUAL:
             for p in range(indptr[i], indptr[i + 1]):
-                j, x = np.uint64(indices[p]), data[p]
+                j, x = np.uint32(indices[p]), data[p]
                 for k in range(r):
                     out[j, k] += x * W[i, k]
 

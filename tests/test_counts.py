@@ -76,6 +76,28 @@ def test_closed_forms_are_those_of_scikit_learn(kind, seed, r, n):
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", TWINS)
+def test_without_pseudo_counts_no_probability_is_zero(kind):
+    X, y = words()
+    X[y == 0, 0] = 0.0
+    X[:, 1] = 0.0
+    clf = kind(alpha=0.0, learner="closed_form").fit(X, y)
+    assert np.isfinite(clf.feature_log_prob_).all()
+    assert np.isfinite(clf.predict_log_proba(X + 1)).all()
+    if kind is MultinomialNB:
+        share = 1e-9 * len(y) / X[y == 0].sum()
+        np.testing.assert_allclose(np.exp(clf.feature_log_prob_[0, :2]), share, rtol=1e-6)
+
+
+def test_bernoulli_alpha_belongs_to_its_column():
+    X, y = words(n=3)
+    alpha = np.array([0.1, 1.0, 3.0])
+    clf = BernoulliNB(alpha=alpha, learner="closed_form").fit(X, y)
+    for j in range(3):
+        alone = theirs.BernoulliNB(alpha=alpha[j]).fit(X[:, j : j + 1], y)
+        np.testing.assert_allclose(clf.feature_log_prob_[:, j], alone.feature_log_prob_[:, 0], rtol=1e-12)
+
+
 @given(seed=seeds, alpha=st.sampled_from([0.0, 0.3, 5.0]), sparse=st.booleans())
 def test_poisson_log_probabilities_are_those_of_scipy(seed, alpha, sparse):
     X, y = words(seed, n=6)

@@ -175,7 +175,7 @@ def test_compiled_sums_do_not_depend_on_the_threads(r, monkeypatch):
     X = sp.random_array((600, 30), density=0.3, format="csr", rng=rng)
     W = rng.standard_normal((600, r))
     W[::3] = 0.0
-    Z = SparseCounts(X, Cells(np.array(False)))
+    Z = SparseCounts.of(X, Cells(np.array(False)))
     found = []
     for threads in (1, 3):
         monkeypatch.setattr(kernels, "available_threads", lambda threads=threads: threads)

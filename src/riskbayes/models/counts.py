@@ -8,7 +8,7 @@ table; an empty cell costs nothing.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -96,15 +96,24 @@ class DenseCounts:
         return function(self.X).sum(axis=1)
 
 
+@dataclass(frozen=True, eq=False)
 class SparseCounts:
     """Rows of a CSR table; a slice of them shares its memory."""
 
-    is_sparse, observed = True, None
+    is_sparse: ClassVar[bool] = True
 
-    def __init__(self, X: Any, frame: Any):
-        self.data, self.indices, self.indptr = X.data, X.indices, X.indptr
-        self.shape, self.frame = X.shape, frame
-        self.is_compiled = is_worth_it(X.nnz)
+    data: Array
+    indices: Array
+    indptr: Array
+    """Bounds of the rows in `data` and `indices`; a slice does not start at 0."""
+    shape: tuple[int, int]
+    frame: Any
+    is_compiled: bool
+
+    @classmethod
+    def of(cls, X: Any, frame: Any) -> SparseCounts:
+        """Return the rows of a CSR table."""
+        return cls(X.data, X.indices, X.indptr, X.shape, frame, is_worth_it(X.nnz))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -116,15 +125,9 @@ class SparseCounts:
 
     def __getitem__(self, rows: slice | Array) -> SparseCounts:
         if not isinstance(rows, slice):
-            found = SparseCounts(self.matrix[rows], self.frame)
-            found.is_compiled = found.is_compiled and self.is_compiled
-            return found
+            return SparseCounts.of(self.matrix[rows], self.frame)
         start, stop, _ = rows.indices(self.shape[0])
-        part = object.__new__(SparseCounts)
-        part.__dict__.update(self.__dict__)
-        part.__dict__.pop("matrix", None)
-        part.indptr, part.shape = self.indptr[start : stop + 1], (stop - start, self.shape[1])
-        return part
+        return replace(self, indptr=self.indptr[start : stop + 1], shape=(stop - start, self.shape[1]))
 
     @cached_property
     def matrix(self) -> csr_array:
@@ -206,7 +209,7 @@ class CountModel(GenerativeModel):
     def encode(self, X: Any, frame: Frame) -> DenseCounts | SparseCounts:
         """Return the rows; of a dense table with missing cells, also a mask of the observed ones."""
         if issparse(X):
-            return SparseCounts(X, frame)
+            return SparseCounts.of(X, frame)
         if not has_missing(X):
             return DenseCounts(X, None, frame)
         xp = namespace(X)

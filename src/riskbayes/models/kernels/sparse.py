@@ -91,7 +91,7 @@ def sums_by_class(Z: Any, W: Array) -> Array:
     totals = [sum(found[i + 1 : i + shares], start=found[i]) for i in range(0, len(found), shares)]
     if opposite:
         return np.stack([totals[0][:, 0], -totals[0][:, 0]])
-    return np.concatenate([total.T for total in totals])
+    return np.ascontiguousarray(np.concatenate(totals, axis=1).T)
 
 
 def stored(Z: Any) -> tuple[Array, Array, Array]:
@@ -113,11 +113,11 @@ def scan(data, indices, indptr, table, constants, y, w, power, others, E, risks)
         if len(others) == 1:  # a sum in a register
             total = constants[0]
             for p in range(indptr[i], indptr[i + 1]):
-                total += data[p] * table[np.uint32(indices[p]), 0]
+                total += data[p] * table[np.uint64(indices[p]), 0]
             scores[0] = total
         else:
             for p in range(indptr[i], indptr[i + 1]):
-                j, x = np.uint32(indices[p]), data[p]
+                j, x = np.uint64(indices[p]), data[p]
                 for k in range(last):
                     scores[k] += x * table[j, k]
         label, weight = y[i], w[i] if len(w) else 1.0
@@ -152,14 +152,14 @@ def add_rows(data, indices, indptr, W, classes, out):
             e = W[i, 0]
             if abs(e) > NO_RESIDUAL:
                 for p in range(indptr[i], indptr[i + 1]):
-                    out[np.uint32(indices[p]), 0] += data[p] * e
+                    out[np.uint64(indices[p]), 0] += data[p] * e
             continue
         largest = 0.0
         for k in range(r):
             largest = max(largest, abs(W[i, k]))
         if largest > NO_RESIDUAL:
             for p in range(indptr[i], indptr[i + 1]):
-                j, x = np.uint32(indices[p]), data[p]
+                j, x = np.uint64(indices[p]), data[p]
                 for k in range(r):
                     out[j, k] += x * W[i, k]
 

@@ -364,6 +364,18 @@ def test_a_table_without_holes_has_no_mass_by_column_and_streams_join(kind):
         assert first.merge(second).statistics_.allclose(whole.statistics_, rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [BernoulliNB, PoissonNB])
+def test_rows_with_holes_are_not_among_those_of_a_fit_without(kind):
+    X, y = words()
+    holes = with_holes(X, np.random.default_rng(0))
+    clf = kind().fit(X, y)
+    for method in (clf.forget, clf.calibrate):
+        with pytest.raises(ValueError, match="no row of the fit had one"):
+            method(holes[:5], y[:5])
+    clf.fit(holes, y).calibrate(X, y)
+    assert np.isfinite(clf.predict_log_proba(holes)).all()
+
+
 # --- drawing, messages ------------------------------------------------------------------------------
 
 

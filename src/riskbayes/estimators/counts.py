@@ -13,6 +13,7 @@ from riskbayes.arrays import Array
 from riskbayes.estimators.checks import check_alpha, check_class_prior
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.learners import RC, Learner
+from riskbayes.models.counts import has_missing
 from riskbayes.tables import check_non_negative, naming_columns, validated_numbers
 
 
@@ -60,6 +61,13 @@ class CountClassifier(StreamingClassifier):
             with naming_columns(self):
                 check_non_negative(self, X)
         return X
+
+    def _check_counted(self, X: Array) -> None:
+        if not (self.statistics_.frame.missing or issparse(X)) and has_missing(X):
+            raise ValueError(
+                "X has missing cells (NaN), and no row of the fit had one: these rows were not fitted. Add "
+                "them by partial_fit."
+            )
 
     def _prior(self) -> Array | None:
         """Return the fixed p(y), or None if it is estimated."""

@@ -22,6 +22,7 @@ from riskbayes.arrays import (
     namespace,
     rows_above,
     sum_of,
+    take_rows,
     to_device,
     to_widest,
     widest_float,
@@ -70,8 +71,8 @@ class DenseCounts:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | Array) -> DenseCounts:
-        observed = None if self.observed is None else self.observed[rows]
-        return DenseCounts(self.X[rows], observed, self.frame)
+        observed = None if self.observed is None else take_rows(self.observed, rows)
+        return DenseCounts(take_rows(self.X, rows), observed, self.frame)
 
     def scores(self, theta: CountParameters) -> Array:
         """Return x @ weights + constants; a missing cell adds nothing."""

@@ -38,6 +38,10 @@ def is_worth_it(n_stored: int) -> bool:
     return n_stored >= SMALLEST and find_spec("numba") is not None  # the extra `fast`
 
 
+RISKS = "soft_error", "error", "log_loss"
+"""Names of the risks that scans sum."""
+
+
 class SparseScan:
     """A scan by compiled code: the weights and constants of all classes but the last, relative to it."""
 
@@ -49,9 +53,25 @@ class SparseScan:
         self, Z: Any, y: Array, w: Array | None, power: int | None, risks_only: bool
     ) -> tuple[Array | None, Risks]:
         """Return the residuals of the rows (None with `risks_only`) and the risks."""
-        r = len(self.constants) + 1
-        E, risks = np.empty((0 if risks_only else len(y), r)), np.zeros(3)
+        r, m = len(self.constants) + 1, 0 if risks_only else len(y)
+        risks = np.zeros(3)
         weights = readonly(np.empty(0) if w is None else w)
+        mass = float(len(y) if w is None else w.sum())
+        if r == 2:
+            first = np.empty(m)
+            kernels()["scan_two"](
+                *stored(Z),
+                self.table.reshape(-1),
+                self.constants[0],
+                readonly(y, np.int64),
+                weights,
+                power,
+                first,
+                risks,
+            )
+            E = np.stack([first, -first], axis=1)
+            return None if risks_only else E, Risks(RISKS, risks, mass)
+        E = np.empty((m, r))
         kernels()["scan"](
             *stored(Z),
             self.table,
@@ -63,8 +83,7 @@ class SparseScan:
             E,
             risks,
         )
-        mass = float(len(y) if w is None else w.sum())
-        return None if risks_only else E, Risks(("soft_error", "error", "log_loss"), risks, mass)
+        return None if risks_only else E, Risks(RISKS, risks, mass)
 
 
 def sums_by_class(Z: Any, W: Array) -> Array:
@@ -84,7 +103,10 @@ def sums_by_class(Z: Any, W: Array) -> Array:
     def work(part: tuple[Any, Array]) -> Array:
         rows, V = part
         out = np.zeros((n, V.shape[1]))
-        kernels()["add_rows"](*stored(rows), V, known(V.shape[1]), out)
+        if V.shape[1] == 1:
+            kernels()["add_one"](*stored(rows), V.reshape(-1), out.reshape(-1))
+        else:
+            kernels()["add_rows"](*stored(rows), V, known(V.shape[1]), out)
         return out
 
     found = list(in_threads(work, parts, min(len(parts), available_threads())))
@@ -110,16 +132,10 @@ def scan(data, indices, indptr, table, constants, y, w, power, others, E, risks)
         for k in range(last):
             scores[k] = constants[k]
         scores[last] = 0.0
-        if len(others) == 1:  # a sum in a register
-            total = constants[0]
-            for p in range(indptr[i], indptr[i + 1]):
-                total += data[p] * table[np.uint64(indices[p]), 0]
-            scores[0] = total
-        else:
-            for p in range(indptr[i], indptr[i + 1]):
-                j, x = np.uint64(indices[p]), data[p]
-                for k in range(last):
-                    scores[k] += x * table[j, k]
+        for p in range(indptr[i], indptr[i + 1]):
+            j, x = np.uint64(indices[p]), data[p]
+            for k in range(last):
+                scores[k] += x * table[j, k]
         label, weight = y[i], w[i] if len(w) else 1.0
         best = 0
         for k in range(1, last + 1):
@@ -144,16 +160,40 @@ def scan(data, indices, indptr, table, constants, y, w, power, others, E, risks)
             E[i, label] = scale * rest  # 1 - P[y] with all its digits
 
 
+def scan_two(data, indices, indptr, table, constant, y, w, power, E, risks):
+    """Do the same for two classes: a row has one score, that of the first class against the second."""
+    soft, wrong, log_loss = 0.0, 0.0, 0.0
+    for i in range(len(y)):
+        score = constant
+        for p in range(indptr[i], indptr[i + 1]):
+            score += data[p] * table[np.uint32(indices[p])]
+        sign, weight = 1.0 - 2.0 * y[i], w[i] if len(w) else 1.0
+        odds = sign * score
+        small = np.exp(-abs(odds))
+        rest = (small if odds >= 0 else 1.0) / (1.0 + small)
+        soft += weight * rest
+        wrong += weight * (odds < 0 or (odds == 0 and y[i] == 1))
+        log_loss += weight * (np.log1p(small) + (0.0 if odds >= 0 else -odds))
+        if len(E):
+            E[i] = sign * weight * rest * ((1.0 if odds >= 0 else small) / (1.0 + small) if power else 1.0)
+    risks[0] += soft
+    risks[1] += wrong
+    risks[2] += log_loss
+
+
+def add_one(data, indices, indptr, W, out):
+    """Add W[i] x_i to out, for the rows with a weight above `NO_RESIDUAL`."""
+    for i in range(len(W)):
+        e = W[i]
+        if abs(e) > NO_RESIDUAL:
+            for p in range(indptr[i], indptr[i + 1]):
+                out[np.uint32(indices[p])] += data[p] * e
+
+
 def add_rows(data, indices, indptr, W, classes, out):
     """Add W[i, k] x_i to out[:, k], for the rows with a weight above `NO_RESIDUAL`."""
     r = len(classes) or W.shape[1]
     for i in range(W.shape[0]):
-        if len(classes) == 1:
-            e = W[i, 0]
-            if abs(e) > NO_RESIDUAL:
-                for p in range(indptr[i], indptr[i + 1]):
-                    out[np.uint64(indices[p]), 0] += data[p] * e
-            continue
         largest = 0.0
         for k in range(r):
             largest = max(largest, abs(W[i, k]))
@@ -173,7 +213,8 @@ def kernels() -> Any:
 @cache
 def _kernels() -> dict[str, Any]:
     # Sums in the order of the rows: reordered ones are gathered by vector instructions, at half the speed.
-    return {function.__name__: compiled(function, reorder=False) for function in (scan, add_rows)}
+    return {function.__name__: compiled(function, reorder=False) for function in FUNCTIONS}
 
 
+FUNCTIONS = scan, scan_two, add_rows, add_one
 _compiling = Lock()

@@ -1,7 +1,7 @@
 """A pytest plugin that runs scikit-learn's own tests with our classes in the place of their twins.
 
 `python -m pytest -p sklearn_twins --pyargs sklearn.tests.test_naive_bayes` runs those tests of a file that
-use one of the four classes below. They are ours, trained by closed form. An error or a warning that a test
+use one of the seven classes below. They are ours, trained by closed form. An error or a warning that a test
 expects and does not get is noted, and the test goes on: it fails at its end, with all that it missed.
 """
 
@@ -15,9 +15,12 @@ import sklearn.naive_bayes
 import riskbayes
 
 HOMES = {
+    "BernoulliNB": sklearn.naive_bayes,
     "CategoricalNB": sklearn.naive_bayes,
+    "ComplementNB": sklearn.naive_bayes,
     "GaussianNB": sklearn.naive_bayes,
     "LinearDiscriminantAnalysis": sklearn.discriminant_analysis,
+    "MultinomialNB": sklearn.naive_bayes,
     "QuadraticDiscriminantAnalysis": sklearn.discriminant_analysis,
 }
 

@@ -4,13 +4,17 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from riskbayes import (
+    BernoulliNB,
     CategoricalNB,
+    ComplementNB,
     GaussianNB,
     GenerativeClassifier,
     KDependenceNB,
     LinearDiscriminantAnalysis,
     MixedNB,
     MixtureDiscriminantAnalysis,
+    MultinomialNB,
+    PoissonNB,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
     RiskBayesClassifier,
@@ -30,6 +34,7 @@ pytestmark = [
 CLASSES = [
     *(CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis),
     *(SmoothNB, MixedNB, ProductOfExperts, MixtureDiscriminantAnalysis, TreeAugmentedNB, KDependenceNB),
+    *(MultinomialNB, BernoulliNB, ComplementNB, PoissonNB),
 ]
 
 

@@ -5,13 +5,17 @@ calibration (Platt, isotonic).
 """
 
 from riskbayes.estimators import (
+    BernoulliNB,
     CategoricalNB,
+    ComplementNB,
     GaussianNB,
     GenerativeClassifier,
     KDependenceNB,
     LinearDiscriminantAnalysis,
     MixedNB,
     MixtureDiscriminantAnalysis,
+    MultinomialNB,
+    PoissonNB,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
     RiskBayesClassifier,
@@ -23,7 +27,9 @@ from riskbayes.exceptions import FlooredWarning
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "BernoulliNB",
     "CategoricalNB",
+    "ComplementNB",
     "FlooredWarning",
     "GaussianNB",
     "GenerativeClassifier",
@@ -31,6 +37,8 @@ __all__ = [
     "LinearDiscriminantAnalysis",
     "MixedNB",
     "MixtureDiscriminantAnalysis",
+    "MultinomialNB",
+    "PoissonNB",
     "ProductOfExperts",
     "QuadraticDiscriminantAnalysis",
     "RiskBayesClassifier",

@@ -10,9 +10,10 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 Array = Any
-"""An array of any library."""
+"""An array of any library. Tables of counts may also be CSR arrays of SciPy."""
 
 EPS32, EPS64 = float(np.finfo(np.float32).eps), float(np.finfo(np.float64).eps)
 
@@ -24,7 +25,7 @@ def namespace(x: Array) -> Any:
     """Return the namespace of an array: NumPy, or that of its library as array-api-compat completes it."""
     found = _NAMESPACES.get(type(x))
     if found is None:
-        if isinstance(x, np.ndarray | np.generic):
+        if isinstance(x, np.ndarray | np.generic) or issparse(x):  # SciPy's, which is made of NumPy arrays
             found = np
         else:
             from array_api_compat import array_namespace  # slow to import, and not needed for NumPy
@@ -36,7 +37,7 @@ def namespace(x: Array) -> Any:
 
 def like(x: Array) -> dict[str, Any]:
     """Return the arguments `dtype` and `device` for a new array like x."""
-    if isinstance(x, np.ndarray):
+    if namespace(x) is np:
         return {"dtype": x.dtype}
     from array_api_compat import device
 
@@ -69,7 +70,7 @@ def astype(x: Array, dtype: Any) -> Array:
 
 def widest_float(x: Array) -> Any:
     """Return float64, or float32 where the device of x has no float64."""
-    if isinstance(x, np.ndarray):
+    if namespace(x) is np:
         return np.float64
     xp = namespace(x)
     known = xp.__array_namespace_info__().dtypes(device=device_of(x), kind="real floating")
@@ -156,9 +157,24 @@ def rows_above(size: Array, least: Any) -> Array | None:
 
 def take_rows(A: Array, rows: Array | slice) -> Array:
     """Return A[rows], for a slice or for indices on the device of A."""
-    if isinstance(A, np.ndarray):
+    if namespace(A) is np:
         return A[rows]
     return A[rows, ...] if isinstance(rows, slice) else take(A, rows, 0)
+
+
+def stored_values(X: Array) -> Array:
+    """Return the values that a table stores: those of a sparse one, or the table itself."""
+    return X.data if issparse(X) else X
+
+
+def row_width(X: Array) -> float:
+    """Return how many values a table stores for each row, on average."""
+    return X.nnz / max(1, X.shape[0]) if issparse(X) else X.shape[1]
+
+
+def dense_row(X: Array, i: int) -> Array:
+    """Return row i of a table, sparse or not, as a dense NumPy array of one axis."""
+    return X[i : i + 1].toarray()[0] if issparse(X) else to_numpy(X[i, :])
 
 
 def take(A: Array, indices: Array, axis: int) -> Array:

@@ -106,8 +106,10 @@ class Statistics(Mapping[str, Array]):
 
     def _aligned(self, other: Statistics) -> tuple[Statistics, Statistics]:
         """Return both in their common frame, or raise an error that says why there is none."""
-        if set(self) != set(other) and type(self.frame) is not type(other.frame):
-            raise self._other_model(other)
+        if set(self) != set(other) and not self._same_names(other):
+            raise ValueError(
+                f"These statistics belong to different models: {sorted(self)} and {sorted(other)}."
+            )
         if self["s0"].shape != other["s0"].shape:
             raise ValueError(
                 f"These statistics have {self['s0'].shape[0]} and {other['s0'].shape[0]} classes; "
@@ -115,8 +117,6 @@ class Statistics(Mapping[str, Array]):
             )
         frame = self.frame.join(other.frame)
         a, b = self.to_frame(frame), other.to_frame(frame)
-        if set(a) != set(b):
-            raise self._other_model(other)
         for name in a:
             if a[name].shape != b[name].shape:
                 raise ValueError(
@@ -125,8 +125,13 @@ class Statistics(Mapping[str, Array]):
                 )
         return a, b
 
-    def _other_model(self, other: Statistics) -> ValueError:
-        return ValueError(f"These statistics belong to different models: {sorted(self)} and {sorted(other)}.")
+    def _same_names(self, other: Statistics) -> bool:
+        """True if both have arrays of the same names in a common frame, where one of them may get more."""
+        try:
+            frame = self.frame.join(other.frame)
+        except ValueError:
+            return False
+        return set(self.to_frame(frame)) == set(other.to_frame(frame))
 
     def plus(self, factor: float, other: Statistics, scale: float = 1.0) -> Statistics:
         """Return scale * S + factor * other, in one pass."""

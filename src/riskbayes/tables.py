@@ -12,11 +12,12 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils.validation import validate_data
 
-from riskbayes.arrays import Array, namespace, to_numpy, widest_float
+from riskbayes.arrays import Array, namespace, stored_values, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError
 
 AS_NUMBERS = "Turn dates into numbers, such as days since one of them."
@@ -43,9 +44,10 @@ def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
                 raise
             raise no_number(estimator, *cell) from error
         table = found[0] if isinstance(found, tuple) else found
+        values = stored_values(table)
         with np.errstate(over="ignore", invalid="ignore"):
             # A finite sum proves that all entries are finite, without a mask.
-            finite = math.isfinite(float(namespace(table).sum(table, dtype=widest_float(table))))
+            finite = math.isfinite(float(namespace(values).sum(values, dtype=widest_float(values))))
         if not finite:
             check_finite_columns(estimator, table)
     return found
@@ -67,20 +69,72 @@ def encoded_names(estimator: Any) -> Any:
 
 
 def check_finite_columns(estimator: Any, X: Array) -> None:
-    """Raise an error that names the first column with an infinity, or a NaN if the estimator takes none."""
-    takes = getattr(estimator, "_takes_missing", False)
-    refused = namespace(X).isinf if takes and isinstance(X, np.ndarray) else is_not_finite
+    """Raise an error that names the first column with an infinity, or a NaN if the estimator takes none.
+
+    Cells of a sparse table cannot be missing.
+    """
+    takes_missing = getattr(estimator, "_takes_missing", False) and not issparse(X)
+    on_host = issparse(X) or isinstance(X, np.ndarray)
+    bad = first_bad_column(X, namespace(X).isinf if takes_missing and on_host else is_not_finite)
+    if bad is None:
+        return
+    j, found = bad
+    value = "NaN" if np.isnan(found[0]) else "infinity"
+    where = f"{column_name(estimator, j)} ({found.size} such values)"
+    if issparse(X) and value == "NaN":
+        raise ValueError(
+            f"Input X contains NaN in {where}, and cells of a sparse table cannot be missing: drop the rows, "
+            "fill them in, or pass a dense array."
+        )
+    if takes_missing and value == "NaN":
+        raise ValueError(
+            f"Input X contains NaN in {where}, and missing cells are read from NumPy arrays only. Move X to "
+            "the host, or fill them in."
+        )
+    raise not_finite(estimator, where, value)
+
+
+def check_non_negative(estimator: Any, X: Array) -> None:
+    """Raise an error that names the first column with a value below zero."""
+    values = stored_values(X)
+    if 0 in values.shape or not bool(namespace(values).any(values < 0)):
+        return
+    bad = first_bad_column(X, lambda x: x < 0)
+    assert bad is not None
+    j, found = bad
+    raise ValueError(
+        f"Negative values in data passed to {type(estimator).__name__} (input X): "
+        f"{column_name(estimator, j)} holds {found[0]:g}, and counts are never negative. Drop the column, or "
+        "shift it."
+    )
+
+
+def check_binary(X: Array) -> None:
+    """Raise an error that names the first column with a value that is neither 0 nor 1 nor missing."""
+    values = stored_values(X)
+    if 0 in values.shape or not bool(namespace(values).any((values != 0) & (values != 1))):
+        return
+    bad = first_bad_column(X, lambda x: (x != 0) & (x != 1) & (x == x))
+    if bad is not None:
+        raise ColumnError(bad[0], f"holds {bad[1][0]:g}, neither 0 nor 1: set binarize to a threshold.")
+
+
+def first_bad_column(X: Array, is_bad: Any) -> tuple[int, Array] | None:
+    """Return the first column with cells for which `is_bad` is True, and these values; None if there is none.
+
+    Of a sparse table only stored values are asked.
+    """
+    if issparse(X):
+        mask = is_bad(X.data)
+        columns = X.indices[mask]
+        j = int(columns.min(initial=X.shape[1]))
+        return (j, X.data[mask][columns == j]) if columns.size else None
     for j in range(X.shape[1]):
         column = X[:, j]
-        bad = to_numpy(column[refused(column)])
-        if bad.size:
-            value = "NaN" if np.isnan(bad[0]) else "infinity"
-            if takes and value == "NaN":
-                raise ValueError(
-                    f"Input X contains NaN in {column_name(estimator, j)} ({bad.size} such values), and "
-                    "missing cells are read from NumPy arrays only. Move X to the host, or fill them in."
-                )
-            raise not_finite(estimator, f"{column_name(estimator, j)} ({bad.size} such values)", value)
+        found = to_numpy(column[is_bad(column)])
+        if found.size:
+            return j, found
+    return None
 
 
 def is_not_finite(x: Array) -> Array:

@@ -12,6 +12,7 @@ from riskbayes.arrays import (
     Array,
     namespace,
     one_hot,
+    row_width,
     sum_of,
     take_rows,
     to_device,
@@ -66,7 +67,7 @@ class EncodedRows:
 
 
 class MemoryEngine(Engine):
-    """NumPy arrays on this machine.
+    """NumPy arrays on this machine, or a sparse table of SciPy (CSR).
 
     Chunks are scanned in Python threads, each with one BLAS thread, so that all cores also work on what is
     not a matrix product.
@@ -194,7 +195,8 @@ class MemoryEngine(Engine):
         model, frame, X = path[0].model, path[0].S.frame, self._X
         plans: list[Any] = []
         found: list[list[Array]] = []
-        size = max(1, BLOCK_CHUNKS * self.chunk_cells // X.shape[1] if model.encode_copies else self.n_rows)
+        most = int(BLOCK_CHUNKS * self.chunk_cells // max(1, row_width(X)))
+        size = max(1, most if model.encode_copies else self.n_rows)
         for start in range(0, self.n_rows, size):
             Z = model.encode(X[start : min(self.n_rows, start + size), ...], frame)
             plans = plans or [model.plan(Z, fitted.theta) for fitted in path]
@@ -270,8 +272,8 @@ class MemoryEngine(Engine):
 
     def scaled(self, factor: float) -> Self:
         """Return an engine over the same rows, with weights multiplied by a factor."""
-        X, w = self._X, self._w
-        w = namespace(X).ones_like(X[:, 0], dtype=widest_float(X)) if w is None else w
+        y, w = self._y, self._w
+        w = namespace(y).ones_like(y, dtype=widest_float(y)) if w is None else w
         return self._weighted(factor * w)
 
     def bootstrap(self, random: np.random.RandomState) -> Self:

@@ -82,6 +82,11 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         """Return the model with this estimator's parameters; `classes_` and `n_features_in_` are set."""
         raise NotImplementedError
 
+    def _resolved_learner(self) -> Learner:
+        """Return the learner to use: by name, that of this estimator comes first."""
+        named = self._named_learners.get(self.learner) if isinstance(self.learner, str) else None
+        return resolve_learner(named or self.learner)
+
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         """Return validated rows as an array.
 
@@ -384,8 +389,7 @@ def begin_fit(
     A batch of a stream has `new_classes=False`, for the user declares the classes, and all but the first one
     `reset=False`.
     """
-    named = clf._named_learners.get(clf.learner) if isinstance(clf.learner, str) else None
-    clf.learner_, clf.class_weight_ = resolve_learner(named or clf.learner), None
+    clf.learner_, clf.class_weight_ = clf._resolved_learner(), None
     engine, encoded = clf._rows(X, y, sample_weight, reset=reset, learn=True, new_classes=new_classes)
     if new_classes and (sample_weight is not None or clf.class_weight is not None):
         check_masses(clf.classes_, engine.masses, every=clf._needs_all_classes())

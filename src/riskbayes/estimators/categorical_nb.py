@@ -13,18 +13,14 @@ from sklearn.utils.validation import check_array, validate_data
 
 from riskbayes.arrays import Array, namespace, to_device
 from riskbayes.estimators.base import BaseGenerativeClassifier
-from riskbayes.estimators.checks import check_class_prior
+from riskbayes.estimators.checks import check_alpha, check_class_prior
 from riskbayes.estimators.streaming import StreamingClassifier
-from riskbayes.exceptions import warn
 from riskbayes.frames import Categories
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import categories_of, check_sizes
 from riskbayes.preprocessing import CategoryEncoder, ColumnCodes, as_array, codes_on_device
 from riskbayes.statistics import Statistics
 from riskbayes.tables import check_plain, column_name, naming_columns
-
-ALPHA_MIN = 1e-10
-"""The least `alpha` if `force_alpha` is False, as in scikit-learn."""
 
 ALWAYS_COUNTED = 2**18
 """Integer codes below this are accepted, however few the rows: their counts take 2 MiB per class."""
@@ -223,13 +219,8 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         prior = None if self.fit_prior else np.full(r, 1.0 / r)
         if self.class_prior is not None:
             prior = check_class_prior(self.class_prior, r, "class_prior", renormalise=True)
-        alpha = self.alpha if self.force_alpha else max(self.alpha, ALPHA_MIN)
-        if alpha != self.alpha:
-            warn(
-                f"alpha too small will result in numeric errors, setting alpha = {alpha:.1e}. Use "
-                "`force_alpha=True` to keep alpha unchanged."
-            )
-        return CategoricalModel(float(alpha), float(self.class_alpha), prior, least)
+        alpha = check_alpha(self.alpha, self.force_alpha, self.n_features_in_)
+        return CategoricalModel(alpha, float(self.class_alpha), prior, least)
 
     def _check_counted(self, X: Array) -> None:
         for j in np.flatnonzero(categories_of(X).n_categories > self.n_categories_).tolist():

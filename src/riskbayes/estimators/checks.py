@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
@@ -23,6 +24,9 @@ MOST_COUNTED = 2**16
 
 MOST_LISTED = 5
 """The most values that a message lists."""
+
+ALPHA_MIN = 1e-10
+"""The least `alpha` if `force_alpha` is False, as in scikit-learn."""
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
 """Bounds on a sum of weights: its square, and its products with squares of values, must not overflow."""
@@ -152,12 +156,17 @@ def check_masses(classes: Array, masses: Array, every: bool = True) -> None:
 def statistics_overflow(model: GenerativeModel, S: Statistics, X: Array) -> ColumnError:
     """Return the error for rows whose statistics overflow; it names the value farthest from their centre."""
     centre = model.centre(S.frame)
-    with np.errstate(over="ignore"):
-        far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
-    i, j = divmod(int(np.nanargmax(far)), far.shape[1])  # a missing cell does not overflow
+    if issparse(X):
+        place = int(np.argmax(np.abs(X.data)))
+        j, value = int(X.indices[place]), float(X.data[place])
+    else:
+        with np.errstate(over="ignore"):
+            far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
+        i, j = divmod(int(np.nanargmax(far)), far.shape[1])  # a missing cell does not overflow
+        value = float(X[i, j])
     return ColumnError(
         j,
-        f"holds {float(X[i, j]):g}: the sums of such values, or of their squares, overflow. Treat them as "
+        f"holds {value:g}: the sums of such values, or of their squares, overflow. Treat them as "
         f"missing, or scale the column{or_wider(X)}.",
     )
 
@@ -173,6 +182,25 @@ def as_floats(value: Any, name: str) -> Array:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be numbers; got {reprlib.repr(value)}.") from None
+
+
+def check_alpha(alpha: Any, force_alpha: bool, n: int) -> float | Array:
+    """Return pseudo-counts, a number or one for each of n columns; small ones are raised unless forced."""
+    found = as_floats(alpha, "alpha")
+    if found.ndim and found.shape != (n,):
+        raise ValueError(
+            f"When alpha is an array, it should contains `n_features`, here {n} numbers; got shape "
+            f"{found.shape}."
+        )
+    if not (np.isfinite(found) & (found >= 0)).all():
+        raise ValueError("All values in alpha must be greater than 0, or zero for maximum likelihood.")
+    if found.min(initial=ALPHA_MIN) < ALPHA_MIN and not force_alpha:
+        warn(
+            f"alpha too small will result in numeric errors, setting alpha = {ALPHA_MIN:.1e}. Use "
+            "`force_alpha=True` to keep alpha unchanged."
+        )
+        found = np.maximum(found, ALPHA_MIN)
+    return found if found.ndim else float(found)
 
 
 def check_class_prior(prior: Any, n_classes: int, name: str, renormalise: bool = False) -> Array:

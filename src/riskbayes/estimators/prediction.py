@@ -6,17 +6,19 @@ import math
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._array_api import check_same_namespace
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import (
     Array,
     astype,
     converted,
+    dense_row,
     max_of,
     namespace,
     sum_of,
@@ -45,6 +47,9 @@ class PredictionMixin:
     statistics_: Statistics
     data_statistics_: Statistics
     classes_: Array
+
+    _has_decision_function: ClassVar[bool] = True
+    """False to leave out `decision_function`."""
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         raise NotImplementedError
@@ -116,7 +121,7 @@ class PredictionMixin:
         That is the farthest column from the fit's centre whose value overflows even in a row that is at the
         centre otherwise; if there is none, the farthest column.
         """
-        x = to_numpy(X[i, :]).astype(np.float64)
+        x = dense_row(X, i).astype(np.float64)
         centre = fitted.model.centre(fitted.S.frame)
         centre = np.zeros_like(x) if centre is None else to_numpy(centre)
         suspects = np.argsort(-np.abs(x - centre))[:MOST_SUSPECTS]
@@ -232,6 +237,7 @@ class PredictionMixin:
             self._map_rows(self._encode_again(X, "decide"), "scores", partial(least_cost, C=C))
         )
 
+    @available_if(lambda self: self._has_decision_function)
     def decision_function(self, X: Any) -> Array:
         """Return the log joint of each class; for two classes the log odds of the second.
 
@@ -273,7 +279,7 @@ class PredictionMixin:
         check_is_fitted(self)
         if not isinstance(n_samples, Integral) or n_samples < 1:
             raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}.")
-        if not self.model_.normalised:
+        if not (self.model_.normalised or self.model_.writes("sample")):
             raise NotImplementedError(
                 f"{type(self).__name__} has no distribution to draw from: its joint is not normalised."
             )

@@ -14,7 +14,6 @@ from riskbayes.engines.base import Engine
 from riskbayes.estimators.base import BaseGenerativeClassifier, begin_fit, unchanged_on_error
 from riskbayes.estimators.checks import listed, statistics_overflow
 from riskbayes.frames import same_values
-from riskbayes.learners.base import resolve_learner
 from riskbayes.models.base import Fitted
 from riskbayes.statistics import Statistics
 from riskbayes.tables import naming_columns
@@ -209,7 +208,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         engine, S = self._more_rows(X, y, sample_weight)
         past = self.data_statistics_ - S
         with unchanged_on_error(self):
-            self.learner_ = resolve_learner(self.learner)  # it may have been set since the fit
+            self.learner_ = self._resolved_learner()  # it may have been set since the fit
             # If these are all rows, the rest is a rounding error.
             rest = past if past.total > 1e-9 * self.data_statistics_.total else None
             frame = self.data_statistics_.frame.join(

@@ -2,22 +2,29 @@
 
 from riskbayes.models.augmented_nb import TreeModel
 from riskbayes.models.base import GenerativeModel
+from riskbayes.models.bernoulli import BernoulliModel
 from riskbayes.models.binned import BinnedModel
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.lda import LDAModel
 from riskbayes.models.mixture import MixtureModel
+from riskbayes.models.multinomial import ComplementModel, MultinomialModel
+from riskbayes.models.poisson import PoissonModel
 from riskbayes.models.product import ProductModel
 from riskbayes.models.qda import QDAModel
 from riskbayes.models.smooth import SmoothModel
 
 __all__ = [
+    "BernoulliModel",
     "BinnedModel",
     "CategoricalModel",
+    "ComplementModel",
     "GaussianNBModel",
     "GenerativeModel",
     "LDAModel",
     "MixtureModel",
+    "MultinomialModel",
+    "PoissonModel",
     "ProductModel",
     "QDAModel",
     "SmoothModel",

@@ -82,7 +82,7 @@ class GenerativeModel(ABC):
     """
 
     support: ClassVar[str] = "real"
-    """The kind of the features: "real" numbers or "categories" (codes from 0)."""
+    """The kind of the features: "real" numbers, "categories" (codes from 0) or "counts" (from 0)."""
 
     array_api: ClassVar[bool] = False
     """True if the formulas accept arrays of every library (see :mod:`riskbayes.arrays`), not only NumPy's."""
@@ -103,7 +103,7 @@ class GenerativeModel(ABC):
     `{most}` (the largest number of floored parameters of a class); None for no warning."""
 
     non_negative: ClassVar[tuple[str, ...]] = ("s0",)
-    """Names of the statistics that are non-negative for all rows of non-negative weight."""
+    """Names of the statistics that are non-negative for all rows of non-negative weight, if S has them."""
 
     def learn(self, sample: Sample) -> Frame:
         """Return the frame: what is estimated from the rows before the loop and fixed during calibration.
@@ -207,7 +207,8 @@ class GenerativeModel(ABC):
         set the scale of rounding. True proves nothing: other rows may have the same statistics.
         """
         rounding = COUNT_ROUNDING if isinstance(S["s0"], np.ndarray) else SINGLE_ROUNDING
-        pairs = ((to_numpy(S[name]), to_numpy(ever[name])) for name in self.non_negative)
+        names = (name for name in self.non_negative if name in S)
+        pairs = ((to_numpy(S[name]), to_numpy(ever[name])) for name in names)
         return all(
             value.min(initial=0.0) >= -rounding * np.abs(most).max(initial=0.0) for value, most in pairs
         )

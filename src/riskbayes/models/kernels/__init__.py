@@ -13,11 +13,15 @@ FEW_CLASSES = 5
 """Most classes for which the compiler is told their number and unrolls loops; longer loops use vectors."""
 
 
-def compiled(function: Callable) -> Any:
-    """Return the function compiled by numba, without the GIL, and cached on disk."""
+def compiled(function: Callable, reorder: bool = True) -> Any:
+    """Return the function compiled by numba, without the GIL, and cached on disk.
+
+    `reorder` allows the compiler to add the terms of a sum in another order, so that it can use vectors.
+    """
     import numba  # slow to import, and small fits do not need it
 
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"contract", "reassoc", "nsz"}}
+    freedom = {"contract", "nsz"} | ({"reassoc"} if reorder else set())
+    options: dict[str, Any] = {"nogil": True, "fastmath": freedom}
     try:
         return numba.njit(function, cache=True, **options)
     except RuntimeError:  # no folder to cache compiled code in

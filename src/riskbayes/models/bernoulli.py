@@ -1,0 +1,143 @@
+"""Naive Bayes of binary features: psi(x) = (1, x) with x in {0, 1}."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from riskbayes.arrays import Array, astype, float_dtype, namespace, sum_of, to_numpy
+from riskbayes.frames import Frame
+from riskbayes.models.base import COUNT_ROUNDING, SINGLE_ROUNDING, invert_class_prior, log_class_prior
+from riskbayes.models.counts import (
+    CountModel,
+    CountParameters,
+    DenseCounts,
+    SparseCounts,
+    at_least,
+    complete,
+    mass_of,
+    pseudo_counts,
+    smoothed_floor,
+)
+from riskbayes.statistics import Statistics
+
+MOST_LOG_ODDS = 21.0
+"""Bound on log odds that GD reaches: probabilities of about 1e-9."""
+
+
+@dataclass(frozen=True)
+class BernoulliParameters(CountParameters):
+    """log p(y), log p(x_j = 1 | y) and log p(x_j = 0 | y)."""
+
+    log_prior: Array
+    log_prob: Array
+    log_not: Array
+    frame: Frame
+    floored: Array
+
+    @property
+    def weights(self) -> Array:
+        """The log odds."""
+        return self.log_prob - self.log_not
+
+    @property
+    def cell_constants(self) -> Array:
+        """log p(x_j = 0 | y): an empty cell counts too."""
+        return self.log_not
+
+
+@dataclass(frozen=True)
+class BernoulliModel(CountModel):
+    """Binary features, independent given the class; missing cells are left out.
+
+    Parameters
+    ----------
+    alpha : float or array of shape (n_features,)
+        Pseudo-counts of ones and of zeros; 0 is maximum likelihood.
+    class_prior : array of shape (n_classes,), optional
+        A fixed p(y).
+    binarize : float or None
+        Values above this are one, others zero; None: the rows hold 0 and 1.
+    """
+
+    encode_copies: ClassVar[bool] = True
+
+    alpha: float | Array = 0.0
+    class_prior: Array | None = None
+    binarize: float | None = 0.0
+
+    def encode(self, X: Any, frame: Frame) -> DenseCounts | SparseCounts:
+        """Return the rows as zeros and ones."""
+        if issparse(X) and self.binarize is not None:
+            X = csr_array(((X.data > self.binarize).astype(X.dtype), X.indices, X.indptr), shape=X.shape)
+        Z = super().encode(X, frame)
+        if isinstance(Z, SparseCounts) or self.binarize is None:
+            return Z
+        return DenseCounts(astype(self.binarize < Z.X, float_dtype(Z.X)) * observed(Z), Z.observed, frame)
+
+    def parameters(self, S: Statistics) -> BernoulliParameters:
+        """p(x_j = 1 | y) = (s_jy + alpha) / (m_jy + 2 alpha); ones and zeros are floored."""
+        xp, floor, alpha = namespace(S["s0"]), smoothed_floor(S, self.alpha), pseudo_counts(S, self.alpha)
+        ones, few = at_least(S["counts"] + alpha, floor)
+        zeros, many = at_least(mass_of(S) - S["counts"] + alpha, floor)
+        log_all = xp.log(ones + zeros)
+        log_prior = log_class_prior(S["s0"], 0.0, self.class_prior)
+        return BernoulliParameters(
+            log_prior, xp.log(ones) - log_all, xp.log(zeros) - log_all, S.frame, few + many
+        )
+
+    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+        """False if a column has a negative count, or more ones than cells."""
+        rounding = COUNT_ROUNDING if isinstance(S["s0"], np.ndarray) else SINGLE_ROUNDING
+        zeros = to_numpy(mass_of(S) - S["counts"])
+        most = np.abs(to_numpy(mass_of(ever))).max(initial=0.0)
+        return super().could_be_counted(S, ever) and bool(zeros.min(initial=0.0) >= -rounding * most)
+
+    def sample_rows(self, theta: BernoulliParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw each feature: 1 with probability p(x_j = 1 | y), else 0."""
+        p = np.exp(theta.log_prob)
+        return (rng.random((len(y), p.shape[1])) < p[y]).astype(np.int64)
+
+    def expected_statistics(self, theta: BernoulliParameters, total: float) -> Statistics:
+        """Return total p(y), and that times p(x_j = 1 | y), of complete rows."""
+        xp = namespace(theta.log_prior)
+        s0 = total * xp.exp(theta.log_prior)
+        return complete(s0, s0[:, None] * xp.exp(theta.log_prob), theta.frame)
+
+    def log_likelihood(self, S: Statistics, theta: BernoulliParameters) -> float:
+        """sum_y s0 log p(y) + sum_jy s_jy log odds + m_jy log p(x_j = 0 | y)."""
+        value = sum_of(S["counts"] * theta.weights) + sum_of(mass_of(S) * theta.log_not)
+        return float(sum_of(S["s0"] * theta.log_prior) + value)
+
+    def inverse_parameters(self, theta: BernoulliParameters, total: float) -> Statistics:
+        """Return the counts, of complete rows, whose smoothed frequencies are theta."""
+        s0 = invert_class_prior(theta.log_prior, total)
+        alpha = pseudo_counts(Statistics({"s0": s0}), self.alpha)
+        counts = namespace(s0).exp(theta.log_prob) * (s0[:, None] + 2 * alpha) - alpha
+        return complete(s0, counts, theta.frame)
+
+    def to_natural(self, theta: BernoulliParameters) -> dict[str, Array]:
+        """Return log p(y) and the log odds."""
+        return {"eta0": theta.log_prior, "eta": theta.weights}
+
+    def natural_gradient(self, dS: Statistics, theta: BernoulliParameters) -> dict[str, Array]:
+        """Return the centred statistics; zero for a fixed p(y)."""
+        p = namespace(theta.log_prob).exp(theta.log_prob)
+        return {"eta0": (self.class_prior is None) * dS["s0"], "eta": dS["counts"] - p * mass_of(dS)}
+
+    def from_natural(
+        self, eta: dict[str, Array], theta: BernoulliParameters, simplex: Any, floor: float
+    ) -> BernoulliParameters:
+        """Return the parameters of bounded log odds."""
+        xp = namespace(eta["eta"])
+        odds = xp.clip(eta["eta"], min=-MOST_LOG_ODDS, max=MOST_LOG_ODDS)
+        log_not = -xp.log1p(xp.exp(odds))
+        return replace(theta, log_prior=simplex(eta["eta0"]), log_prob=odds + log_not, log_not=log_not)
+
+
+def observed(Z: DenseCounts) -> Any:
+    """Return the mask of the observed cells, or one."""
+    return 1.0 if Z.observed is None else astype(Z.observed, float_dtype(Z.X))

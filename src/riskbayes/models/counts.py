@@ -1,0 +1,334 @@
+"""Rows of counts, dense or sparse, and the base of the models whose scores are linear in them.
+
+All of them have psi(x) = (1, x): statistics are the mass of each class and the sum of each column by class,
+and scores are x @ weights + constant. Sparse rows (CSR) are multiplied as they are, never copied to a dense
+table; an empty cell costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from riskbayes.arrays import (
+    Array,
+    astype,
+    is_false,
+    namespace,
+    rows_above,
+    sum_of,
+    take_rows,
+    to_device,
+    to_widest,
+    widest_float,
+)
+from riskbayes.frames import Arrays, Frame
+from riskbayes.models.base import GenerativeModel, Sample
+from riskbayes.models.categorical import COUNT_FLOOR, TINY
+from riskbayes.models.kernels.sparse import NO_RESIDUAL, SparseScan, is_worth_it, sums_by_class
+from riskbayes.objectives import Objective
+from riskbayes.risks import Risks
+from riskbayes.statistics import Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Cells(Frame):
+    """The cells that sums are over: all of them, or the observed ones, whose weight is then in `mass`."""
+
+    missing: Array
+    """True, as an array without axes, if cells are missing."""
+
+    def join(self, other: Frame) -> Frame:
+        """Return the frame of the observed cells, if one of the two is."""
+        super().join(other)
+        return other if other.missing else self  # type: ignore[attr-defined]
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Add `mass`: where no cell is missing it is that of the class in every column."""
+        if self == target:
+            return arrays
+        if self.missing:
+            raise ValueError("Statistics of observed cells cannot be expressed as those of all cells.")
+        mass = arrays["s0"][:, None] + 0.0 * arrays["counts"]
+        return {**arrays, "mass": mass}
+
+
+class DenseCounts:
+    """Dense rows, with zeros in missing cells and a mask of the observed ones (None if all are)."""
+
+    is_sparse = is_compiled = False
+
+    def __init__(self, X: Array, observed: Array | None, frame: Any):
+        self.X, self.observed, self.frame = X, observed, frame
+        self.shape, self.cells = X.shape, float(X.shape[1])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | Array) -> DenseCounts:
+        observed = None if self.observed is None else take_rows(self.observed, rows)
+        return DenseCounts(take_rows(self.X, rows), observed, self.frame)
+
+    def scores(self, theta: CountParameters) -> Array:
+        """Return x @ weights + constants; a missing cell adds nothing."""
+        found = to_widest(self.X) @ theta.weights.T
+        if self.observed is None:
+            return found + theta.constants[None, :]
+        found = found + theta.class_constants[None, :]
+        return found if theta.cell_constants is None else found + self.observed @ theta.cell_constants.T
+
+    def sums(self, V: Array) -> Array:
+        """Return the sum of each column by class, weighted by V (m, classes)."""
+        return V.T @ to_widest(self.X)
+
+    def mass(self, V: Array) -> Array:
+        """Return the weight of the observed cells of each column, by class."""
+        if self.observed is None:
+            return whole_mass(V, self.shape[1])
+        return V.T @ self.observed
+
+    def row_sums(self, function: Any) -> Array:
+        """Return the sum over the columns of a function whose value at zero is zero."""
+        return function(self.X).sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class SparseCounts:
+    """Rows of a CSR table; a slice of them shares its memory."""
+
+    is_sparse: ClassVar[bool] = True
+
+    data: Array
+    indices: Array
+    indptr: Array
+    """Bounds of the rows in `data` and `indices`; a slice does not start at 0."""
+    shape: tuple[int, int]
+    frame: Any
+    is_compiled: bool
+
+    @classmethod
+    def of(cls, X: Any, frame: Any) -> SparseCounts:
+        """Return the rows of a CSR table."""
+        return cls(X.data, X.indices, X.indptr, X.shape, frame, is_worth_it(X.nnz))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def cells(self) -> float:
+        """Stored values of a row, on average."""
+        return float(self.indptr[-1] - self.indptr[0]) / max(1, self.shape[0])
+
+    def __getitem__(self, rows: slice | Array) -> SparseCounts:
+        if not isinstance(rows, slice):
+            return SparseCounts.of(self.matrix[rows], self.frame)
+        start, stop, _ = rows.indices(self.shape[0])
+        return replace(self, indptr=self.indptr[start : stop + 1], shape=(stop - start, self.shape[1]))
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """The rows as SciPy's CSR."""
+        stored = slice(int(self.indptr[0]), int(self.indptr[-1]))
+        parts = self.data[stored], self.indices[stored], self.indptr - self.indptr[0]
+        return csr_array(parts, shape=self.shape, copy=False)
+
+    def scores(self, theta: CountParameters) -> Array:
+        """Return x @ weights + constants."""
+        return self.matrix @ theta.table + theta.constants
+
+    def sums(self, V: Array) -> Array:
+        """Return the sum of each column by class, weighted by V; rows without a residual are left out."""
+        if self.is_compiled:
+            return sums_by_class(self, V)
+        rows = rows_above(np.abs(V).max(axis=1, initial=0.0), NO_RESIDUAL)
+        X, W = (self.matrix, V) if rows is None else (self.matrix[rows], V[rows])
+        return np.ascontiguousarray((X.T @ np.ascontiguousarray(W)).T)
+
+    def mass(self, V: Array) -> Array:
+        """Return the weight of the cells of each column, by class: none is missing."""
+        return whole_mass(V, self.shape[1])
+
+    def row_sums(self, function: Any) -> Array:
+        """Return the sum over the columns of a function whose value at zero is zero."""
+        X = self.matrix
+        return csr_array((function(X.data), X.indices, X.indptr), shape=X.shape).sum(axis=1)
+
+
+class CountParameters:
+    """What the scores need of the parameters of a model of counts."""
+
+    log_prior: Array
+
+    @property
+    def weights(self) -> Array:
+        """Weights of the scores, of shape (classes, columns)."""
+        raise NotImplementedError
+
+    @property
+    def class_constants(self) -> Array:
+        """Constant of each class."""
+        return self.log_prior
+
+    @property
+    def cell_constants(self) -> Array | None:
+        """Constant that each observed cell adds, of shape (classes, columns); None for none."""
+        return None
+
+    @cached_property
+    def constants(self) -> Array:
+        """Constant of each class in a row without missing cells."""
+        cells = self.cell_constants
+        return self.class_constants if cells is None else self.class_constants + sum_of(cells, axis=1)
+
+    @cached_property
+    def table(self) -> Array:
+        """The weights in the layout of sparse products: (columns, classes)."""
+        return np.ascontiguousarray(self.weights.T)
+
+
+class CountModel(GenerativeModel):
+    """Base class of the models of counts: statistics `s0` and `counts`, scores linear in the row.
+
+    With missing cells, `mass` is the weight of the observed cells by class and column.
+    """
+
+    support: ClassVar[str] = "counts"
+    array_api: ClassVar[bool] = True
+    encode_copies: ClassVar[bool] = False
+    non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts", "mass")
+
+    def learn(self, sample: Sample) -> Frame:
+        """Return whether cells are missing."""
+        X = sample.X
+        return Cells(np.array(not issparse(X) and has_missing(X)))
+
+    def encode(self, X: Any, frame: Frame) -> DenseCounts | SparseCounts:
+        """Return the rows; of a dense table with missing cells, also a mask of the observed ones."""
+        if issparse(X):
+            return SparseCounts.of(X, frame)
+        if not has_missing(X):
+            return DenseCounts(X, None, frame)
+        xp = namespace(X)
+        gaps = xp.isnan(X)
+        return DenseCounts(xp.where(gaps, 0.0, X), astype(~gaps, widest_float(X)), frame)
+
+    def row_cells(self, Z: DenseCounts | SparseCounts) -> float:
+        """Return the stored values of a row."""
+        return Z.cells
+
+    def score_cells(self, Z: DenseCounts | SparseCounts) -> float:
+        """Return the stored values of a row."""
+        return Z.cells
+
+    def releases_lock(self, Z: DenseCounts | SparseCounts) -> bool:
+        """True if scans are compiled; SciPy's sparse products hold the GIL."""
+        return Z.is_compiled
+
+    def returns_residuals(self, Z: DenseCounts | SparseCounts) -> bool:
+        """True for sparse rows: the sums of a chunk, all columns by class, are larger than the chunk."""
+        return Z.is_sparse
+
+    def plan_scan(
+        self, Z: DenseCounts | SparseCounts, theta: Any, objective: Objective, last: Any
+    ) -> CountParameters | SparseScan:
+        """Return a compiled scan if there is one for the rows and the objective, else theta."""
+        if objective.power is None or not Z.is_compiled or theta.weights.shape[0] < 2:
+            return theta
+        return SparseScan(theta.weights, theta.constants)
+
+    def scan_chunk(
+        self,
+        Z: DenseCounts | SparseCounts,
+        y: Array,
+        w: Array | None,
+        plan: CountParameters | SparseScan,
+        objective: Objective,
+        risks_only: bool,
+    ) -> tuple[Statistics | Array | None, Risks]:
+        """Scan a chunk, by compiled code if the plan is a compiled scan."""
+        if isinstance(plan, SparseScan):
+            return plan.chunk(Z, y, w, objective.power, risks_only)
+        return super().scan_chunk(Z, y, w, plan, objective, risks_only)
+
+    def statistics(self, Z: DenseCounts | SparseCounts, W: Array) -> Statistics:
+        """Return the masses and the weighted sums of the columns, by class."""
+        V = to_widest(W)
+        found = {"s0": sum_of(V, axis=0), "counts": Z.sums(V)}
+        if Z.frame.missing:
+            found["mass"] = Z.mass(V)
+        return Statistics(found, Z.frame)
+
+    def log_joint(self, Z: DenseCounts | SparseCounts, theta: Any) -> Array:
+        """Return x @ weights + constants."""
+        return self.scores(Z, theta)
+
+    def scores(self, Z: DenseCounts | SparseCounts, theta: Any) -> Array:
+        """Return x @ weights + constants."""
+        return Z.scores(theta)
+
+    def degrees_of_freedom(self, S: Statistics) -> float:
+        """Return the number of classes and of sums by class and column."""
+        r, n = S["counts"].shape
+        return float(r + r * n)
+
+
+def has_missing(X: Array) -> bool:
+    """True if a dense table of finite numbers has NaN in it; the sum of finite numbers never is NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isnan(float(sum_of(X)))
+
+
+def whole_mass(V: Array, n: int) -> Array:
+    """Return the weight of the cells of each of n columns by class, where none is missing."""
+    return namespace(V).broadcast_to(sum_of(V, axis=0)[:, None], (V.shape[1], n))
+
+
+def mass_of(S: Statistics) -> Array:
+    """Return the weight of the observed cells, of shape (classes, columns) or (classes, 1)."""
+    return S["mass"] if "mass" in S else S["s0"][:, None]
+
+
+def count_floor(S: Statistics) -> float:
+    """Return the lower bound on counts: a share of the total weight."""
+    return COUNT_FLOOR * max(S.total, TINY)
+
+
+def at_least(values: Array, floor: Any) -> tuple[Array, Array]:
+    """Return values raised to a floor, and how many were raised by class."""
+    xp = namespace(values)
+    below = values < floor
+    if is_false(below):
+        return values, xp.count_nonzero(below, axis=1)
+    return xp.where(below, floor, values), xp.count_nonzero(below, axis=1)
+
+
+def pseudo_counts(S: Statistics, alpha: float | Array) -> Any:
+    """Return alpha, as a row on the device of the counts if it differs by column."""
+    return alpha if isinstance(alpha, float | int) else to_device(alpha, S["s0"])[None, :]
+
+
+def smoothed_floor(S: Statistics, alpha: float | Array) -> Any:
+    """Return the floor of smoothed counts: alpha, so that the counts themselves are never below zero.
+
+    RC subtracts from cells that no row of the class has, and a cell far below alpha would decide rows alone:
+    on text this floor has the least held-out error (`benchmarks/docstrings.py`). Without pseudo-counts it is
+    a share of the total weight.
+    """
+    floor = count_floor(S)
+    if isinstance(alpha, float | int):
+        return alpha if alpha > 0 else floor
+    a = np.asarray(alpha)
+    return to_device(np.where(a > 0, a, floor), S["s0"])[None, :]
+
+
+def complete(s0: Array, counts: Array, frame: Frame) -> Statistics:
+    """Return statistics of rows without missing cells, in a frame that may have some."""
+    found = {"s0": s0, "counts": counts}
+    if frame.missing:  # type: ignore[attr-defined]
+        found["mass"] = s0[:, None] + 0.0 * counts
+    return Statistics(found, frame)

@@ -1,0 +1,135 @@
+"""Naive Bayes of counts: a Poisson rate for each class and column, psi(x) = (1, x)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from riskbayes.arrays import Array, namespace, sum_of
+from riskbayes.frames import Frame
+from riskbayes.models.base import invert_class_prior, log_class_prior
+from riskbayes.models.categorical import COUNT_FLOOR
+from riskbayes.models.counts import (
+    CountModel,
+    CountParameters,
+    DenseCounts,
+    SparseCounts,
+    at_least,
+    complete,
+    count_floor,
+    mass_of,
+)
+from riskbayes.statistics import Statistics
+
+MOST_LOG_RATE = 230.0
+"""Bound on the logarithm of a rate that GD reaches."""
+
+
+@dataclass(frozen=True)
+class PoissonParameters(CountParameters):
+    """log p(y), and the logarithm of the rate of each class and column."""
+
+    log_prior: Array
+    log_rate: Array
+    frame: Frame
+    floored: Array
+
+    @property
+    def weights(self) -> Array:
+        """The logarithms of the rates."""
+        return self.log_rate
+
+    @cached_property
+    def rates(self) -> Array:
+        """The rates."""
+        return namespace(self.log_rate).exp(self.log_rate)
+
+    @property
+    def cell_constants(self) -> Array:
+        """Minus the rate."""
+        return -self.rates
+
+
+@dataclass(frozen=True)
+class PoissonModel(CountModel):
+    """Poisson counts, independent given the class; missing cells are left out.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the Gamma prior, in rows: it has its mode at the mean of the column over all classes.
+        0 is maximum likelihood.
+    class_prior : array of shape (n_classes,), optional
+        A fixed p(y).
+    """
+
+    array_api: ClassVar[bool] = False  # log x! is SciPy's
+
+    alpha: float = 0.0
+    class_prior: Array | None = None
+
+    def parameters(self, S: Statistics) -> PoissonParameters:
+        """rate_jy = (s_jy + alpha mean_j) / (m_jy + alpha), numerator and denominator floored.
+
+        The mean of the column is a function of the statistics, and RC leaves it where it is, since the rows
+        of a residual sum to zero. Where a class has no observed cell the rate is the mean.
+        """
+        floor, mass, counts = count_floor(S), mass_of(S), S["counts"]
+        mean = sum_of(counts, axis=0) / np.maximum(sum_of(mass, axis=0), floor)
+        mean = np.maximum(mean, 0.0)
+        prior = self.alpha * mean
+        events, floored = at_least(counts + prior, np.where(prior > 0, prior, floor))
+        rows = mass + self.alpha
+        rate = np.where(rows > floor, events / np.maximum(rows, floor), np.maximum(mean, COUNT_FLOOR))
+        log_prior = log_class_prior(S["s0"], 0.0, self.class_prior)
+        return PoissonParameters(log_prior, np.log(rate), S.frame, floored)
+
+    def log_joint(self, Z: DenseCounts | SparseCounts, theta: PoissonParameters) -> Array:
+        """log p(y) + sum_j x_j log rate_jy - rate_jy - log x_j!."""
+        return self.scores(Z, theta) - Z.row_sums(lambda x: gammaln(x + 1.0))[:, None]
+
+    def sample_rows(self, theta: PoissonParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw each count."""
+        return rng.poisson(theta.rates[y])
+
+    def expected_statistics(self, theta: PoissonParameters, total: float) -> Statistics:
+        """Return total p(y), and that times the rates, of complete rows."""
+        s0 = total * np.exp(theta.log_prior)
+        return complete(s0, s0[:, None] * theta.rates, theta.frame)
+
+    def log_likelihood(self, S: Statistics, theta: PoissonParameters) -> float:
+        """sum_y s0 log p(y) + sum_jy s_jy log rate_jy - m_jy rate_jy.
+
+        It lacks sum_ij log x_ij!, which is no function of the statistics and does not depend on theta.
+        """
+        value = sum_of(S["counts"] * theta.log_rate) - sum_of(mass_of(S) * theta.rates)
+        return float(sum_of(S["s0"] * theta.log_prior) + value)
+
+    def inverse_parameters(self, theta: PoissonParameters, total: float) -> Statistics:
+        """Return the sums, of complete rows, whose smoothed rates are theta."""
+        s0 = invert_class_prior(theta.log_prior, total)
+        events = theta.rates * (s0 + self.alpha)[:, None]
+        mean = sum_of(events, axis=0) / (total + len(s0) * self.alpha)
+        return complete(s0, events - self.alpha * mean, theta.frame)
+
+    def to_natural(self, theta: PoissonParameters) -> dict[str, Array]:
+        """Return log p(y) and the logarithms of the rates."""
+        return {"eta0": theta.log_prior, "eta": theta.log_rate}
+
+    def natural_gradient(self, dS: Statistics, theta: PoissonParameters) -> dict[str, Array]:
+        """Return the centred statistics; zero for a fixed p(y)."""
+        return {
+            "eta0": (self.class_prior is None) * dS["s0"],
+            "eta": dS["counts"] - theta.rates * mass_of(dS),
+        }
+
+    def from_natural(
+        self, eta: dict[str, Array], theta: PoissonParameters, simplex: Any, floor: float
+    ) -> PoissonParameters:
+        """Return the parameters of bounded rates."""
+        log_rate = np.clip(eta["eta"], -MOST_LOG_RATE, MOST_LOG_RATE)
+        return replace(theta, log_prior=simplex(eta["eta0"]), log_rate=log_rate)

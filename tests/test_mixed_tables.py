@@ -11,6 +11,7 @@ import pyarrow.csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import poisson
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -387,3 +388,28 @@ def test_real_tables_are_taken_as_they_are(paper_folder):
             P = clf.fit(frame, y).predict_proba(frame)
             for X in others:
                 np.testing.assert_array_equal(clf.fit(X, y).predict_proba(X), P, err_msg=path.name)
+
+
+def test_counts_are_poisson():
+    """Independent check: a column of counts adds SciPy's Poisson log probabilities at the fitted rates."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=300)
+    frame = pd.DataFrame({"calls": rng.poisson(2.0 + 3 * y), "x": rng.standard_normal(300)})
+    holed = frame.astype(float).mask(rng.random((300, 2)) < 0.1)
+    for X in (frame, holed, frame.to_numpy(), holed.to_numpy()):
+        named = ["calls"] if isinstance(X, pd.DataFrame) else [0]
+        clf = MixedNB(count_features=named, learner="closed_form", alpha=0.0).fit(X, y)
+        with_x = clf.predict_joint_log_proba(X) - clf.predict_joint_log_proba(without(X))
+        counts = np.asarray(X, dtype=float)[:, 0]
+        rates = np.array([np.nanmean(counts[y == k]) for k in (0, 1)])
+        expected = np.where(np.isnan(counts)[:, None], 0.0, poisson.logpmf(counts[:, None], rates))
+        np.testing.assert_allclose(with_x, expected, atol=1e-9)
+    with pytest.raises(ValueError, match="Column 'calls' holds -1, and counts are never negative"):
+        MixedNB(count_features=["calls"]).fit(frame.assign(calls=-1.0 * (frame["calls"] > 2)), y)
+
+
+def without(X):
+    """The same rows, with nothing in the first column."""
+    if isinstance(X, pd.DataFrame):
+        return X.assign(calls=np.nan)
+    return np.column_stack([np.full(len(X), np.nan), X[:, 1]])

@@ -76,6 +76,10 @@ class GenerativeClassifier(StreamingClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @property
+    def _takes_missing(self) -> bool:  # type: ignore[override]
+        return getattr(self.model, "takes_missing", False)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = getattr(self.model, "array_api", False)

@@ -9,13 +9,16 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.table_input import TableInput
+from riskbayes.estimators.table_input import TableInput, chosen_columns
+from riskbayes.exceptions import ColumnError
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.binned import BinnedModel
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
+from riskbayes.models.poisson import PoissonModel
 from riskbayes.models.product import ProductModel
 from riskbayes.models.smooth import SmoothModel
+from riskbayes.tables import encoded_names
 
 
 class MixedNB(TableInput):
@@ -23,9 +26,9 @@ class MixedNB(TableInput):
 
     Takes arrays and data frames (pandas, polars, Arrow) with strings, dates and missing cells, without any
     preprocessing. Given the class the columns are independent: numbers have smooth or Gaussian densities,
-    categories have frequencies, and dates are a number with the categories weekday, month and hour where
-    these vary. A missing cell drops out of the joint. Constant columns, and strings that are different in
-    most rows (names, identifiers), are left out; `columns_` says what became of each column.
+    categories have frequencies, counts are Poisson, and dates are a number with the categories weekday, month
+    and hour where these vary. A missing cell drops out of the joint. Constant columns, and strings that are
+    different in most rows (names, identifiers), are left out; `columns_` says what became of each column.
 
     Parameters
     ----------
@@ -37,6 +40,8 @@ class MixedNB(TableInput):
     categorical_features : "from_dtype", array-like of names, indices or a mask, default="from_dtype"
         Columns of categories. By default those of strings, categoricals, booleans and objects; columns that
         are named here are categories whatever they hold, and never left out as identifiers.
+    count_features : array-like of names, indices or a mask, default=None
+        Columns of counts, which are modelled as Poisson with a Gamma prior of `alpha` rows.
     missing : {"ignore", "informative"}, default="ignore"
         With "informative" the classes also differ in how often a cell is missing: a column of 0 and 1 is
         added for every column with missing cells in training.
@@ -77,6 +82,7 @@ class MixedNB(TableInput):
         **TableInput._parameter_constraints,
         "numeric": [StrOptions({"smooth", "gaussian", "binned"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
+        "count_features": ["array-like", None],
     }
 
     def __init__(
@@ -85,6 +91,7 @@ class MixedNB(TableInput):
         *,
         alpha: float = 1.0,
         categorical_features: Any = "from_dtype",
+        count_features: Any = None,
         missing: str = "ignore",
         unseen: str = "missing",
         learner: Any = "rc",
@@ -95,6 +102,7 @@ class MixedNB(TableInput):
         self.numeric = numeric
         self.alpha = alpha
         self.categorical_features = categorical_features
+        self.count_features = count_features
         self.missing = missing
         self.unseen = unseen
         self.learner = learner
@@ -107,14 +115,42 @@ class MixedNB(TableInput):
         tags.array_api_support = False
         return tags
 
+    def _categorical(self, names: list[str], numbers: bool) -> list[bool] | None:
+        """Return a mask of the columns of categories; store that of the columns of counts."""
+        self._counts = np.zeros(len(names), dtype=bool)
+        if self.count_features is not None:
+            self._counts[:] = chosen_columns(self.count_features, names, "count_features")
+        return super()._categorical(names, numbers)
+
+    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
+        found = super()._encode(X, reset=reset, learn=learn)
+        for j in np.flatnonzero(self._kinds() == "count").tolist():
+            negative = found[:, j] < 0
+            if negative.any():
+                raise ColumnError(
+                    j, f"holds {found[negative, j][0]:g}, and counts are never negative. Correct or drop it."
+                ).named(encoded_names(self))
+        return found
+
+    def _kinds(self) -> Array:
+        """Return the kind of each encoded column: number, count or category."""
+        if self._table is None:
+            return np.where(self._counts, "count", "number")
+        pairs = zip(self._table.encoded, self._table.kinds, strict=True)
+        return np.array(["count" if kind == "number" and self._counts[j] else kind for (j, _), kind in pairs])
+
     def _make_model(self) -> ProductModel:
-        kinds = np.array(["number"] * self.n_features_in_ if self._table is None else self._table.kinds)
+        kinds = self._kinds()
         densities: dict[str, GenerativeModel] = {
             "smooth": SmoothModel(alpha=self.alpha),
             "gaussian": GaussianNBModel(),
             "binned": BinnedModel(alpha=self.alpha),
         }
-        models = {"number": densities[self.numeric], "category": CategoricalModel(alpha=self.alpha)}
+        models = {
+            "number": densities[self.numeric],
+            "count": PoissonModel(alpha=self.alpha),
+            "category": CategoricalModel(alpha=self.alpha),
+        }
         found = [(model, columns_of(kinds, kind)) for kind, model in models.items() if kind in kinds]
         experts, columns = zip(*found, strict=True)
         return ProductModel(experts, (1.0,) * len(experts), columns)

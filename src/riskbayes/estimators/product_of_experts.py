@@ -245,8 +245,10 @@ def reads_categories(expert: Any) -> bool:
 
 
 def takes_missing(expert: Any) -> bool:
-    """True if an expert takes missing cells; models do not say, and are trusted."""
-    return bool(getattr(expert, "_takes_missing", True))
+    """True if an expert takes missing cells."""
+    if isinstance(expert, BaseGenerativeClassifier):
+        return expert._takes_missing
+    return getattr(expert, "takes_missing", False)
 
 
 def takes_any_array(expert: Any) -> bool:

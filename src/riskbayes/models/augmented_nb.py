@@ -219,6 +219,7 @@ class TreeModel(GenerativeModel):
     """
 
     support: ClassVar[str] = "categories"
+    takes_missing: ClassVar[bool] = True
     non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts")
 
     parents: Parents | None = None

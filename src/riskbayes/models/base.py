@@ -87,6 +87,9 @@ class GenerativeModel(ABC):
     array_api: ClassVar[bool] = False
     """True if the formulas accept arrays of every library (see :mod:`riskbayes.arrays`), not only NumPy's."""
 
+    takes_missing: ClassVar[bool] = False
+    """True if cells of the rows may be missing (NaN): they drop out of the log joint and the statistics."""
+
     normalised: ClassVar[bool] = True
     """True if p(x, y) sums, or integrates, to one."""
 

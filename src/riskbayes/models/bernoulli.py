@@ -63,6 +63,7 @@ class BernoulliModel(CountModel):
         Values above this are one, others zero; None: the rows hold 0 and 1.
     """
 
+    takes_missing: ClassVar[bool] = True
     encode_copies: ClassVar[bool] = True
 
     alpha: float | Array = 0.0

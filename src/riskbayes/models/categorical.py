@@ -79,6 +79,7 @@ class CategoricalModel(GenerativeModel):
 
     support: ClassVar[str] = "categories"
     array_api: ClassVar[bool] = True
+    takes_missing: ClassVar[bool] = True
     non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts")
 
     alpha: float = 0.0

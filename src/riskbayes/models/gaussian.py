@@ -122,6 +122,7 @@ class GaussianModel(GenerativeModel):
     )
 
     array_api: ClassVar[bool] = True
+    takes_missing: ClassVar[bool] = True
     encode_copies: ClassVar[bool] = False
     frame_kind: ClassVar[type[Origin]]
     """The class of the frame, which defines how second moments are recentred."""

@@ -103,6 +103,11 @@ class MixtureModel(GenerativeModel):
     em_iter: int = 50
 
     @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        """True if the base model takes missing cells."""
+        return self.base.takes_missing
+
+    @property
     def additive(self) -> bool:  # type: ignore[override]
         """True if each class has one component."""
         return self.n_components is None and self.base.additive

@@ -67,6 +67,7 @@ class PoissonModel(CountModel):
         A fixed p(y).
     """
 
+    takes_missing: ClassVar[bool] = True
     array_api: ClassVar[bool] = False  # log x! is SciPy's
 
     alpha: float = 0.0

@@ -96,6 +96,11 @@ class ProductModel(GenerativeModel):
             raise ColumnError(self.columns[i][error.column], error.problem) from None
 
     @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        """True if every expert takes missing cells."""
+        return all(expert.takes_missing for expert in self.experts)
+
+    @property
     def array_api(self) -> bool:  # type: ignore[override]
         """True if every expert accepts arrays of other libraries."""
         return all(expert.array_api for expert in self.experts)

@@ -65,6 +65,7 @@ class SmoothModel(GenerativeModel):
         Share of the rows in each tail, beyond the outer knots.
     """
 
+    takes_missing: ClassVar[bool] = True
     additive: ClassVar[bool] = False  # knots are quantiles of the rows
     non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts", "beyond")
 

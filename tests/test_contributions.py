@@ -18,9 +18,12 @@ from riskbayes.models import (
     SmoothModel,
     TreeModel,
 )
+from riskbayes.models.bernoulli import BernoulliModel
 from riskbayes.models.binned import BinnedModel
 from riskbayes.models.hats import Hats, Places
 from riskbayes.models.kernels import smooth as kernel
+from riskbayes.models.multinomial import ComplementModel, MultinomialModel
+from riskbayes.models.poisson import PoissonModel
 
 seeds = st.integers(0, 2**32 - 1)
 EXPLAINED = [kind for kind in MODELS if kind().writes("contributions")]
@@ -41,8 +44,9 @@ def rows_of(fitted, X):
     return fitted.model.encode(X, fitted.S.frame)
 
 
-def test_all_models_but_mixtures_offer_contributions():
-    assert set(MODELS) - set(EXPLAINED) == {MixtureModel}
+def test_all_models_but_mixtures_and_counts_offer_contributions():
+    counts = {BernoulliModel, ComplementModel, MultinomialModel, PoissonModel}
+    assert set(MODELS) - set(EXPLAINED) == {MixtureModel} | counts
 
 
 @every_explained

@@ -48,7 +48,9 @@ ESTIMATORS = [
     and issubclass(kind, BaseGenerativeClassifier)
     and kind is not GenerativeClassifier
 ]
-EXPLAINED = [kind for kind in ESTIMATORS if kind is not MixtureDiscriminantAnalysis]
+NOT_EXPLAINED = {MixtureDiscriminantAnalysis, *(riskbayes.MultinomialNB, riskbayes.BernoulliNB)}
+NOT_EXPLAINED |= {riskbayes.ComplementNB, riskbayes.PoissonNB}  # models of counts have no `contributions` yet
+EXPLAINED = [kind for kind in ESTIMATORS if kind not in NOT_EXPLAINED]
 each = pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
 each_explained = pytest.mark.parametrize("kind", EXPLAINED, ids=lambda kind: kind.__name__)
 each_learner = pytest.mark.parametrize("learner", ["closed_form", "rc"])
@@ -239,6 +241,10 @@ def test_correlations_and_columns_are_named():
 def test_with_priors_weights_posteriors_by_the_ratio_of_the_frequencies(kind, learner, p):
     clf, rows = fitted(kind, learner), rows_for(kind)
     before = clf.predict_proba(rows)
+    if kind is riskbayes.ComplementNB:
+        with pytest.raises(NotImplementedError, match="does not use class frequencies"):
+            clf.with_priors(p)
+        return
     other = clf.with_priors(p)
     expected = before * np.array(p) * 3  # the training rows have a third of each class
     expected /= expected.sum(axis=1, keepdims=True)
@@ -263,6 +269,8 @@ def test_with_priors_is_scikit_learns_fixed_prior():
 
 @each
 def test_samples_and_densities_follow_the_new_frequencies(kind):
+    if kind is riskbayes.ComplementNB:
+        pytest.skip("it does not use class frequencies")
     clf = fitted(kind, "closed_form").with_priors([0.1, 0.1, 0.8])
     rows = rows_for(kind)
     joint = clf.predict_joint_log_proba(rows)

@@ -155,6 +155,13 @@ class ComplementModel(CountModel):
     class_prior: Array | None = None
     norm: bool = False
 
+    def with_log_prior(self, theta: Any, log_prior: Array) -> Any:
+        """Raise an error: the scores do not contain p(y)."""
+        raise NotImplementedError(
+            "ComplementNB does not use class frequencies, as in scikit-learn, so that there are none to "
+            "replace. Take MultinomialNB."
+        )
+
     def parameters(self, S: Statistics) -> ComplementParameters:
         """w_jy = -log c_jy / sum_j c_jy with c_jy = sum_l s_jl + alpha - s_jy, floored."""
         xp, counts, floor = namespace(S["s0"]), S["counts"], smoothed_floor(S, self.alpha)

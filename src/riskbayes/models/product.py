@@ -115,7 +115,9 @@ class ProductModel(GenerativeModel):
         return next((i for i, e in enumerate(self.experts) if e.floor_warning is not None), None)
 
     def writes(self, name: str) -> bool:
-        """True if the product and all its experts implement the method."""
+        """True if the product and all its experts implement the method; `sample` needs a normalised joint."""
+        if name in ("sample", "sample_rows") and not self.normalised:
+            return False
         return super().writes(name) and all(expert.writes(name) for expert in self.experts)
 
     @property

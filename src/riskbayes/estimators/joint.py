@@ -308,7 +308,10 @@ class JointMixin(PredictionMixin, PriorsMixin):
         (1, 4)
         """
         self._require("fill", "fill in missing cells")
-        rows = to_numpy(self._encode_again(X, "impute")).astype(np.float64)
+        rows = self._encode_again(X, "impute")
+        if issparse(rows):  # its cells are never missing
+            return X.copy()
+        rows = to_numpy(rows).astype(np.float64)
         holes, filled = np.flatnonzero(np.isnan(rows).any(axis=1)), rows.copy()
         if len(holes):
             filled[holes] = self._filled(rows[holes], random_state)

@@ -219,6 +219,8 @@ def frame_of(columns: dict[str, Array], table: Any = None) -> Any:
 
 def cell_values(X: Any) -> Array:
     """Return the values of a table as an array, of objects if the columns of a data frame differ in type."""
+    if issparse(X):
+        return X.toarray()
     if hasattr(X, "columns"):
         return nw.from_native(X, eager_only=True).to_numpy()
     return to_numpy(X) if hasattr(X, "__dlpack__") else np.asarray(X)

@@ -251,8 +251,8 @@ class ProductModel(GenerativeModel):
         """Return log p(y) + sum_e weight_e log p_e(x | y), by the `formula` log_joint or scores."""
         total: Any = theta.log_prior
         for expert, weight, part, own in zip(self.experts, self.weights, Z.parts, theta.experts, strict=True):
-            joint, prior = getattr(expert, formula)(part, own), possible(own.log_prior)
-            total = total + weight * (joint - prior[None, :])
+            joint, baseline = getattr(expert, formula)(part, own), possible(expert.baseline(own))
+            total = total + weight * (joint - baseline[None, :])
         return total
 
     def log_joint(self, Z: ExpertRows, theta: ProductParameters) -> Array:

@@ -413,3 +413,24 @@ def without(X):
     if isinstance(X, pd.DataFrame):
         return X.assign(calls=np.nan)
     return np.column_stack([np.full(len(X), np.nan), X[:, 1]])
+
+
+@pytest.mark.parametrize(
+    "clf",
+    [
+        QuadraticDiscriminantAnalysis(prior="recommended", learner=SHORT),
+        GaussianNB(learner=SHORT),
+        SmoothNB(learner=SHORT),
+        MixedNB(learner=SHORT),
+        RiskBayesClassifier(),
+    ],
+    ids=repr,
+)
+def test_a_column_that_is_missing_everywhere_changes_no_posterior(clf):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=90)
+    X = rng.standard_normal((90, 3)) + y[:, None]
+    X[rng.random(X.shape) < 0.1] = np.nan
+    wide = np.insert(X, 1, np.nan, axis=1)
+    P = clf.fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(clf.fit(wide, y).predict_proba(wide), P, atol=1e-9)

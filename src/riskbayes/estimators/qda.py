@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array, namespace
@@ -145,10 +146,17 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
+        found = super()._encode(X, reset=reset, learn=learn)
+        if reset and self.prior == "recommended":
+            self._n_present = present_columns(found)
+        return found
+
     def _make_model(self) -> QDAModel:
         parameters = self._gaussian_parameters()
         if self.prior == "recommended":
-            strength = RECOMMENDED_STRENGTH * self.n_features_in_
+            present: int = getattr(self, "_n_present", self.n_features_in_)
+            strength = RECOMMENDED_STRENGTH * present
             parameters["covariance_strength"] = self.covariance_strength or strength
             parameters["diagonal_mix"] = self.diagonal_mix or RECOMMENDED_MIX
         return QDAModel(**parameters, reg_param=self.reg_param)
@@ -191,6 +199,13 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         """
         scores = super().decision_function(X)
         return scores if scores.ndim == 1 else scores + 0.5 * self.n_features_in_ * LOG_2PI
+
+
+def present_columns(X: Array) -> int:
+    """Return the number of columns that are not missing everywhere: the others must not change the prior."""
+    if not isinstance(X, np.ndarray) or not np.isnan(X.sum()):
+        return X.shape[1]
+    return int(np.count_nonzero(~np.isnan(X).all(axis=0)))
 
 
 def each_class(stack: Array) -> list[Array]:

@@ -100,6 +100,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     }
 
     _takes_missing = True
+    _n_present: int | None = None
+    """Number of columns that are not missing everywhere; None if it was not asked for."""
 
     def __init__(
         self,
@@ -155,7 +157,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     def _make_model(self) -> QDAModel:
         parameters = self._gaussian_parameters()
         if self.prior == "recommended":
-            present: int = getattr(self, "_n_present", self.n_features_in_)
+            present = self.n_features_in_ if self._n_present is None else self._n_present
             strength = RECOMMENDED_STRENGTH * present
             parameters["covariance_strength"] = self.covariance_strength or strength
             parameters["diagonal_mix"] = self.diagonal_mix or RECOMMENDED_MIX

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from holes import RECIPES, SETS, WAYS
+from holes import NAMES, SETS, TREATMENTS, WAYS
 from holes import RESULTS as HOLES
 from matplotlib.figure import Figure
 from mixed import INTERACTIONS, METHODS
@@ -48,8 +48,8 @@ def paired(study: pd.DataFrame, ours: str, peer: str, what: str, scale: float, d
 def holes_table(study: pd.DataFrame, how: str) -> pd.DataFrame:
     own = study[study["how"] == how]
     table = own.groupby(["model", "treatment", "set"])["error"].mean().groupby(["model", "treatment"]).mean()
-    found = 100 * table.unstack("treatment")[list(RECIPES)]
-    found = found.loc[["Gaussian NB", "smooth NB", "QDA with a prior", "the recipe"]]
+    found = 100 * table.unstack("treatment")[list(TREATMENTS)]
+    found = found.loc[list(NAMES)]
     found.index.name = "model"
     return found
 
@@ -157,7 +157,7 @@ to CatBoost's is {ratio["single"]:.3f} for "single", {ratio["ensemble"]:.1f} for
 
 ## Missing cells
 
-`benchmarks/holes.py` (`benchmarks/results/holes.csv`) removes cells of {", ".join(SETS)} (cut to 3000 rows), in
+`benchmarks/holes.py` (`benchmarks/results/holes.csv`) removes cells of {", ".join(SETS)} (cut to 1500 rows), in
 training and test rows, and fits with the holes, with the holes and a model of the mask, or after scikit-learn's
 imputers. Mean error over the sets and {holes["split"].nunique()} splits, in percent. 30 % removed at random:
 

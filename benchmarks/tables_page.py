@@ -157,7 +157,7 @@ to CatBoost's is {ratio["single"]:.3f} for "single", {ratio["ensemble"]:.1f} for
 
 ## Missing cells
 
-`benchmarks/holes.py` (`benchmarks/results/holes.csv`) removes cells of {", ".join(SETS)} (cut to 1500 rows), in
+`benchmarks/holes.py` (`benchmarks/results/holes.csv`) removes cells of {", ".join(SETS)} (cut to 3000 rows), in
 training and test rows, and fits with the holes, with the holes and a model of the mask, or after scikit-learn's
 imputers. Mean error over the sets and {holes["split"].nunique()} splits, in percent. 30 % removed at random:
 

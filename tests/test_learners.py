@@ -32,6 +32,7 @@ from riskbayes.models import (
     CategoricalModel,
     GaussianNBModel,
     LDAModel,
+    MarkModel,
     MultinomialModel,
     PoissonModel,
     QDAModel,
@@ -138,7 +139,7 @@ def test_a_residual_is_minus_the_gradient_in_the_log_joint(name):
     np.testing.assert_allclose(E.sum(axis=1), 0.0, atol=1e-12)
 
 
-CODED = (CategoricalModel, BinnedModel)
+CODED = (CategoricalModel, BinnedModel, MarkModel)
 COUNTED = (BernoulliModel, MultinomialModel, PoissonModel)
 
 

@@ -68,8 +68,9 @@ class TableEncoder:
 
     @property
     def kinds(self) -> list[str]:
-        """The kind of each encoded column: "number" or "category"."""
-        return ["number" if part == "number" else "category" for _, part in self.encoded]
+        """The kind of each encoded column: "number", "category", or "mark" (of missing cells)."""
+        kinds = {"number": "number", "is missing": "mark"}
+        return [kinds.get(part, "category") for _, part in self.encoded]
 
     @property
     def names(self) -> list[str]:

@@ -31,8 +31,10 @@ from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
 from riskbayes.estimators.product_of_experts import ProductOfExperts, default_experts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
+from riskbayes.estimators.table_input import MARK_LEVEL
 from riskbayes.exceptions import ColumnError
 from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.marks import MarkModel
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.search import HeldOut, posteriors_along
 
@@ -71,19 +73,24 @@ def product(kinds: Kinds, weights: list[float], n_knots: int = 6) -> ProductOfEx
 
 def with_categories(kinds: Kinds, experts: list[Any], weights: list[float]) -> ProductOfExperts:
     """Return the product of experts of numbers, and of naive Bayes of the categories where there are any."""
-    if not kinds.categories:
+    if not kinds.mixed:
         return ProductOfExperts(experts, weights)
-    triples: list[Any] = [("categories", CategoricalModel(alpha=CATEGORY_ALPHA), kinds.categories)]
-    if not kinds.numbers:
-        return ProductOfExperts(triples, [CATEGORY_POWER])
-    triples += [(f"numbers {i}", expert, kinds.numbers) for i, expert in enumerate(experts)]
-    return ProductOfExperts(triples, [CATEGORY_POWER, *weights])
+    triples: list[Any] = []
+    if kinds.categories:
+        triples.append(("categories", CategoricalModel(alpha=CATEGORY_ALPHA), kinds.categories))
+    if kinds.marks:
+        triples.append(("marks", MarkModel(alpha=CATEGORY_ALPHA, level=MARK_LEVEL), kinds.marks))
+    powers = [CATEGORY_POWER] * len(triples)
+    if kinds.numbers:
+        triples += [(f"numbers {i}", expert, kinds.numbers) for i, expert in enumerate(experts)]
+        powers += weights
+    return ProductOfExperts(triples, powers)
 
 
 def family(kinds: Kinds) -> list[Member]:
     """Return the members for these columns, best first, for a time limit leaves out the last ones."""
-    n, mixed = len(kinds.numbers), bool(kinds.categories)
-    powers = (MIXED_RECIPE if mixed else RECIPE)[0]
+    n, mixed = len(kinds.numbers), kinds.mixed
+    powers = (MIXED_RECIPE if kinds.categories else RECIPE)[0]
     scores = OnNumbers(NormalScores(), kinds) if mixed else NormalScores()
     bins = BinnedTable(kinds) if mixed else KMeansBins()
     one_hot = OneHotCategories(kinds, MOST_INDICATORS) if mixed else None

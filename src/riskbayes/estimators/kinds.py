@@ -15,17 +15,22 @@ from riskbayes.preprocessing import KMeansBins
 
 @dataclass(frozen=True)
 class Kinds:
-    """The encoded columns that are numbers and those that are codes of categories."""
+    """The encoded columns that are numbers, codes of categories, and marks of missing cells."""
 
     numbers: tuple[int, ...]
     categories: tuple[int, ...] = ()
+    marks: tuple[int, ...] = ()
+
+    @property
+    def mixed(self) -> bool:
+        """True if there are other columns than numbers."""
+        return bool(self.categories or self.marks)
 
     @classmethod
     def of(cls, kinds: Sequence[str]) -> Self:
         """Return the columns of each kind, from the kind of each column."""
-        at = enumerate(kinds)
-        numbers = [j for j, kind in at if kind == "number"]
-        return cls(tuple(numbers), tuple(j for j in range(len(kinds)) if j not in set(numbers)))
+        named = ("number", "category", "mark")
+        return cls(*(tuple(j for j, kind in enumerate(kinds) if kind == name) for name in named))
 
 
 def of_numbers(n: int) -> Kinds:
@@ -136,7 +141,7 @@ class OneHotCategories(BaseEstimator):
     def fit(self, X: Array, y: Any = None) -> Self:
         """Find the categories of each column."""
         found = []
-        for j in self.kinds.categories:
+        for j in (*self.kinds.categories, *self.kinds.marks):
             codes, counts = np.unique(X[~np.isnan(X[:, j]), j], return_counts=True)
             varies = counts * (len(X) - counts)
             found += [(-v, j, code) for v, code in zip(varies.tolist(), codes.tolist(), strict=True)]

@@ -9,12 +9,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.table_input import TableInput, chosen_columns
+from riskbayes.estimators.table_input import MARK_LEVEL, TableInput, chosen_columns
 from riskbayes.exceptions import ColumnError
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.binned import BinnedModel
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
+from riskbayes.models.marks import MarkModel
 from riskbayes.models.poisson import PoissonModel
 from riskbayes.models.product import ProductModel
 from riskbayes.models.smooth import SmoothModel
@@ -43,8 +44,9 @@ class MixedNB(TableInput):
     count_features : array-like of names, indices or a mask, default=None
         Columns of counts, which are modelled as Poisson with a Gamma prior of `alpha` rows.
     missing : {"ignore", "informative"}, default="ignore"
-        With "informative" the classes also differ in how often a cell is missing: a column of 0 and 1 is
-        added for every column with missing cells in training.
+        With "informative" the classes also differ in how often a cell is missing: a mark of 0 or 1 is added
+        for every column with missing cells in training. Marks that hardly depend on the class (by a
+        chi-square test at 1 %) have one frequency for all classes.
     unseen : {"missing", "other", "error"}, default="missing"
         A category that was not in training is missing, has the probability of a category without rows, or
         raises an error.
@@ -150,6 +152,7 @@ class MixedNB(TableInput):
             "number": densities[self.numeric],
             "count": PoissonModel(alpha=self.alpha),
             "category": CategoricalModel(alpha=self.alpha),
+            "mark": MarkModel(alpha=self.alpha, level=MARK_LEVEL),
         }
         found = [(model, columns_of(kinds, kind)) for kind, model in models.items() if kind in kinds]
         experts, columns = zip(*found, strict=True)

@@ -12,9 +12,9 @@ from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import as_floats
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
-from riskbayes.estimators.table_input import TableInput, chosen_columns
+from riskbayes.estimators.table_input import MARK_LEVEL, TableInput, chosen_columns
 from riskbayes.models.base import GenerativeModel
-from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.marks import MarkModel
 from riskbayes.models.product import ProductModel
 from riskbayes.preprocessing import CategoryEncoder, ColumnCodes
 
@@ -175,7 +175,8 @@ class ProductOfExperts(TableInput):
         powers = tuple(weights.tolist())
         if owned is not None and self._table is not None and self._table.masks:
             masks = tuple(range(len(self._table.kinds) - len(self._table.masks), len(self._table.kinds)))
-            models, powers, owned = (*models, CategoricalModel(alpha=1.0)), (*powers, 1.0), (*owned, masks)
+            marks = MarkModel(alpha=1.0, level=MARK_LEVEL)
+            models, powers, owned = (*models, marks), (*powers, 1.0), (*owned, masks)
         return ProductModel(models, powers, owned)
 
     def _columns_of(self, i: int, expert: Any) -> tuple[int, ...]:
@@ -185,9 +186,7 @@ class ProductOfExperts(TableInput):
             return tuple(sorted(own))
         wanted = "category" if reads_categories(expert) else "number"
         at = enumerate(zip(self._table.encoded, self._table.kinds, strict=True))
-        found = tuple(
-            c for c, ((j, part), kind) in at if j in own and kind == wanted and part != "is missing"
-        )
+        found = tuple(c for c, ((j, _), kind) in at if j in own and kind == wanted)
         if not found:
             names = ", ".join(repr(self._table.readers[j].column.name) for j in sorted(own)[:5])
             raise ValueError(

@@ -24,6 +24,10 @@ TABLE_PARAMETERS: dict = {
 """Constraints of the parameters that `read_table` reads."""
 
 
+MARK_LEVEL = 0.01
+"""Marks of missing cells count if a test of their independence of the class has a p-value below this."""
+
+
 class TableInput(BaseGenerativeClassifier):
     """Base class of estimators that take tables as they are."""
 

@@ -7,6 +7,7 @@ from riskbayes.models.binned import BinnedModel
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.lda import LDAModel
+from riskbayes.models.marks import MarkModel
 from riskbayes.models.mixture import MixtureModel
 from riskbayes.models.multinomial import ComplementModel, MultinomialModel
 from riskbayes.models.poisson import PoissonModel
@@ -22,6 +23,7 @@ __all__ = [
     "GaussianNBModel",
     "GenerativeModel",
     "LDAModel",
+    "MarkModel",
     "MixtureModel",
     "MultinomialModel",
     "PoissonModel",

@@ -1,0 +1,87 @@
+"""Naive Bayes of marks of missing cells, of which those that do not depend on the class do not count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from riskbayes.arrays import Array, one_hot
+from riskbayes.frames import Categories, Frame
+from riskbayes.models.base import Sample
+from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
+from riskbayes.models.codes import make_codes
+from riskbayes.statistics import Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Marks(Categories):
+    """The categories of marks, and which of them have the same frequencies in all classes."""
+
+    tied: Array
+    """True for a feature with one distribution for all classes."""
+
+    def join(self, other: Frame) -> Frame:
+        """Return this frame; raise an error if the other one ties other features."""
+        if self != other:
+            raise ValueError(
+                "These statistics tie other features, which come from the rows of one fit: fit all rows "
+                "together."
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class MarkModel(CategoricalModel):
+    """Categorical features, of which those that hardly depend on the class have one distribution for all.
+
+    Where cells are missing at random, marks of them are noise, and many of them would drown the others. A
+    feature is tied if a chi-square test of its independence of the class, on the rows of the fit, has a
+    p-value above `level`.
+
+    Parameters
+    ----------
+    level : float
+        The p-value above which a feature is tied; 1 ties none.
+    """
+
+    level: float = 1.0
+
+    @property
+    def additive(self) -> bool:  # type: ignore[override]
+        """True if no feature can be tied: which ones are, depends on the rows."""
+        return self.level >= 1.0
+
+    def learn(self, sample: Sample) -> Frame:
+        """Return the categories, and the features that are tied."""
+        frame = super().learn(sample)
+        assert isinstance(frame, Categories)
+        if self.level >= 1.0:
+            return Marks(frame.n_categories, np.zeros(len(frame.n_categories), dtype=bool))
+        W = one_hot(sample.y, sample.n_classes, sample.w, np.dtype(np.float64))
+        counts = make_codes(sample.X, frame).counts(W)
+        return Marks(frame.n_categories, p_values(counts, frame) > self.level)
+
+    def parameters(self, S: Statistics) -> CategoricalParameters:
+        """Return the frequencies; of tied features, those of all classes together."""
+        frame: Any = S.frame
+        if not frame.tied.any():
+            return super().parameters(S)
+        counts, share = S["counts"], S["s0"] / S["s0"].sum()
+        tied = frame.spread(frame.tied[None, :])
+        pooled = share[:, None] * counts.sum(axis=0)
+        return super().parameters(
+            Statistics({"s0": S["s0"], "counts": np.where(tied, pooled, counts)}, frame)
+        )
+
+
+def p_values(counts: Array, frame: Categories) -> Array:
+    """Return the p-value of Pearson's chi-square test of each feature's independence of the class."""
+    total, by_class = frame.sums(counts.sum(axis=0)[None, :])[0], frame.sums(counts)
+    share = by_class / np.where(total > 0, total, 1.0)
+    expected = frame.spread(share) * counts.sum(axis=0)
+    gaps = (counts - expected) ** 2 / np.where(expected > 0, expected, 1.0)
+    seen = (np.count_nonzero(by_class > 0, axis=0) - 1) * (frame.n_categories - 1)
+    return chi2.sf(frame.sums(gaps.sum(axis=0)[None, :])[0], np.maximum(seen, 1))

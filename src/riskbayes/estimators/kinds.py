@@ -22,9 +22,8 @@ class Kinds:
     @classmethod
     def of(cls, kinds: Sequence[str]) -> Self:
         """Return the columns of each kind, from the kind of each column."""
-        at = enumerate(kinds)
-        numbers = [j for j, kind in at if kind == "number"]
-        return cls(tuple(numbers), tuple(j for j in range(len(kinds)) if j not in set(numbers)))
+        is_number = np.array([kind == "number" for kind in kinds], dtype=bool)
+        return cls(tuple(np.flatnonzero(is_number).tolist()), tuple(np.flatnonzero(~is_number).tolist()))
 
 
 def of_numbers(n: int) -> Kinds:

@@ -176,7 +176,8 @@ class ProductOfExperts(TableInput):
         if owned is not None and self._table is not None and self._table.masks:
             masks = tuple(range(len(self._table.kinds) - len(self._table.masks), len(self._table.kinds)))
             models, powers, owned = (*models, CategoricalModel(alpha=1.0)), (*powers, 1.0), (*owned, masks)
-        return ProductModel(models, powers, owned)
+        width = self.n_features_in_ if self._table is None else len(self._table.kinds)
+        return ProductModel(models, powers, owned, None if owned is None else width)
 
     def _columns_of(self, i: int, expert: Any) -> tuple[int, ...]:
         """Return the encoded columns that an expert reads: those of its columns that are of its kind."""

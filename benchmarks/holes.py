@@ -1,6 +1,7 @@
 """A third of the cells removed: fitting with the holes, or filling them first?
 
-    RISKBAYES_DATA=FOLDER python benchmarks/holes.py > benchmarks/results/holes.txt
+    RISKBAYES_DATA=FOLDER python benchmarks/holes.py          # runs what is missing, then prints
+    RISKBAYES_DATA=FOLDER python benchmarks/holes.py --print  # the summary of the committed table
 
 Satellite, vehicle, qsar and optdigits (cut to 3000 rows), splits 0 to 4 (75/25), held-out error in percent.
 Cells are removed from training and test rows alike, "at random" (30 %) or "by class": 10 % or 50 %, by a coin
@@ -10,11 +11,14 @@ training rows, before the same classifier.
 """
 
 import argparse
+import csv
 import warnings
-from collections import defaultdict
+from itertools import product
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+import pandas as pd
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.model_selection import train_test_split
@@ -30,6 +34,9 @@ from riskbayes import (
 from riskbayes.experiments.datasets import load_csv
 from riskbayes.learners import RC
 
+RESULTS = Path(__file__).parent / "results" / "holes.csv"
+FIELDS = ("how", "set", "split", "model", "treatment", "error", "seconds")
+WAYS = ("at random", "by class")
 SETS, MOST_ROWS = ("satellite", "vehicle", "qsar", "optdigits"), 3000
 LEARNER = RC(max_iter=24, lr=0.3, generative_weight=0.03, monitor="log_loss")
 MODELS = {
@@ -72,35 +79,53 @@ def with_holes(X, y, how: str, seed: int):
     return np.where(rng.random(X.shape) < share, np.nan, X)
 
 
-def main(splits) -> None:
-    warnings.simplefilter("ignore")  # the iterative imputer does not converge
-    found, seconds = defaultdict(list), defaultdict(list)
-    for how in ("at random", "by class"):
-        for name in SETS:
+def run(splits) -> None:
+    """Fit what the table of results lacks."""
+    done = set()
+    if RESULTS.exists():
+        with RESULTS.open() as file:
+            done = {tuple(row[name] for name in FIELDS[:5]) for row in csv.DictReader(file)}
+    with RESULTS.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if not done:
+            writer.writeheader()
+        for how, name, split, treatment in product(WAYS, SETS, splits, TREATMENTS):
             data = load_csv(name).cut(MOST_ROWS)
-            for split in splits:
-                X = with_holes(data.X, data.y, how, split)
-                A, B, y, y_test = train_test_split(X, data.y, test_size=0.25, random_state=split)
-                for treatment in TREATMENTS:
-                    fits = {model: TREATMENTS[treatment](make) for model, make in MODELS.items()}
-                    fits["the recipe"] = RECIPES[treatment]()
-                    for model, clf in fits.items():
-                        start = perf_counter()
-                        error = 100 * (clf.fit(A, y).predict(B) != y_test).mean()
-                        found[how, model, treatment, name].append(error)
-                        seconds[how, model, treatment, name].append(perf_counter() - start)
-    for how in ("at random", "by class"):
-        print(f"Cells removed {how}: error in percent (seconds)\n")
-        print(f"{'':18s}{'':11s}" + "".join(f"{name:>16s}" for name in (*SETS, "mean")))
+            X = with_holes(data.X, data.y, how, split)
+            A, B, y, y_test = train_test_split(X, data.y, test_size=0.25, random_state=split)
+            fits = {model: TREATMENTS[treatment](make) for model, make in MODELS.items()}
+            for model, clf in (fits | {"the recipe": RECIPES[treatment]()}).items():
+                if (how, name, str(split), model, treatment) in done:
+                    continue
+                start = perf_counter()
+                error = (clf.fit(A, y).predict(B) != y_test).mean()
+                values = (how, name, split, model, treatment, error, perf_counter() - start)
+                writer.writerow(dict(zip(FIELDS, values, strict=True)))
+                file.flush()
+
+
+def show() -> None:
+    """Print the means over the splits, and the time of satellite."""
+    study = pd.read_csv(RESULTS)
+    print(f"Means over {study['split'].nunique()} splits: error in percent (seconds)\n")
+    for how in WAYS:
+        own = study[study["how"] == how]
+        errors, seconds = (
+            own.pivot_table(index=["model", "treatment"], columns="set", values=value, sort=False)[list(SETS)]
+            for value in ("error", "seconds")
+        )
+        errors, seconds = (
+            (100 * errors).assign(mean=100 * errors.mean(axis=1)),
+            seconds.assign(mean=seconds.mean(axis=1)),
+        )
+        print(f"Cells removed {how}\n")
+        print((errors.map("{:.1f}".format) + " (" + seconds.map("{:.1f}".format) + ")").to_string(), "\n")
+        means = own.pivot_table(index=["model", "split"], columns="treatment", values="error") * 100
         for model in (*MODELS, "the recipe"):
-            for treatment in TREATMENTS:
-                cells = [
-                    (np.mean(found[how, model, treatment, s]), np.mean(seconds[how, model, treatment, s]))
-                    for s in SETS
-                ]
-                cells.append(tuple(np.mean(cells, axis=0)))
-                row = "".join(f"{f'{error:.1f} ({spent:.1f})':>16s}" for error, spent in cells)
-                print(f"{model:18s}{treatment:11s}{row}")
+            for ours, other in (("holes", "mean"), ("holes", "iterative"), ("mask", "iterative")):
+                gap = (means[ours] - means[other])[model]
+                spread = gap.std() / len(gap) ** 0.5
+                print(f"{model}: {ours} - {other} {gap.mean():+.2f} ± {spread:.2f} points")
         print()
     data = load_csv("satellite")
     X = with_holes(data.X, data.y, "at random", 0)[:4800]
@@ -110,6 +135,11 @@ def main(splits) -> None:
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # the iterative imputer does not converge
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--splits", default="0,1,2,3,4", help="splits, separated by commas")
-    main([int(split) for split in parser.parse_args().splits.split(",")])
+    parser.add_argument("--print", action="store_true", help="only print the summary")
+    given = parser.parse_args()
+    if not given.print:
+        run([int(split) for split in given.splits.split(",")])
+    show()

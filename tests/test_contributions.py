@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import multivariate_normal, norm
+from scipy.sparse import csr_array
+from scipy.stats import bernoulli, multivariate_normal, norm, poisson
 
 from conftest import MODELS, calibrated, random_rows
 from riskbayes.learners import RC
@@ -34,6 +35,10 @@ def without_row_constant(scores):
     return scores - scores.mean(axis=1, keepdims=True)
 
 
+def without_class_mean(values):
+    return values - values.mean(axis=-1, keepdims=True)
+
+
 def covariance_of(theta, k):
     if hasattr(theta, "variances"):
         return np.diag(theta.variances[k])
@@ -44,9 +49,8 @@ def rows_of(fitted, X):
     return fitted.model.encode(X, fitted.S.frame)
 
 
-def test_all_models_but_mixtures_and_counts_offer_contributions():
-    counts = {BernoulliModel, ComplementModel, MultinomialModel, PoissonModel}
-    assert set(MODELS) - set(EXPLAINED) == {MixtureModel} | counts
+def test_all_models_but_mixtures_offer_contributions():
+    assert set(MODELS) - set(EXPLAINED) == {MixtureModel}
 
 
 @every_explained
@@ -62,7 +66,7 @@ def test_contributions_sum_to_the_scores(kind, seed, r, n, scale):
     Z = rows_of(fitted, new)
     found = kind().contributions(Z, fitted.theta)
     assert found.shape == (9, n, r)
-    total = without_row_constant(fitted.theta.log_prior + found.sum(axis=1))
+    total = without_row_constant(kind().baseline(fitted.theta) + found.sum(axis=1))
     scores = without_row_constant(kind().scores(Z, fitted.theta))
     np.testing.assert_allclose(total, scores, rtol=1e-9, atol=1e-9 * max(1.0, np.abs(scores).max()))
 
@@ -77,6 +81,40 @@ def test_contributions_follow_the_order_of_the_columns(kind, seed):
     ours = kind().contributions(rows_of(a, X), a.theta)
     theirs = kind().contributions(rows_of(b, X[:, order]), b.theta)
     np.testing.assert_allclose(ours[:, order], theirs, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [BernoulliModel, PoissonModel])
+@given(seed=seeds)
+def test_a_column_of_counts_contributes_its_own_probability(kind, seed):
+    rng = np.random.default_rng(seed)
+    X, y, w = random_rows(kind(), rng)
+    theta = (fitted := calibrated(kind(), X, y, w, 3, RC(lr=0.1, max_iter=3)).fitted).theta
+    found = kind().contributions(rows_of(fitted, X), theta)
+    if kind is BernoulliModel:
+        expected = bernoulli(np.exp(theta.log_prob).T).logpmf((X > 0)[:, :, None])
+    else:
+        expected = poisson(theta.rates.T).logpmf(X[:, :, None])
+    np.testing.assert_allclose(without_class_mean(found), without_class_mean(expected), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [BernoulliModel, ComplementModel, MultinomialModel, PoissonModel])
+@given(seed=seeds)
+def test_sparse_rows_have_the_contributions_of_dense_ones(kind, seed):
+    rng = np.random.default_rng(seed)
+    X, y, w = random_rows(kind(), rng)
+    fitted = calibrated(kind(), X, y, w, 3, RC(lr=0.1, max_iter=3)).fitted
+    dense, sparse = (kind().contributions(rows_of(fitted, T)[3:20], fitted.theta) for T in (X, csr_array(X)))
+    assert (dense == sparse).all()
+
+
+def test_complement_naive_bayes_weighs_its_words_without_the_class_frequencies():
+    X, y, w = random_rows(ComplementModel(), np.random.default_rng(0))
+    model = ProductModel((GaussianNBModel(), ComplementModel(alpha=1.0)), (1.0, 0.5))
+    fitted = calibrated(model, X, y, w, 3, RC(max_iter=0)).fitted
+    gaussian, words = fitted.theta.experts
+    expected = model.experts[0].log_joint(rows_of(fitted, X).parts[0], gaussian) + 0.5 * X @ words.weights.T
+    np.testing.assert_allclose(model.log_joint(rows_of(fitted, X), fitted.theta), expected, rtol=1e-12)
+    assert (model.experts[1].baseline(words) == 0).all()
 
 
 @given(seed=seeds)
@@ -137,9 +175,11 @@ def test_missing_cells_contribute_nothing_and_the_rest_as_the_marginal_density(k
         assert total[1] - total[0] == pytest.approx(logs[1] - logs[0], rel=1e-8, abs=1e-7)
 
 
-@pytest.mark.parametrize("kind", [CategoricalModel, TreeModel, SmoothModel, BinnedModel])
+@pytest.mark.parametrize(
+    "kind", [CategoricalModel, TreeModel, SmoothModel, BinnedModel, BernoulliModel, PoissonModel]
+)
 @given(seed=seeds)
-def test_missing_cells_of_categories_and_knots_contribute_nothing(kind, seed):
+def test_missing_cells_of_categories_knots_and_counts_contribute_nothing(kind, seed):
     rng = np.random.default_rng(seed)
     X, y, w = random_rows(kind(), rng, n=4, r=3)
     model = TreeModel(structure="tree", alpha=1.0, backoff=5.0) if kind is TreeModel else kind(alpha=1.0)

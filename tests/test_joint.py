@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
+from scipy.sparse import csc_matrix, csr_array
 from scipy.special import softmax
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.exceptions import NotFittedError
@@ -48,15 +49,16 @@ ESTIMATORS = [
     and issubclass(kind, BaseGenerativeClassifier)
     and kind is not GenerativeClassifier
 ]
-NOT_EXPLAINED = {MixtureDiscriminantAnalysis, *(riskbayes.MultinomialNB, riskbayes.BernoulliNB)}
-NOT_EXPLAINED |= {riskbayes.ComplementNB, riskbayes.PoissonNB}  # models of counts have no `contributions` yet
-EXPLAINED = [kind for kind in ESTIMATORS if kind not in NOT_EXPLAINED]
+COUNTS = [riskbayes.BernoulliNB, riskbayes.ComplementNB, riskbayes.MultinomialNB, riskbayes.PoissonNB]
+EXPLAINED = [kind for kind in ESTIMATORS if kind is not MixtureDiscriminantAnalysis]
 each = pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
 each_explained = pytest.mark.parametrize("kind", EXPLAINED, ids=lambda kind: kind.__name__)
 each_learner = pytest.mark.parametrize("learner", ["closed_form", "rc"])
 
 
 def rows_for(kind):
+    if kind is riskbayes.BernoulliNB:
+        return (X.mean(axis=0) < X).astype(float)  # all lengths are above zero
     return CODES if kind().__sklearn_tags__().input_tags.categorical else X
 
 
@@ -83,6 +85,29 @@ def test_contributions_sum_to_the_log_odds(kind, learner):
         expected = log_odds_of(clf, rows_for(kind), k, other)
         np.testing.assert_allclose(odds.total, expected, rtol=1e-9, atol=1e-9)
     assert explanation.columns == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", COUNTS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("library", [csr_array, csc_matrix, pd.DataFrame])
+def test_sparse_rows_are_explained_as_dense_ones(kind, library):
+    rows = np.random.default_rng(0).poisson(0.5, size=X.shape).astype(float) + np.eye(3, 4)[y]
+    dense = pd.DataFrame(rows, columns=list("pqrs")) if library is pd.DataFrame else rows
+    table = dense.astype(pd.SparseDtype("float", 0.0)) if library is pd.DataFrame else library(rows)
+    clf = kind().fit(dense, y)
+    found, expected = clf.explain(table), clf.explain(dense)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
+    assert (found.cells == rows).all()
+    assert len(found.to_frame()) == found.values.size
+    odds, logs = found.log_odds(2, 0), clf.predict_log_proba(table)
+    np.testing.assert_allclose(odds.total, logs[:, 2] - logs[:, 0], rtol=1e-9, atol=1e-9)
+
+
+def test_too_many_sparse_rows_are_not_explained():
+    n = 2**14
+    clf = riskbayes.MultinomialNB(learner="closed_form").fit(csr_array(np.eye(3, n)), [0, 1, 2])
+    with pytest.raises(ValueError, match=r"X has 4096 sparse rows.*Explain at most 2730 rows at a time"):
+        clf.explain(csr_array((4096, n)))
+    assert clf.explain(csr_array((2, n))).values.shape == (2, n, 3)
 
 
 def test_by_default_two_classes_favour_the_second_and_more_the_most_probable():
@@ -480,6 +505,27 @@ def test_a_table_without_holes_is_returned_as_it_is_and_models_without_fill_refu
     assert clf.impute(X) is not X
     with pytest.raises(NotImplementedError, match="GenerativeClassifier cannot fill in missing cells"):
         GenerativeClassifier(BinnedModel()).fit(X, y).impute(X)
+
+
+def test_counts_are_imputed_by_rates_or_draws_and_sparse_tables_have_no_holes():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.poisson([[1.0, 4.0]], size=(200, 2)).astype(float), rng.integers(2, size=200)
+    clf = riskbayes.PoissonNB(learner="closed_form").fit(rows, labels)
+    holes = np.array([[np.nan, 3.0], [2.0, 1.0], [np.nan, np.nan]])
+    seen, expected = ~np.isnan(holes), clf.predict_proba(holes) @ clf.rate_
+    filled = clf.impute(holes)
+    assert (filled[seen] == holes[seen]).all()
+    np.testing.assert_allclose(filled[~seen], expected[~seen])
+    drawn = clf.impute(np.full((2000, 2), np.nan), random_state=0)
+    assert (drawn == drawn.round()).all()
+    np.testing.assert_allclose(drawn.mean(axis=0), rows.mean(axis=0), rtol=0.1)
+    np.testing.assert_allclose(drawn.var(axis=0), clf.rate_.mean(axis=0), rtol=0.2)
+    sparse = csr_array(rows)
+    assert (clf.impute(sparse) != sparse).nnz == 0
+    frame = pd.DataFrame({"visits": rows[:, 0], "other": rng.standard_normal(200)})
+    frame.loc[3, "visits"] = np.nan
+    whole = MixedNB(count_features=["visits"]).fit(frame, labels).impute(frame)
+    assert not whole.isna().any().any()
 
 
 @pytest.mark.parametrize("kind", [CategoricalNB, TreeAugmentedNB], ids=lambda kind: kind.__name__)

@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
+from scipy.stats import bernoulli, multinomial, poisson
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression
@@ -25,7 +26,16 @@ from riskbayes.learners import DFE, GD, RC, RCCV, TM
 from riskbayes.learners.gradient import SIMPLEX, project_on_simplex
 from riskbayes.learners.rc import ANCHOR_NEEDS
 from riskbayes.loop import run
-from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
+from riskbayes.models import (
+    BernoulliModel,
+    BinnedModel,
+    CategoricalModel,
+    GaussianNBModel,
+    LDAModel,
+    MultinomialModel,
+    PoissonModel,
+    QDAModel,
+)
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
 from riskbayes.preprocessing import KMeansBins
@@ -40,8 +50,9 @@ models_with_natural_parameters = pytest.mark.parametrize("kind", NATURAL, ids=la
 
 
 def data_for(kind, X=IRIS[0]):
-    categories = kind is CategoricalNB or getattr(kind, "support", "real") == "categories"
-    return KMeansBins().fit_transform(X) if categories else X
+    """Rows of iris, or of another table; their bins for models of categories and of counts."""
+    whole = kind is CategoricalNB or getattr(kind, "support", "real") != "real"
+    return KMeansBins().fit_transform(X) if whole else X
 
 
 def task_for(model, X, y, w=None, r=3):
@@ -127,11 +138,22 @@ def test_a_residual_is_minus_the_gradient_in_the_log_joint(name):
     np.testing.assert_allclose(E.sum(axis=1), 0.0, atol=1e-12)
 
 
+CODED = (CategoricalModel, BinnedModel)
+COUNTED = (BernoulliModel, MultinomialModel, PoissonModel)
+
+
+def cells_of(kind, X, frame):
+    """The cells as the formulas read them: the codes of bins, and zeros and ones for Bernoulli."""
+    if kind is BinnedModel:
+        return frame.codes(X).astype(int)
+    return (X > 0).astype(float) if kind is BernoulliModel else X
+
+
 def features(kind, X, k, r):
     """s(x, k) of every row, flattened, with the second moments as their lower triangles, about zero."""
     one = np.zeros((len(X), r))
     one[:, k] = 1.0
-    if kind is CategoricalModel:
+    if kind in CODED:
         top = X.max(axis=0) + 1
         psi = np.concatenate([np.eye(t)[X[:, j]][:, 1:] for j, t in enumerate(top)], axis=1)
     elif kind is GaussianNBModel:
@@ -151,14 +173,14 @@ def features(kind, X, k, r):
 
 def canonical(kind, model, theta, frame, n):
     """The joint's canonical parameters: eta0 = log p(y) - A(eta_y), reference categories at zero."""
-    if kind is CategoricalModel:
+    if kind in CODED:
         cells = np.split(theta.log_prob, theta.frame.offsets[1:], axis=1)
         eta0 = theta.log_prior + sum(c[:, 0] for c in cells)
         rest = np.concatenate([c[:, 1:] - c[:, :1] for c in cells], axis=1)
         return np.concatenate([eta0[:, None], rest], axis=1).ravel()
     eta = model.to_natural(theta)
     at_zero = model.log_joint(model.encode(np.zeros((1, n)), frame), theta)[0]
-    blocks = [at_zero[:, None], eta["eta1"]]
+    blocks = [at_zero[:, None], eta["eta" if kind in COUNTED else "eta1"]]
     if kind is GaussianNBModel:
         blocks.append(eta["eta2"])
     if kind is QDAModel:
@@ -181,8 +203,8 @@ def small_problem(kind, seed=0, r=2, n=2):
 def test_statistics_of_the_residual_are_the_gradient_in_canonical_parameters(kind):
     X, y, w, r, n = small_problem(kind)
     task = task_for(kind(), X, y, w, r)
-    theta = task.model.parameters(task.S)
-    F = np.stack([features(kind, X, k, r) for k in range(r)], axis=1)  # (m, r, d)
+    theta, V = task.model.parameters(task.S), cells_of(kind, X, task.S.frame)
+    F = np.stack([features(kind, V, k, r) for k in range(r)], axis=1)  # (m, r, d)
     eta = canonical(kind, task.model, theta, task.S.frame, n)
     # The canonical form is the log joint, up to a constant of the row and the base measure.
     mine, theirs = F @ eta, task.model.log_joint(task.model.encode(X, task.S.frame), theta)
@@ -198,9 +220,12 @@ def test_statistics_of_the_residual_are_the_gradient_in_canonical_parameters(kin
     np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
     # And the model's own statistics of that residual are these numbers.
     dS = scan_of(task, task.S).dS
-    if kind is not CategoricalModel:
-        dS = dS.to_frame(replace(dS.frame, origin=np.zeros(n)))
-        np.testing.assert_allclose(dS["s1"].ravel(), [w_ for k in range(r) for w_ in E[:, k] @ X], atol=1e-8)
+    if kind in CODED:
+        one_hot = [V[:, j] == code for j in range(n) for code in range(task.S.frame.n_categories[j])]
+        np.testing.assert_allclose(dS["counts"], E.T @ np.stack(one_hot, axis=1), atol=1e-8)
+    else:
+        dS = dS if kind in COUNTED else dS.to_frame(replace(dS.frame, origin=np.zeros(n)))
+        np.testing.assert_allclose(dS["counts" if kind in COUNTED else "s1"], E.T @ V, atol=1e-8)
     np.testing.assert_allclose(dS["s0"], E.sum(axis=0), atol=1e-9)
 
 
@@ -210,15 +235,20 @@ def test_gd_follows_the_gradient_in_the_papers_natural_parameters(kind):
     task = task_for(kind(), X, y, w, r)
     model, theta = task.model, task.model.parameters(task.S)
     gradient = model.natural_gradient(scan_of(task, task.S).dS, theta)
-    eta, h = model.to_natural(theta), 1e-6
+    eta, h, V = model.to_natural(theta), 1e-6, cells_of(kind, X, task.S.frame)
 
     def log_joint(eta):
         """Written out again from the appendix, with the log-partition of the errata."""
         out = np.empty((len(X), r))
         for k in range(r):
-            if kind is CategoricalModel:
-                column = X + np.cumsum(np.r_[0, X.max(axis=0)[:-1] + 1])
+            if kind in CODED:
+                column = V + np.cumsum(np.r_[0, V.max(axis=0)[:-1] + 1])
                 out[:, k] = eta["eta0"][k] + eta["eta"][k][column].sum(axis=1)
+                continue
+            if kind in COUNTED:
+                e = eta["eta"][k]
+                partition = {BernoulliModel: np.log1p(np.exp(e)), PoissonModel: np.exp(e)}.get(kind, 0.0 * e)
+                out[:, k] = eta["eta0"][k] + V @ e - partition.sum()
                 continue
             e1, e2 = eta["eta1"][k], eta["eta2"] if kind is LDAModel else eta["eta2"][k]
             e2 = np.diag(e2) if kind is GaussianNBModel else e2
@@ -260,27 +290,46 @@ def test_a_small_step_of_gd_lowers_the_log_loss_before_projection(kind):
     assert after["log_loss"] < scan.risks.mean()["log_loss"]
 
 
+LENGTH, MOST_COUNT = 4, 40
+
+
+def probabilities(kind, theta, k, rows):
+    """p(x | y=k) of rows of counts or codes, by SciPy or from the table."""
+    if kind in CODED:
+        return np.exp(theta.log_prob[k][rows + theta.frame.offsets].sum(axis=1))
+    if kind is MultinomialModel:
+        return multinomial(LENGTH, np.exp(theta.log_prob[k])).pmf(rows)
+    if kind is PoissonModel:
+        return poisson(theta.rates[k]).pmf(rows).prod(axis=1)
+    return bernoulli(np.exp(theta.log_prob[k])).pmf(rows).prod(axis=1)
+
+
 @models_with_natural_parameters
 def test_a_small_rc_step_is_the_inverse_fisher_matrix_times_the_gradient(kind):
     """RC is natural gradient ascent: d eta = F^-1 g, with F the joint model's, by algebra alone."""
     X, y, w, r, n = small_problem(kind, seed=3)
+    if kind is MultinomialModel:  # it has no p(length): of equal lengths it is an exponential family
+        few = np.minimum(X[:, :1], LENGTH)
+        X = np.concatenate([few, LENGTH - few], axis=1)
     task = task_for(kind(**({} if kind is not GaussianNBModel else {"var_smoothing": 0.0})), X, y, w, r)
     model, theta = task.model, task.model.parameters(task.S)
     total, h = task.S.total, 1e-6
     dS = scan_of(task, task.S).dS
     eta = canonical(kind, model, theta, task.S.frame, n)
     moved = canonical(kind, model, model.parameters(task.S + h * dS), task.S.frame, n)
-    direction = (moved - eta) / h
-    mine = np.stack([features(kind, X, k, r) for k in range(r)], axis=1) @ eta
-    E = LogLoss().residual(softmax(mine, axis=1), y) * w[:, None]
-    F = np.stack([features(kind, X, k, r) for k in range(r)], axis=1)
+    direction, V = (moved - eta) / h, cells_of(kind, X, task.S.frame)
+    F = np.stack([features(kind, V, k, r) for k in range(r)], axis=1)
+    E = LogLoss().residual(softmax(F @ eta, axis=1), y) * w[:, None]
     gradient = np.einsum("ik,ikd->d", E, F) / total
     fisher = np.zeros((len(eta), len(eta)))
     mean = np.zeros(len(eta))
-    if kind is CategoricalModel:
-        domain = np.stack(np.meshgrid(*(np.arange(t) for t in X.max(axis=0) + 1)), axis=-1).reshape(-1, n)
-        nodes, weights = domain, np.exp(model.log_joint(model.encode(domain, task.S.frame), theta))
-        per_class = [(nodes, weights[:, k]) for k in range(r)]
+    prior = np.exp(theta.log_prior)
+    if kind in (*CODED, *COUNTED):  # all rows that there are, but for a tail of the Poisson
+        top = [MOST_COUNT] * n if kind is PoissonModel else V.max(axis=0).astype(int)
+        nodes = np.stack(np.meshgrid(*(np.arange(t + 1) for t in top)), axis=-1).reshape(-1, n)
+        nodes = nodes[nodes.sum(axis=1) == LENGTH] if kind is MultinomialModel else nodes
+        per_class = [(nodes, prior[k] * probabilities(kind, theta, k, nodes)) for k in range(r)]
+        assert sum(p.sum() for _, p in per_class) == pytest.approx(1.0)
     else:  # Gauss-Hermite nodes are exact for polynomials of this degree
         t, q = np.polynomial.hermite_e.hermegauss(6)
         grid = np.stack(np.meshgrid(t, t), axis=-1).reshape(-1, 2)
@@ -291,11 +340,10 @@ def test_a_small_rc_step_is_the_inverse_fisher_matrix_times_the_gradient(kind):
         else:
             C = theta.covariances if kind is QDAModel else np.stack([theta.covariance] * r)
         L = np.linalg.cholesky(C)
-        prior = np.exp(theta.log_prior)
         per_class = [(means[k] + grid @ L[k].T, prior[k] * q) for k in range(r)]
     # The domain must have the categories of X, so that one-hot features have the same width.
     for k, (nodes, p) in enumerate(per_class):
-        G = features(kind, np.concatenate([nodes, X]), k, r)[: len(nodes)]
+        G = features(kind, np.concatenate([nodes, V]), k, r)[: len(nodes)]
         fisher += (G * p[:, None]).T @ G
         mean += p @ G
     fisher -= np.outer(mean, mean)
@@ -628,6 +676,10 @@ def test_no_learner_returns_a_model_worse_than_its_start(learner, kind, seed):
     assert model.is_legal(S)
     history = found.history
     assert len(history["lr"]) - 1 <= learner.max_iter
+    if isinstance(learner, RCCV):  # judged by the setting that it selected
+        learner = RC(
+            objective=learner.objective_, generative_weight=learner.generative_weight_, monitor="objective"
+        )
     step = learner.begin(task)
     # On the rows that it was trained on: all of them, or those that were not held out.
     if "val_error" not in history:

@@ -220,6 +220,8 @@ def frame_of(columns: dict[str, Array], table: Any = None) -> Any:
 
 def cell_values(X: Any) -> Array:
     """Return the values of a table as an array, of objects if columns of a data frame are no numbers."""
+    if issparse(X):
+        return X.toarray()
     if hasattr(X, "columns"):
         frame = nw.from_native(X, eager_only=True)
         if all(kind.is_numeric() for kind in frame.schema.values()):

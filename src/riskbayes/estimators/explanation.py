@@ -41,7 +41,8 @@ class Explanation:
     values : ndarray of shape (m, n, r)
         The contributions of the columns.
     baseline : ndarray of shape (r,)
-        The contribution of the prior, log p(y); -inf for a class of probability zero.
+        The contribution of the prior, log p(y); -inf for a class of probability zero. Zero in complement
+        naive Bayes, whose scores do not contain it.
     classes : ndarray of shape (r,)
         Class labels.
     columns : list

@@ -16,7 +16,7 @@ from riskbayes.arrays import Array
 from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
 from riskbayes.estimators.base import begin_fit, rows_for
 from riskbayes.estimators.callbacks import FitTask
-from riskbayes.estimators.kinds import Kinds, OneHotCategories, OnNumbers
+from riskbayes.estimators.kinds import BinnedTable, FilledNumbers, Kinds, OneHotCategories, OnNumbers
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
 from riskbayes.estimators.member import (
     CHECKPOINTS,
@@ -83,9 +83,11 @@ def with_categories(kinds: Kinds, experts: list[Any], weights: list[float]) -> P
 def family(kinds: Kinds) -> list[Member]:
     """Return the members for these columns, best first, for a time limit leaves out the last ones."""
     n, mixed = len(kinds.numbers), bool(kinds.categories)
-    powers, scores, bins = (MIXED_RECIPE if mixed else RECIPE)[0], NormalScores(), KMeansBins()
-    before = (OnNumbers(scores, kinds), OnNumbers(bins, kinds)) if mixed else (scores, bins)
+    powers = (MIXED_RECIPE if mixed else RECIPE)[0]
+    scores = OnNumbers(NormalScores(), kinds) if mixed else NormalScores()
+    bins = BinnedTable(kinds) if mixed else KMeansBins()
     one_hot = OneHotCategories(kinds, MOST_INDICATORS) if mixed else None
+    filled = FilledNumbers(kinds) if mixed else None
     tied = MixtureDiscriminantAnalysis(3, covariance_strength=5 * n, diagonal_mix=0.5)
     full = clone(tied).set_params(covariance="full", covariance_strength=20 * n)
 
@@ -95,19 +97,19 @@ def family(kinds: Kinds) -> list[Member]:
 
     members = [
         Member("product", recipe(kinds=kinds)),
-        Member("product of normal scores", recipe(kinds=kinds), before[0]),
+        Member("product of normal scores", recipe(kinds=kinds), scores),
         Member("QDA, 20 n", alone(gaussian(20 * n))),
         Member("LDA", LinearDiscriminantAnalysis(covariance_strength=n, diagonal_mix=0.5), one_hot),
-        Member("MDA, 3 components", alone(tied)),
+        Member("MDA, 3 components", alone(tied), filled),
         Member("smooth NB, 12 knots", alone(SmoothNB(n_knots=12, alpha=5.0))),
         Member("QDA, 5 n, power 1/4", with_categories(kinds, [gaussian(5 * n)], [0.25])),
         Member("product, 12 knots", product(kinds, list(powers), 12)),
         Member("product, mostly smooth NB", product(kinds, [0.1, 0.4])),
-        Member("TAN, bagged", TreeAugmentedNB(), before[1], bags=5, most=8),
+        Member("TAN, bagged", TreeAugmentedNB(), bins, bags=5, most=8),
         Member("QDA, n", alone(gaussian(n))),
-        Member("2-DB, bagged", KDependenceNB(2), before[1], bags=5, most=8),
+        Member("2-DB, bagged", KDependenceNB(2), bins, bags=5, most=8),
         Member("product, mostly QDA", product(kinds, [0.4, 0.1])),
-        Member("MDA, 3 full components", alone(full), most=16),
+        Member("MDA, 3 full components", alone(full), filled, most=16),
     ]
     if mixed:
         indicators = ProductOfExperts([gaussian(5 * (n + MOST_INDICATORS))], [0.25])

@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,6 +22,9 @@ from riskbayes.tables import cell_values, encoded_names, frame_of, with_cells
 
 MOST_REFERENCE = 1024
 """Training rows whose log densities are kept, to compare new rows with."""
+
+MOST_EXPLAINED = 2**27
+"""Most contributions of sparse rows that are computed: 1 GiB."""
 
 PRIOR = "(prior)"
 """The column that `parameters_frame` names for log p(y)."""
@@ -74,8 +78,11 @@ class JointMixin(PredictionMixin, PriorsMixin):
         column contributes log p(x_j | y); in a tree or network log p(x_j | parents, y); in linear
         discriminant analysis its coefficient times its distance from the middle of the classes' means; in
         quadratic discriminant analysis its Shapley value of the quadratic form, with the mean of the class
-        as reference, and its share of the log-determinant; in a product the weighted sum over the experts. A
-        mixture of components is no such sum, and is refused.
+        as reference, and its share of the log-determinant; in multinomial and complement naive Bayes its
+        count times the weight of the word; in a product the weighted sum over the experts. A mixture of
+        components is no such sum, and is refused.
+
+        Contributions are dense, also those of sparse rows: explain some of the rows of a large table.
 
         Parameters
         ----------
@@ -98,12 +105,16 @@ class JointMixin(PredictionMixin, PriorsMixin):
         ((150, 4), (150,))
         """
         self._require("contributions", "explain rows")
-        rows = self._encode_again(X, "explain")
+        rows, classes = self._encode_again(X, "explain"), to_numpy(self.classes_)
+        sparse = issparse(rows)
+        if sparse:
+            check_explained(rows.shape[0], rows.shape[1], len(classes))
         self._map_rows(rows, "scores", most_probable)  # refuses rows whose scores overflow
         frame, theta = self._on_host()
-        values = self.model_.contributions(self.model_.encode(to_numpy(rows), frame), theta)
-        classes = to_numpy(self.classes_)
-        found = Explanation.centred(values, theta.log_prior, classes, self._column_names, cell_values(X), X)
+        Z = self.model_.encode(rows if sparse else to_numpy(rows), frame)
+        values, baseline = self.model_.contributions(Z, theta), self.model_.baseline(theta)
+        cells = cell_values(rows if sparse else X)
+        found = Explanation.centred(values, baseline, classes, self._column_names, cells, X)
         return found if self._encoder_of_table is None else found.by_table_column(self._encoder_of_table)
 
     def parameters_frame(self) -> Any:
@@ -114,8 +125,8 @@ class JointMixin(PredictionMixin, PriorsMixin):
         frame : data frame
             Columns `class`, `column`, `parameter`, `closed_form`, `calibrated` and `change`. A change of a
             mean or of a standard deviation is in standard deviations of the closed form; that of a
-            correlation, log probability or log density is the difference. Of pandas, or else of polars; a
-            dict of arrays where neither is installed.
+            correlation, weight, log probability, log rate or log density is the difference. Of pandas, or
+            else of polars; a dict of arrays where neither is installed.
 
         Examples
         --------
@@ -298,7 +309,10 @@ class JointMixin(PredictionMixin, PriorsMixin):
         (1, 4)
         """
         self._require("fill", "fill in missing cells")
-        rows = to_numpy(self._encode_again(X, "impute")).astype(np.float64)
+        rows = self._encode_again(X, "impute")
+        if issparse(rows):  # its cells are never missing
+            return X.copy()
+        rows = to_numpy(rows).astype(np.float64)
         holes, filled = np.flatnonzero(np.isnan(rows).any(axis=1)), rows.copy()
         if len(holes):
             filled[holes] = self._filled(rows[holes], random_state)
@@ -324,3 +338,16 @@ class JointMixin(PredictionMixin, PriorsMixin):
             means = sum(P[:, [k]] * self.model_.fill(Z, theta, np.full(len(X), k)) for k in range(P.shape[1]))
             filled = np.where(categories, filled, means)
         return np.where(np.isnan(X), filled, X)
+
+
+def check_explained(m: int, n: int, r: int) -> None:
+    """Refuse sparse rows whose contributions, which are dense, would take too much memory.
+
+    One row is always explained.
+    """
+    most = max(1, MOST_EXPLAINED // (n * r))
+    if m > most:
+        raise ValueError(
+            f"X has {m} sparse rows, and the contributions of their {n} columns to {r} classes are dense: "
+            f"{m * n * r} numbers, which would take too much memory. Explain at most {most} rows at a time."
+        )

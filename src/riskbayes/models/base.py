@@ -238,10 +238,14 @@ class GenerativeModel(ABC):
             "NamedTuple: write that method."
         )
 
+    def baseline(self, theta: Any) -> Array:
+        """Return the part of the scores that no column adds, of shape (r,): log p(y) if they contain it."""
+        return theta.log_prior
+
     def contributions(self, Z: Any, theta: Any) -> Array:
         """Return what each column of the rows adds to the score of each class, of shape (m, n, r).
 
-        log p(y) plus their sum over the columns is `scores`, up to a constant of the row. A missing cell
+        `baseline` plus their sum over the columns is `scores`, up to a constant of the row. A missing cell
         adds zero.
         """
         raise NotImplementedError(f"{type(self).__name__} has no `contributions`.")

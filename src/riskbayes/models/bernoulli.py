@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -10,7 +11,13 @@ from scipy.sparse import csr_array, issparse
 
 from riskbayes.arrays import Array, astype, float_dtype, namespace, sum_of, to_numpy
 from riskbayes.frames import Frame
-from riskbayes.models.base import COUNT_ROUNDING, SINGLE_ROUNDING, invert_class_prior, log_class_prior
+from riskbayes.models.base import (
+    COUNT_ROUNDING,
+    SINGLE_ROUNDING,
+    Described,
+    invert_class_prior,
+    log_class_prior,
+)
 from riskbayes.models.counts import (
     CountModel,
     CountParameters,
@@ -18,6 +25,7 @@ from riskbayes.models.counts import (
     SparseCounts,
     at_least,
     complete,
+    described,
     mass_of,
     pseudo_counts,
     smoothed_floor,
@@ -101,6 +109,11 @@ class BernoulliModel(CountModel):
         """Draw each feature: 1 with probability p(x_j = 1 | y), else 0."""
         p = np.exp(theta.log_prob)
         return (rng.random((len(y), p.shape[1])) < p[y]).astype(np.int64)
+
+    def describe(self, theta: BernoulliParameters) -> Iterator[Described]:
+        """Yield the log probabilities of one."""
+        one = "of 1" if self.binarize is None else f"above {self.binarize:g}"
+        yield from described(f"log probability {one}", theta.log_prob)
 
     def expected_statistics(self, theta: BernoulliParameters, total: float) -> Statistics:
         """Return total p(y), and that times p(x_j = 1 | y), of complete rows."""

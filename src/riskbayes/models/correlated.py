@@ -15,6 +15,9 @@ from riskbayes.objectives import Objective
 from riskbayes.risks import Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
 
+FEW_ROWS = 2048
+"""Rows with missing cells that are grouped once for all classes; of more, each class groups its own."""
+
 
 @dataclass(frozen=True)
 class CorrelatedModel(GaussianModel):
@@ -40,7 +43,7 @@ class CorrelatedModel(GaussianModel):
         """Return log p(x_o, y) of rows with missing cells; `found` are those rows given each class."""
         assert Z.holes is not None
         full, rows = Z.holes.complete, Z.holes.incomplete
-        out, gaps = np.empty((len(Z), len(theta.means))), Z.holes[rows]
+        out, gaps = np.empty((len(Z), len(theta.means))), Z.holes.gaps
         out[full] = self.log_joint(Centred(Z.X[full], Z.frame, Z.dtype), theta)
         given = theta.conditional.given(Z.exact[rows], gaps) if found is None else found
         out[rows] = theta.conditional.log_joint(gaps, given)
@@ -53,7 +56,7 @@ class CorrelatedModel(GaussianModel):
         if Z.holes is None:
             return super().scan_chunk(Z, y, w, plan, objective, risks_only)
         rows = Z.holes.incomplete
-        found = list(plan.conditional.given(Z.exact[rows], Z.holes[rows])) if not risks_only else None
+        found = list(plan.conditional.given(Z.exact[rows], Z.holes.gaps)) if not risks_only else None
         P, risks = posterior_and_risks(self.observed_log_joint(Z, plan, found), y, w, objective)
         if risks_only:
             return None, risks
@@ -70,7 +73,7 @@ class CorrelatedModel(GaussianModel):
         """
         assert Z.holes is not None
         V, full, rows = to_widest(V), Z.holes.complete, Z.holes.incomplete
-        first, second, value = theta.conditional.moments(Z.exact[rows], Z.holes[rows], V[rows], found)
+        first, second, value = theta.conditional.moments(Z.exact[rows], Z.holes.gaps, V[rows], found)
         arrays = {"s0": V.sum(axis=0), "s1": first, self.second: second}
         if len(full):
             Zf = Centred(Z.X[full], Z.frame, Z.dtype)
@@ -92,7 +95,12 @@ class CorrelatedModel(GaussianModel):
 
     def residual_statistics(self, Z: Centred, E: Array, theta: Any) -> Statistics:
         """Return the statistics of a residual; those of missing cells are expected under theta."""
-        return self.statistics(Z, E) if Z.holes is None else self.expected(Z, E, theta)[0]
+        if Z.holes is None:
+            return self.statistics(Z, E)
+        rows, found = Z.holes.incomplete, None
+        if len(rows) <= FEW_ROWS:
+            found = list(theta.conditional.given(Z.exact[rows], Z.holes.gaps))
+        return self.expected(Z, E, theta, found)[0]
 
     def fill(self, Z: Centred, theta: Any, y: Array, rng: np.random.Generator | None = None) -> Array:
         """Return rows with the conditional mean of their class in the missing cells, or a joint draw."""

@@ -8,6 +8,7 @@ table; an empty cell costs nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -28,7 +29,7 @@ from riskbayes.arrays import (
     widest_float,
 )
 from riskbayes.frames import Arrays, Frame
-from riskbayes.models.base import GenerativeModel, Sample
+from riskbayes.models.base import Described, GenerativeModel, Sample
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
 from riskbayes.models.kernels.sparse import NO_RESIDUAL, SparseScan, is_worth_it, sums_by_class
 from riskbayes.objectives import Objective
@@ -82,6 +83,10 @@ class DenseCounts:
         found = found + theta.class_constants[None, :]
         return found if theta.cell_constants is None else found + self.observed @ theta.cell_constants.T
 
+    def to_dense(self) -> Array:
+        """Return the rows as float64, with zeros in missing cells."""
+        return to_widest(self.X)
+
     def sums(self, V: Array) -> Array:
         """Return the sum of each column by class, weighted by V (m, classes)."""
         return V.T @ to_widest(self.X)
@@ -102,6 +107,8 @@ class SparseCounts:
     """Rows of a CSR table; a slice of them shares its memory."""
 
     is_sparse: ClassVar[bool] = True
+    observed: ClassVar[None] = None
+    """No cell is missing."""
 
     data: Array
     indices: Array
@@ -140,6 +147,10 @@ class SparseCounts:
     def scores(self, theta: CountParameters) -> Array:
         """Return x @ weights + constants."""
         return self.matrix @ theta.table + theta.constants
+
+    def to_dense(self) -> Array:
+        """Return the rows as a dense float64 array."""
+        return self.matrix.astype(np.float64).toarray()
 
     def sums(self, V: Array) -> Array:
         """Return the sum of each column by class, weighted by V; rows without a residual are left out."""
@@ -271,10 +282,23 @@ class CountModel(GenerativeModel):
         """Return x @ weights + constants."""
         return Z.scores(theta)
 
+    def contributions(self, Z: DenseCounts | SparseCounts, theta: Any) -> Array:
+        """Return x_j times the weight of the class, plus the constant that an observed cell adds."""
+        found, cells = Z.to_dense()[:, :, None] * theta.weights.T, theta.cell_constants
+        if cells is None:
+            return found
+        return found + (cells.T if Z.observed is None else Z.observed[:, :, None] * cells.T)
+
     def degrees_of_freedom(self, S: Statistics) -> float:
         """Return the number of classes and of sums by class and column."""
         r, n = S["counts"].shape
         return float(r + r * n)
+
+
+def described(name: str, values: Array) -> Iterator[Described]:
+    """Yield one parameter of each column by class, whose change is the difference."""
+    n = values.shape[1]
+    yield Described(np.arange(n), [name] * n, values, np.ones_like(values))
 
 
 def has_missing(X: Array) -> bool:

@@ -97,7 +97,11 @@ def e_step(model: CorrelatedModel, Z: Centred, V: Array, theta: Any) -> tuple[St
     """Return the expected statistics of the rows under theta, and their log-likelihood, in threads."""
     theta.conditional  # noqa: B018 (made here, once for all threads)
     parts = [slice(start, start + CHUNK) for start in range(0, len(Z), CHUNK)]
-    found = list(in_threads(lambda part: model.expected(Z[part], V[part], theta), parts, available_threads()))
+    found = list(
+        in_threads(
+            lambda part: model.expected(Z[part], V[part], theta), parts, min(len(parts), available_threads())
+        )
+    )
     return Statistics.merge(*(S for S, _ in found)), sum(value for _, value in found)
 
 

@@ -82,6 +82,11 @@ class Holes:
         return np.flatnonzero(self.numbers)
 
     @cached_property
+    def gaps(self) -> Holes:
+        """The missing cells of the rows that have any; kept, for its groups are asked for in every scan."""
+        return self[self.incomplete]
+
+    @cached_property
     def groups(self) -> list[Group]:
         """The rows with missing cells: those of frequent patterns, and others with equally many missing."""
         return [group for group in self._groups() if len(group.rows)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -9,12 +10,13 @@ import numpy as np
 
 from riskbayes.arrays import Array, max_of, namespace, sum_of
 from riskbayes.frames import Frame
-from riskbayes.models.base import invert_class_prior, log_class_prior
+from riskbayes.models.base import Described, invert_class_prior, log_class_prior
 from riskbayes.models.counts import (
     CountModel,
     CountParameters,
     at_least,
     count_floor,
+    described,
     pseudo_counts,
     smoothed_floor,
 )
@@ -74,6 +76,10 @@ class MultinomialModel(CountModel):
             lengths = np.floor(theta.lengths[k] + rng.random(len(rows))).astype(np.int64)
             X[rows] = rng.multinomial(lengths, p / p.sum())
         return X
+
+    def describe(self, theta: MultinomialParameters) -> Iterator[Described]:
+        """Yield the log probabilities of the words."""
+        yield from described("log probability", theta.log_prob)
 
     def expected_statistics(self, theta: MultinomialParameters, total: float) -> Statistics:
         """Return total p(y), and that times the mean length and p(j | y)."""
@@ -161,6 +167,14 @@ class ComplementModel(CountModel):
             "ComplementNB does not use class frequencies, as in scikit-learn, so that there are none to "
             "replace. Take MultinomialNB."
         )
+
+    def baseline(self, theta: ComplementParameters) -> Array:
+        """Return zeros: the scores do not contain p(y), unless there is one class only."""
+        return theta.class_constants
+
+    def describe(self, theta: ComplementParameters) -> Iterator[Described]:
+        """Yield the weights of the words."""
+        yield from described("weight", theta.word_weights)
 
     def parameters(self, S: Statistics) -> ComplementParameters:
         """w_jy = -log c_jy / sum_j c_jy with c_jy = sum_l s_jl + alpha - s_jy, floored."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ from scipy.special import gammaln
 
 from riskbayes.arrays import Array, namespace, sum_of
 from riskbayes.frames import Frame
-from riskbayes.models.base import invert_class_prior, log_class_prior
+from riskbayes.models.base import Described, invert_class_prior, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR
 from riskbayes.models.counts import (
     CountModel,
@@ -21,6 +22,7 @@ from riskbayes.models.counts import (
     at_least,
     complete,
     count_floor,
+    described,
     mass_of,
 )
 from riskbayes.statistics import Statistics
@@ -96,6 +98,23 @@ class PoissonModel(CountModel):
     def sample_rows(self, theta: PoissonParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each count."""
         return rng.poisson(theta.rates[y])
+
+    def fill(
+        self,
+        Z: DenseCounts | SparseCounts,
+        theta: PoissonParameters,
+        y: Array,
+        rng: np.random.Generator | None = None,
+    ) -> Array:
+        """Fill with the rate of the class, or draw a count."""
+        X = Z.to_dense()
+        if Z.observed is None:
+            return X
+        return np.where(Z.observed > 0, X, theta.rates[y] if rng is None else self.sample_rows(theta, y, rng))
+
+    def describe(self, theta: PoissonParameters) -> Iterator[Described]:
+        """Yield the logarithms of the rates."""
+        yield from described("log rate", theta.log_rate)
 
     def expected_statistics(self, theta: PoissonParameters, total: float) -> Statistics:
         """Return total p(y), and that times the rates, of complete rows."""

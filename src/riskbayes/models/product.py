@@ -123,7 +123,9 @@ class ProductModel(GenerativeModel):
         return next((i for i, e in enumerate(self.experts) if e.floor_warning is not None), None)
 
     def writes(self, name: str) -> bool:
-        """True if the product and all its experts implement the method."""
+        """True if the product and all its experts implement the method; `sample` needs a normalised joint."""
+        if name in ("sample", "sample_rows") and not self.normalised:
+            return False
         return super().writes(name) and all(expert.writes(name) for expert in self.experts)
 
     @property
@@ -257,8 +259,8 @@ class ProductModel(GenerativeModel):
         """Return log p(y) + sum_e weight_e log p_e(x | y), by the `formula` log_joint or scores."""
         total: Any = theta.log_prior
         for expert, weight, part, own in zip(self.experts, self.weights, Z.parts, theta.experts, strict=True):
-            joint, prior = getattr(expert, formula)(part, own), possible(own.log_prior)
-            total = total + weight * (joint - prior[None, :])
+            joint, baseline = getattr(expert, formula)(part, own), possible(expert.baseline(own))
+            total = total + weight * (joint - baseline[None, :])
         return total
 
     def log_joint(self, Z: ExpertRows, theta: ProductParameters) -> Array:

@@ -9,7 +9,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from riskbayes import CategoricalNB, GaussianNB, MixedNB, ProductOfExperts, QuadraticDiscriminantAnalysis
+from riskbayes import (
+    CategoricalNB,
+    GaussianNB,
+    MixedNB,
+    MultinomialNB,
+    PoissonNB,
+    ProductOfExperts,
+    QuadraticDiscriminantAnalysis,
+    SmoothNB,
+)
 from riskbayes import RiskBayesClassifier as Recipe
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.exceptions import ColumnError
@@ -191,3 +200,40 @@ def test_kinds_are_a_partition(kinds):
     assert sorted(found.numbers + found.categories) == list(range(len(kinds)))
     assert all(kinds[j] == "number" for j in found.numbers)
     assert not any(kinds[j] == "number" for j in found.categories)
+
+
+@pytest.mark.parametrize("make", [MultinomialNB, PoissonNB])
+def test_experts_refuse_what_they_refuse_alone(make):
+    counts = pd.DataFrame({"word": HOLED["word"], "held": np.arange(M) % 5.0, "other": np.arange(M) % 3.0})
+    clf = ProductOfExperts([("a", make(), ["held", "other"]), ("b", CategoricalNB(), ["word"])])
+    clf.fit(counts, Y)
+    below = counts.assign(other=counts["other"] - 1)
+    for refused in (lambda: clf.predict(below), lambda: clf.fit(below, Y)):
+        with pytest.raises(ColumnError, match="'other' holds values below zero"):
+            refused()
+    holed = counts.assign(other=counts["other"].where(counts["other"] > 0))
+    if make is PoissonNB:
+        clf.fit(holed, Y).predict(holed)
+        return
+    for refused in (lambda: clf.predict(holed), lambda: clf.fit(holed, Y)):
+        with pytest.raises(ColumnError, match="'other' has missing cells"):
+            refused()
+
+
+def test_products_of_products():
+    X = np.column_stack([NUMBERS, np.random.default_rng(2).normal(size=M)])
+    inner = ProductOfExperts([GaussianNB(), SmoothNB()], [0.5, 0.5])
+    one, two = ProductOfExperts([inner], [1.0]), inner
+    np.testing.assert_allclose(
+        one.fit(X, Y).predict_proba(X), two.fit(X, Y).predict_proba(X), rtol=0, atol=1e-12
+    )
+    for expert in (MixedNB(), ProductOfExperts([("a", GaussianNB(), [0])])):
+        with pytest.raises(TypeError, match="sorts the columns of a table by kind"):
+            ProductOfExperts([("outer", expert, [0, 1])]).fit(X, Y)
+
+
+@pytest.mark.parametrize("seconds", [2**40, 2**62])
+def test_a_date_beyond_the_calendar_is_refused(seconds):
+    X = pa.table({"held": pa.array([0, 2**31, seconds] * 20, type=pa.timestamp("s"))})
+    with pytest.raises(ColumnError, match="'held' holds a date too far"):
+        MixedNB().fit(X, Y)

@@ -241,7 +241,10 @@ def read_column(column: Any, j: int, name: str) -> Values:
     if dtype == nw.Datetime and dtype.time_zone is not None:
         column = column.dt.replace_time_zone(None)
     if dtype in (nw.Datetime, nw.Date):
-        return read_dates(column.to_list(), j, name)
+        try:
+            return read_dates(column.to_list(), j, name)
+        except OverflowError:  # Arrow makes no Python date of it
+            raise too_far(j, name) from None
     if isinstance(dtype, nw.List | nw.Struct | nw.Array | nw.Binary):
         raise ColumnError(j, f"holds values of type {dtype}: {ACCEPTED}", name)
     values = column.to_list()
@@ -327,11 +330,14 @@ def read_dates(values: Any, j: int, name: str) -> Values:
     except (OverflowError, ValueError):
         years, dates = np.empty(0), None
     if dates is None or (np.abs(years) > LATEST_YEAR).any():
-        raise ColumnError(
-            j, "holds a date too far from the present to be a number. Correct or drop it.", name
-        )
+        raise too_far(j, name)
     found = to_numbers(dates)
     return Values("dates", found, np.isnan(found))
+
+
+def too_far(j: int, name: str) -> ColumnError:
+    """Return the error for a date that does not fit into 64 bits."""
+    return ColumnError(j, "holds a date too far from the present to be a number. Correct or drop it.", name)
 
 
 def strip_zone(value: Any) -> Any:
@@ -349,7 +355,7 @@ def to_numbers(values: Array) -> Array:
 def dates_of_strings(found: Values) -> Values | None:
     """Return a column of strings as dates if all of them are dates in ISO format; None otherwise."""
     present = [value for value, gone in zip(found.values, found.missing, strict=True) if not gone]
-    if not present or not isinstance(present[0], str) or not all(map(ISO_DATE.fullmatch, set(present))):
+    if not present or not all(isinstance(v, str) and ISO_DATE.fullmatch(v) for v in set(present)):
         return None
     try:
         dates = np.array(

@@ -73,8 +73,8 @@ class TableInput(BaseGenerativeClassifier):
         for j, (ours, theirs) in enumerate(zip(made_of(self), made_of(other), strict=True)):
             if ours != theirs:
                 raise ValueError(
-                    f"{what} needs columns of the same kinds and categories, and {names[j]!r} has others than "
-                    "before. Set warm_start=False."
+                    f"{what} needs columns of the same kinds and categories: {names[j]!r} has other ones. "
+                    "Set warm_start=False."
                 )
 
     @property

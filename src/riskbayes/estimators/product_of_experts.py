@@ -146,15 +146,14 @@ class ProductOfExperts(TableInput):
         return found
 
     def _check_columns_of(self, i: int, X: Array, missing: bool, counts: bool) -> None:
-        """Refuse missing cells, unless `missing`, and with `counts` values below zero, in an expert's columns.
+        """Refuse missing cells, unless `missing`, and with `counts` values below zero, in columns of expert i.
 
         The experts alone would refuse them, but here the table is read for all of them together.
         """
         _, expert, columns = self._triples()[i]
         kind, problem = type(expert).__name__, ""
-        for j in (
-            range(X.shape[1]) if columns is None and self._table is None else self._columns_of(i, expert)
-        ):
+        every = columns is None and self._table is None
+        for j in range(X.shape[1]) if every else self._columns_of(i, expert):
             if not missing and isinstance(X, np.ndarray) and np.isnan(X[:, j]).any():
                 problem = f"has missing cells, and {kind} does not take them. Give it to another expert."
             elif counts and bool((X[:, j] < 0).any()):

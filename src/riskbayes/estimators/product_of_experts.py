@@ -146,7 +146,7 @@ class ProductOfExperts(TableInput):
         return found
 
     def _check_columns_of(self, i: int, X: Array, missing: bool, counts: bool) -> None:
-        """Refuse missing cells, unless `missing`, and with `counts` values below zero, in columns of expert i.
+        """Refuse missing cells, unless `missing`, and values below zero, if `counts`, in an expert's columns.
 
         The experts alone would refuse them, but here the table is read for all of them together.
         """

@@ -144,9 +144,9 @@ class StreamingClassifier(BaseGenerativeClassifier):
         """Remove rows from the fit, by subtracting their statistics.
 
         Exact for `learner="closed_form"`, unless rows of a discriminant analysis have missing cells: these
-        are expected under the parameters so far. With other learners the effect of the rows on the calibration
-        remains: call `calibrate` on the remaining rows. If the calibrated statistics without the rows are not
-        valid, the closed form of the remaining rows replaces them.
+        are expected under the parameters so far. With other learners the effect of the rows on the
+        calibration remains: call `calibrate` on the remaining rows. If the calibrated statistics without the
+        rows are not valid, the closed form of the remaining rows replaces them.
 
         Rows that were never fitted are refused if the statistics prove it: a count below zero, a scatter
         that is not positive semidefinite. They do not always: if a few rows are slightly changed, or have the

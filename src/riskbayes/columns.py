@@ -10,7 +10,7 @@ import datetime
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
-from riskbayes.tables import is_missing, shown
+from riskbayes.tables import is_missing, plain, shown
 
 FEW_VALUES, ID_SHARE = 20, 0.5
 """Strings with more distinct values than this number, and than this share of the rows, are identifiers."""
@@ -48,9 +48,10 @@ class Column:
     """What the models read: "number", "category", "weekday", "month", "hour", "is missing"."""
     reason: str = ""
     """Why it was left out."""
-    n_missing: int = 0
-    n_values: int = 0
-    """Number of distinct values that are not missing."""
+    n_missing: int | None = None
+    """Number of missing cells in training; None in a table of numbers, which is read as it is."""
+    n_values: int | None = None
+    """Number of distinct values that are not missing; None in a table of numbers."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Reader:
     parts: tuple[str, ...] = ()
     """Parts of a date that vary."""
     codes: dict = field(default_factory=dict, repr=False, compare=False)
+    example: Any = field(default=None, repr=False, compare=False)
+    """A cell of training that is not missing: cells are filled in, and drawn, as values of its type."""
 
     def encode(self, found: Values, unseen: str) -> list[Array]:
         """Return the encoded columns; `unseen` says what becomes of a category that was not in training."""
@@ -109,7 +112,7 @@ class Values:
 
     kind: str
     """Numbers (a float64 array), dates (microseconds since 1970 as float64), or words (a list of
-    strings or booleans)."""
+    strings, booleans, or values of a categorical column)."""
     values: Any
     missing: Array
     """A mask of the missing cells."""
@@ -152,14 +155,24 @@ def learn_columns(
     `categorical` marks columns that the user names as categories: they are never left out as identifiers.
     Without it the dtypes of the columns decide.
     """
-    cells = [read_column(column, j, names[j]) for j, column in enumerate(columns_of(X))]
-    readers = []
-    for j, (found, name) in enumerate(zip(cells, names, strict=True)):
+    readers, cells = [], []
+    for j, (column, name) in enumerate(zip(columns_of(X), names, strict=True)):
+        found = read_column(column, j, name)
         forced = categorical is not None and categorical[j]
         if found.kind == "words" and not forced:
-            found = cells[j] = dates_of_strings(found) or found
-        readers.append(learn_column(found, j, name, forced))
+            found = dates_of_strings(found) or found
+        cells.append(found)
+        readers.append(replace(learn_column(found, j, name, forced), example=example_of(column, found)))
     return readers, cells
+
+
+def example_of(column: Any, found: Values) -> Any:
+    """Return a cell of a column that is not missing, as a Python value; None if all are missing."""
+    if found.missing.all():
+        return None
+    i = int(np.argmin(found.missing))
+    value = column[i : i + 1].to_list()[0] if isinstance(column, nw.Series) else column[i]
+    return datetime.timedelta() if isinstance(value, np.timedelta64) else plain(value)
 
 
 def learn_column(found: Values, j: int, name: str, forced: bool) -> Reader:
@@ -185,7 +198,10 @@ def learn_column(found: Values, j: int, name: str, forced: bool) -> Reader:
                 "it, or merge its rare values.",
                 name,
             )
-        ordered = tuple(sorted(distinct))
+        try:
+            ordered = tuple(sorted(distinct))
+        except TypeError:
+            raise ColumnError(j, "holds categories of several types. Convert all to strings.", name) from None
         codes = {value: float(code) for code, value in enumerate(ordered)}
         column = Column(name, "category", ("category",), "", gone, number)
         return Reader(column, j, ordered, (), codes)
@@ -222,15 +238,19 @@ def read_column(column: Any, j: int, name: str) -> Values:
     if dtype.is_numeric():
         values = column.cast(nw.Float64) if column.null_count() else column
         return numbers(np.array(values.to_numpy(), dtype=np.float64))
-    if dtype == nw.Duration:
-        return numbers(to_numbers(np.array(column.to_list(), dtype="timedelta64[us]")) / DAY)
     if dtype == nw.Datetime and dtype.time_zone is not None:
         column = column.dt.replace_time_zone(None)
     if dtype in (nw.Datetime, nw.Date):
-        return read_dates(column.to_list(), j, name)
+        try:
+            return read_dates(column.to_list(), j, name)
+        except OverflowError:  # Arrow makes no Python date of it
+            raise too_far(j, name) from None
     if isinstance(dtype, nw.List | nw.Struct | nw.Array | nw.Binary):
         raise ColumnError(j, f"holds values of type {dtype}: {ACCEPTED}", name)
-    return read_values(column.to_list(), j, name)
+    values = column.to_list()
+    if isinstance(dtype, nw.Categorical | nw.Enum):  # of any values, numbers too
+        return Values("words", values, missing_of(values))
+    return read_values(values, j, name)
 
 
 ACCEPTED = "a column holds numbers, strings, booleans or dates. Split it into such columns, or drop it."
@@ -253,7 +273,7 @@ def read_values(values: list, j: int, name: str) -> Values:
     kinds = set(map(type, values))
     if kinds <= {str}:
         return Values("words", values, np.fromiter((value == "" for value in values), bool, len(values)))
-    missing = np.fromiter((is_missing(value) or value == "" for value in values), bool, len(values))
+    missing = missing_of(values)
     present = [value for value, gone in zip(values, missing, strict=True) if not gone]
     kinds = set(map(type, present))
     if all(issubclass(kind, str) for kind in kinds) or all(
@@ -268,7 +288,7 @@ def read_values(values: list, j: int, name: str) -> Values:
         return read_dates([None if gone else v for v, gone in zip(values, missing, strict=True)], j, name)
     if all(issubclass(kind, datetime.time) for kind in kinds):
         hours = [
-            math.nan if gone else v.hour + v.minute / 60 + v.second / 3600
+            math.nan if gone else v.hour + v.minute / 60 + (v.second + v.microsecond / 1e6) / 3600
             for v, gone in zip(values, missing, strict=True)
         ]
         return numbers(np.array(hours))
@@ -291,6 +311,11 @@ def read_values(values: list, j: int, name: str) -> Values:
     )
 
 
+def missing_of(values: list) -> Array:
+    """Return a mask of the missing cells among Python objects: missing values and empty strings."""
+    return np.fromiter((is_missing(value) or value == "" for value in values), bool, len(values))
+
+
 def numbers(values: Array) -> Values:
     """Return the cells of a column of numbers."""
     return Values("numbers", values, np.isnan(values))
@@ -305,11 +330,14 @@ def read_dates(values: Any, j: int, name: str) -> Values:
     except (OverflowError, ValueError):
         years, dates = np.empty(0), None
     if dates is None or (np.abs(years) > LATEST_YEAR).any():
-        raise ColumnError(
-            j, "holds a date too far from the present to be a number. Correct or drop it.", name
-        )
+        raise too_far(j, name)
     found = to_numbers(dates)
     return Values("dates", found, np.isnan(found))
+
+
+def too_far(j: int, name: str) -> ColumnError:
+    """Return the error for a date that does not fit into 64 bits."""
+    return ColumnError(j, "holds a date too far from the present to be a number. Correct or drop it.", name)
 
 
 def strip_zone(value: Any) -> Any:
@@ -327,7 +355,7 @@ def to_numbers(values: Array) -> Array:
 def dates_of_strings(found: Values) -> Values | None:
     """Return a column of strings as dates if all of them are dates in ISO format; None otherwise."""
     present = [value for value, gone in zip(found.values, found.missing, strict=True) if not gone]
-    if not present or not isinstance(present[0], str) or not all(map(ISO_DATE.fullmatch, set(present))):
+    if not present or not all(isinstance(v, str) and ISO_DATE.fullmatch(v) for v in set(present)):
         return None
     try:
         dates = np.array(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -101,7 +102,8 @@ class TableEncoder:
         for j, (reader, column) in enumerate(zip(self.readers, columns_of(X), strict=True)):
             found = at.get((j, "number"), at.get((j, "category")))
             if found is not None:
-                missing[:, j] = read_column(column, reader.index, reader.column.name).missing
+                gone = read_column(column, reader.index, reader.column.name).missing
+                missing[:, j] = gone & ~np.isnan(found)  # no expert may read the column
                 values[:, j] = decoded(reader, found, np.isnan(found))
         return missing, values
 
@@ -128,5 +130,25 @@ def decoded(reader: Reader, values: Array, gone: Array) -> list:
         return [None if no or v >= len(known) else known[int(v)] for v, no in zip(values, gone, strict=True)]
     if reader.column.kind == "date":
         dates = (np.where(gone, 0.0, values) * DAY).astype(np.int64).astype("datetime64[us]")
-        return [None if no else date for date, no in zip(dates.tolist(), gone, strict=True)]
-    return [None if no else float(v) for v, no in zip(values, gone, strict=True)]
+        of = reader.example
+        return [None if no else date_like(date, of) for date, no in zip(dates.tolist(), gone, strict=True)]
+    return [None if no else number_like(float(v), reader.example) for v, no in zip(values, gone, strict=True)]
+
+
+def date_like(date: datetime.datetime, example: Any) -> Any:
+    """Return a date in the type of an example: a string in ISO format, a date, or a time in its zone."""
+    if isinstance(example, str):
+        return date.isoformat(example[10]) if len(example) > 10 else date.date().isoformat()
+    if isinstance(example, datetime.datetime):
+        return date.replace(tzinfo=example.tzinfo)
+    return date.date() if isinstance(example, datetime.date) else date
+
+
+def number_like(value: float, example: Any) -> Any:
+    """Return a number in the type of an example: a duration of days, a time of day, or the number."""
+    if isinstance(example, datetime.timedelta):
+        return datetime.timedelta(days=value)
+    if isinstance(example, datetime.time):
+        seconds = min(max(value, 0.0) * 3600, 86399.999999)
+        return (datetime.datetime.min + datetime.timedelta(seconds=seconds)).time()
+    return value

@@ -7,6 +7,7 @@ import math
 import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any
 
@@ -218,11 +219,17 @@ def frame_of(columns: dict[str, Array], table: Any = None) -> Any:
 
 
 def cell_values(X: Any) -> Array:
-    """Return the values of a table as an array, of objects if the columns of a data frame differ in type."""
+    """Return the values of a table as an array, of objects if columns of a data frame are no numbers."""
     if issparse(X):
         return X.toarray()
     if hasattr(X, "columns"):
-        return nw.from_native(X, eager_only=True).to_numpy()
+        frame = nw.from_native(X, eager_only=True)
+        if all(kind.is_numeric() for kind in frame.schema.values()):
+            return frame.to_numpy()
+        found = np.empty(frame.shape, dtype=object)
+        for j, column in enumerate(frame.iter_columns()):
+            found[:, j] = column.to_list()
+        return found
     return to_numpy(X) if hasattr(X, "__dlpack__") else np.asarray(X)
 
 
@@ -237,14 +244,31 @@ def with_cells(X: Any, missing: Array, values: Array) -> Any:
     for j in np.flatnonzero(missing.any(axis=0)).tolist():
         column, rows = frame[:, j], np.flatnonzero(missing[:, j])
         own = [plain(value) for value in values[rows, j]]
-        if frame.implementation.is_pyarrow():  # it does not mix strings of two widths
-            cells = column.to_list()
-            for i, value in zip(rows.tolist(), own, strict=True):
-                cells[i] = value
-            changed.append(nw.new_series(column.name, cells, column.dtype, backend="pyarrow"))
+        if column.dtype.is_integer():
+            limits = np.iinfo(str(column.dtype).lower())
+            own = [min(max(round(value), limits.min), limits.max) for value in own]
+        if frame.implementation.is_pyarrow() or column.dtype == nw.Unknown:
+            changed.append(rebuilt(column, rows, own))
         else:
             changed.append(column.scatter(rows, own))
     return frame.with_columns(*changed).to_native()
+
+
+def rebuilt(column: nw.Series, rows: Array, own: list) -> nw.Series:
+    """Return a column with other values in some rows, made from a list.
+
+    Arrow does not mix strings of two widths, and a column of missing cells alone may have no type.
+    """
+    cells = column.to_list()
+    for i, value in zip(rows.tolist(), own, strict=True):
+        cells[i] = value
+    if column.dtype == nw.Unknown:
+        return nw.new_series(column.name, cells, backend=column.implementation)
+    kind = column.to_native().type
+    if column.dtype == nw.Decimal:
+        cells = [Decimal(f"{v:.{kind.scale}f}") if isinstance(v, float) else v for v in cells]
+    found = nw.new_series(column.name, cells, backend="pyarrow").to_native().cast(kind)
+    return nw.from_native(found, series_only=True).alias(column.name)
 
 
 def first_non_number(X: Any) -> tuple[int, str | None, Any] | None:

@@ -296,7 +296,8 @@ class JointMixin(PredictionMixin, PriorsMixin):
         Returns
         -------
         X : array or data frame
-            The same table without missing cells; observed cells are unchanged.
+            The same table without missing cells; observed cells are unchanged. Columns that no model reads
+            are not filled. In columns of whole numbers the means are rounded.
 
         Examples
         --------
@@ -319,10 +320,9 @@ class JointMixin(PredictionMixin, PriorsMixin):
             return with_cells(X, *self._encoder_of_table.missing_and_values(X, filled))
         missing, categories = np.isnan(rows), self._category_columns
         if categories.all():
-            filled = self._decode(
-                np.where(missing, filled, 0).astype(np.int64)
-            )  # others may be no categories
-        return with_cells(X, missing, filled)
+            # Observed cells may hold no category.
+            return with_cells(X, missing, self._decode(np.where(missing, filled, 0).astype(np.int64)))
+        return with_cells(X, missing & ~np.isnan(filled), filled)  # no expert may read a column
 
     def _filled(self, X: Array, random_state: Any) -> Array:
         """Return encoded rows with their missing cells filled."""

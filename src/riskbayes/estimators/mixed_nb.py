@@ -126,6 +126,14 @@ class MixedNB(TableInput):
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         found = super()._encode(X, reset=reset, learn=learn)
+        for j in np.flatnonzero(self._counts).tolist() if reset else ():
+            column = self.columns_[j]
+            if column.kind in ("category", "date"):
+                raise ColumnError(
+                    j,
+                    f"is a {column.kind}, and count_features are numbers. Leave it out of them.",
+                    column.name,
+                )
         for j in np.flatnonzero(self._kinds() == "count").tolist():
             negative = found[:, j] < 0
             if negative.any():

@@ -13,10 +13,12 @@ from riskbayes.estimators.checks import as_floats
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.estimators.table_input import MARK_LEVEL, TableInput, chosen_columns
+from riskbayes.exceptions import ColumnError
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.marks import MarkModel
 from riskbayes.models.product import ProductModel
 from riskbayes.preprocessing import CategoryEncoder, ColumnCodes
+from riskbayes.tables import encoded_names
 
 
 class ProductOfExperts(TableInput):
@@ -130,8 +132,34 @@ class ProductOfExperts(TableInput):
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         if all(columns is None for _, _, columns in self._triples()):
             self._table = None
-            return BaseGenerativeClassifier._encode(self, X, reset=reset, learn=learn)
-        return super()._encode(X, reset=reset, learn=learn)
+            found = BaseGenerativeClassifier._encode(self, X, reset=reset, learn=learn)
+        else:
+            found = super()._encode(X, reset=reset, learn=learn)
+        if reset:
+            self._strict = [
+                (i, takes_missing(expert), takes_counts(expert))
+                for i, (_, expert, _) in enumerate(self._triples())
+                if not takes_missing(expert) or takes_counts(expert)
+            ]
+        for i, missing, counts in self._strict:
+            self._check_columns_of(i, found, missing, counts)
+        return found
+
+    def _check_columns_of(self, i: int, X: Array, missing: bool, counts: bool) -> None:
+        """Refuse missing cells, unless `missing`, and values below zero, if `counts`, in an expert's columns.
+
+        The experts alone would refuse them, but here the table is read for all of them together.
+        """
+        _, expert, columns = self._triples()[i]
+        kind, problem = type(expert).__name__, ""
+        every = columns is None and self._table is None
+        for j in range(X.shape[1]) if every else self._columns_of(i, expert):
+            if not missing and isinstance(X, np.ndarray) and np.isnan(X[:, j]).any():
+                problem = f"has missing cells, and {kind} does not take them. Give it to another expert."
+            elif counts and bool((X[:, j] < 0).any()):
+                problem = f"holds values below zero, and {kind} reads counts. Give it to another expert."
+            if problem:
+                raise ColumnError(j, problem).named(encoded_names(self))
 
     def _categorical(self, names: list[str], numbers: bool) -> list[bool] | None:
         """Return a mask of the columns of categories: those chosen, and those that only such experts read.
@@ -177,7 +205,10 @@ class ProductOfExperts(TableInput):
             masks = tuple(range(len(self._table.kinds) - len(self._table.masks), len(self._table.kinds)))
             marks = MarkModel(alpha=1.0, level=MARK_LEVEL)
             models, powers, owned = (*models, marks), (*powers, 1.0), (*owned, masks)
-        return ProductModel(models, powers, owned)
+        if owned is None:
+            return ProductModel(models, powers)
+        width = self.n_features_in_ if self._table is None else len(self._table.kinds)
+        return ProductModel(models, powers, owned, width)
 
     def _columns_of(self, i: int, expert: Any) -> tuple[int, ...]:
         """Return the encoded columns that an expert reads: those of its columns that are of its kind."""
@@ -208,6 +239,11 @@ class ProductOfExperts(TableInput):
             raise TypeError(
                 f"experts read one table of numbers; {type(expert).__name__} reads categories. Name the "
                 f"columns that it reads: (name, {type(expert).__name__}(), columns)."
+            )
+        if isinstance(expert, TableInput) and not reads_all_columns(expert):
+            raise TypeError(
+                f"{type(expert).__name__} sorts the columns of a table by kind, and is no expert of some of "
+                "them. Name experts for each kind, such as SmoothNB() and CategoricalNB()."
             )
         own = clone(expert)
         own._validate_params()
@@ -248,6 +284,18 @@ def takes_missing(expert: Any) -> bool:
     if isinstance(expert, BaseGenerativeClassifier):
         return expert._takes_missing
     return getattr(expert, "takes_missing", False)
+
+
+def takes_counts(expert: Any) -> bool:
+    """True if an expert refuses values below zero."""
+    if isinstance(expert, BaseGenerativeClassifier):
+        return bool(expert.__sklearn_tags__().input_tags.positive_only)
+    return False
+
+
+def reads_all_columns(expert: TableInput) -> bool:
+    """True for a product whose experts read all columns: it may be an expert itself."""
+    return isinstance(expert, ProductOfExperts) and all(own is None for _, _, own in expert._triples())
 
 
 def takes_any_array(expert: Any) -> bool:

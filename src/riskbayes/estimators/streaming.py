@@ -104,8 +104,9 @@ class StreamingClassifier(BaseGenerativeClassifier):
     def merge(self, *others: Self) -> Self:
         """Merge models that were fitted to other rows, by adding their statistics.
 
-        With `learner="closed_form"` the result is that of one fit to all rows. With other learners it is a
-        starting point: `calibrate` continues from it.
+        With `learner="closed_form"` the result is that of one fit to all rows, unless rows of a discriminant
+        analysis have missing cells: these are expected under the parameters of each model. With other
+        learners it is a starting point: `calibrate` continues from it.
 
         Parameters
         ----------
@@ -142,9 +143,10 @@ class StreamingClassifier(BaseGenerativeClassifier):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows from the fit, by subtracting their statistics.
 
-        Exact for `learner="closed_form"`. With other learners the effect of the rows on the calibration
-        remains: call `calibrate` on the remaining rows. If the calibrated statistics without the rows are not
-        valid, the closed form of the remaining rows replaces them.
+        Exact for `learner="closed_form"`, unless rows of a discriminant analysis have missing cells: these
+        are expected under the parameters so far. With other learners the effect of the rows on the
+        calibration remains: call `calibrate` on the remaining rows. If the calibrated statistics without the
+        rows are not valid, the closed form of the remaining rows replaces them.
 
         Rows that were never fitted are refused if the statistics prove it: a count below zero, a scatter
         that is not positive semidefinite. They do not always: if a few rows are slightly changed, or have the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -70,6 +70,16 @@ class TableInput(BaseGenerativeClassifier):
 
     def _decode(self, X: Array) -> Any:
         return X if self._table is None else self._table.decode(X)
+
+    def _check_same_columns(self, other: Self, what: str) -> None:
+        super()._check_same_columns(other, what)
+        names = column_names_of(self)
+        for j, (ours, theirs) in enumerate(zip(made_of(self), made_of(other), strict=True)):
+            if ours != theirs:
+                raise ValueError(
+                    f"{what} needs columns of the same kinds and categories: {names[j]!r} has other ones. "
+                    "Set warm_start=False."
+                )
 
     @property
     def columns_(self) -> list[Column]:
@@ -139,9 +149,14 @@ def holds_numbers(X: Any) -> bool:
     """True if X is an array of numbers, or a data frame of numbers without missing cells."""
     if is_frame(X):
         columns = list(nw.from_native(X, eager_only=True).iter_columns())
-        return all(c.dtype.is_numeric() and not c.null_count() and not c.is_nan().any() for c in columns)
+        return all(c.dtype.is_numeric() and not c.null_count() and not has_nans(c) for c in columns)
     kind = getattr(X.dtype, "kind", "f") if hasattr(X, "dtype") else with_kinds(X).dtype.kind
     return kind in "iufbc"
+
+
+def has_nans(column: nw.Series) -> bool:
+    """True if a column of numbers holds NaN; only floating-point numbers can."""
+    return column.dtype.is_float() and bool(column.is_nan().any())
 
 
 def has_nan(X: Array) -> bool:
@@ -177,10 +192,11 @@ def chosen_columns(given: Any, names: list[str], what: str) -> list[bool]:
             )
         return chosen.tolist()
     if chosen.dtype.kind in "UO":
+        wanted, known = set(chosen.tolist()), set(names)
         for name in chosen.tolist():
-            if name not in names:
+            if name not in known:
                 raise ValueError(f"{what}: {name!r} is no column of X.")
-        return [name in set(chosen.tolist()) for name in names]
+        return [name in wanted for name in names]
     if chosen.size and (chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= len(names)):
         raise ValueError(
             f"{what} must be names, a mask, or indices between 0 and {len(names) - 1}; got {given!r}."
@@ -192,5 +208,19 @@ def columns_read(estimator: Any) -> list[Column]:
     """Return what became of each column of the table that an estimator was fitted to."""
     if estimator._table is not None:
         return estimator._table.columns
-    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(estimator.n_features_in_)])
-    return [Column(str(name), "number", ("number",)) for name in names]
+    return [Column(name, "number", ("number",)) for name in column_names_of(estimator)]
+
+
+def column_names_of(estimator: Any) -> list[str]:
+    """Return the names of the columns that an estimator was fitted to, or names by number."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return [f"x{j}" for j in range(estimator.n_features_in_)] if names is None else list(map(str, names))
+
+
+def made_of(estimator: Any) -> list[tuple]:
+    """Return for each column of the table the encoded columns that were made of it, and its categories."""
+    columns = columns_read(estimator)
+    if estimator._table is None:
+        return [(column.encoded, ()) for column in columns]
+    pairs = zip(columns, estimator._table.readers, strict=True)
+    return [(column.encoded, reader.categories) for column, reader in pairs]

@@ -65,11 +65,19 @@ class ProductModel(GenerativeModel):
         The exponents of their densities.
     columns : tuple of tuples of int, optional
         The columns that each expert reads; by default all of them.
+    n_columns : int, optional
+        The number of columns of the rows; by default up to the last one that an expert reads.
     """
 
     experts: tuple[GenerativeModel, ...] = (QDAModel(), GaussianNBModel())
     weights: tuple[float, ...] = (0.5, 0.5)
     columns: tuple[tuple[int, ...], ...] | None = None
+    n_columns: int | None = None
+
+    @property
+    def _width(self) -> int:
+        """The number of columns of the rows, where experts have columns of their own."""
+        return self.n_columns or 1 + max(max(own) for own in self.columns or ())
 
     @property
     def normalised(self) -> bool:  # type: ignore[override]
@@ -151,7 +159,7 @@ class ProductModel(GenerativeModel):
         centres = [expert.centre(own) for expert, own in pairs]
         if self.columns is None:
             return next((c for c in centres if c is not None), None)
-        found = np.zeros(1 + max(max(own) for own in self.columns))
+        found = np.zeros(self._width)
         for own, middle in zip(self.columns, centres, strict=True):
             if middle is not None:
                 found[list(own)] = to_numpy(middle)
@@ -161,7 +169,7 @@ class ProductModel(GenerativeModel):
         """Draw the columns of each expert; a column that no expert reads is missing."""
         if self.columns is None:
             return self.experts[0].sample_rows(theta.experts[0], y, rng)
-        X = np.full((len(y), 1 + max(max(own) for own in self.columns)), np.nan)
+        X = np.full((len(y), self._width), np.nan)
         for expert, own, columns in zip(self.experts, theta.experts, self.columns, strict=True):
             X[:, list(columns)] = expert.sample_rows(own, y, rng)
         return X

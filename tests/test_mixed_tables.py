@@ -434,3 +434,11 @@ def test_a_column_that_is_missing_everywhere_changes_no_posterior(clf):
     wide = np.insert(X, 1, np.nan, axis=1)
     P = clf.fit(X, y).predict_proba(X)
     np.testing.assert_allclose(clf.fit(wide, y).predict_proba(wide), P, atol=1e-9)
+
+
+def test_two_columns_of_one_name_are_refused():
+    frame, y = table()
+    twice = pd.concat([frame, frame[["colour"]]], axis=1)
+    for clf in TAKES_TABLES:
+        with pytest.raises(ValueError, match="X has 2 columns named 'colour'"):
+            clf.fit(twice, y)

@@ -212,6 +212,8 @@ class JointMixin(PredictionMixin, PriorsMixin):
         that were held out, as `reference`, to avoid that. Training for the risk bends the density:
         `doc/joint.md` shows how far, and that `generative_weight` of the learner limits it. A product that is
         not normalised lacks a constant in its log density, the same for all rows: the score does not need it.
+        Rows with missing cells have densities of fewer cells, in other units: compare them with rows that
+        lack the same cells, as `reference`, or impute them first.
 
         Parameters
         ----------

@@ -135,6 +135,12 @@ def category_name(encoder: TableEncoder, column: int, code: int) -> str:
 def column_names(X: Any) -> list[str]:
     """Return the names of a data frame's columns, or names by number for an array."""
     if is_frame(X):
+        names = [str(name) for name in X.columns] if hasattr(X, "loc") else None  # pandas allows duplicates
+        if names is not None and len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(
+                f"X has {names.count(twice)} columns named {twice!r}. Rename or drop all but one."
+            )
         return [str(name) for name in nw.from_native(X, eager_only=True).columns]
     shape = np.shape(with_kinds(X))
     return [f"x{j}" for j in range(shape[1] if len(shape) == 2 else 0)]

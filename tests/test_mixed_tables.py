@@ -26,8 +26,8 @@ from riskbayes import (
     RiskBayesClassifier,
     SmoothNB,
 )
-from riskbayes.encoder import TableEncoder
 from riskbayes.learners import RC
+from riskbayes.preprocessing.encoder import TableEncoder
 
 pytestmark = pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
 

@@ -18,7 +18,7 @@ from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.frames import Categories
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import categories_of, check_sizes
-from riskbayes.preprocessing import CategoryEncoder, ColumnCodes, as_array, codes_on_device
+from riskbayes.preprocessing.categories import CategoryEncoder, ColumnCodes, as_array, codes_on_device
 from riskbayes.statistics import Statistics
 from riskbayes.tables import check_plain, column_name, naming_columns
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.encoder import TableEncoder
 from riskbayes.estimators.checks import listed
+from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.tables import frame_of, plain
 
 

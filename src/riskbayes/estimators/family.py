@@ -35,7 +35,7 @@ from riskbayes.estimators.table_input import MARK_LEVEL
 from riskbayes.exceptions import ColumnError
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.marks import MarkModel
-from riskbayes.preprocessing import KMeansBins
+from riskbayes.preprocessing.bins import KMeansBins
 from riskbayes.search import HeldOut, posteriors_along
 
 CATEGORY_POWER, CATEGORY_ALPHA = 0.5, 5.0

@@ -11,12 +11,12 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, converted, to_device, to_numpy
-from riskbayes.encoder import TableEncoder
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.prediction import PredictionMixin, generator, most_probable
 from riskbayes.estimators.priors import PriorsMixin
 from riskbayes.models.base import Fitted
+from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.risks import log_evidence, posterior
 from riskbayes.tables import cell_values, encoded_names, frame_of, with_cells
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from riskbayes.arrays import Array
-from riskbayes.preprocessing import KMeansBins
+from riskbayes.preprocessing.bins import KMeansBins
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import Array
 from riskbayes.learners.closed_form import ClosedForm
 from riskbayes.learners.rc import RC
-from riskbayes.preprocessing import range_exponents
+from riskbayes.preprocessing.bins import range_exponents
 
 CHECKPOINTS = (0, 1, 2, 4, 8, 16, 24, 32)
 """Iterations of a fit that cross-validation compares."""

@@ -17,7 +17,7 @@ from riskbayes.exceptions import ColumnError
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.marks import MarkModel
 from riskbayes.models.product import ProductModel
-from riskbayes.preprocessing import CategoryEncoder, ColumnCodes
+from riskbayes.preprocessing.categories import CategoryEncoder, ColumnCodes
 from riskbayes.tables import encoded_names
 
 

@@ -16,7 +16,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
 from riskbayes.arrays import Array
-from riskbayes.columns import Column
 from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import check_labels, check_masses, classes_and_codes, listed, row_weights
@@ -31,6 +30,7 @@ from riskbayes.estimators.table_input import TABLE_PARAMETERS, columns_read, rea
 from riskbayes.exceptions import FlooredWarning, warn
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.objectives import check_cost_matrix
+from riskbayes.preprocessing.columns import Column
 from riskbayes.risks import log_posterior
 from riskbayes.tables import cell_values, encoded_names, naming_columns
 

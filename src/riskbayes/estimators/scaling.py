@@ -9,7 +9,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
-from riskbayes.preprocessing import range_exponents
+from riskbayes.preprocessing.bins import range_exponents
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, validate_data
 
 from riskbayes.arrays import Array, namespace
-from riskbayes.columns import Column
-from riskbayes.encoder import TableEncoder
 from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.preprocessing.columns import Column
+from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.tables import check_plain, naming_columns, validated_numbers
 
 TABLE_PARAMETERS: dict = {

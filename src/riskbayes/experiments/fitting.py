@@ -21,7 +21,7 @@ from riskbayes.arrays import Array, to_numpy
 from riskbayes.experiments.datasets import DataSet, load
 from riskbayes.experiments.longtable import Row
 from riskbayes.experiments.protocols import STRATEGIES, Unit, make_classifier, settings_text, split_rows
-from riskbayes.preprocessing import KMeansBins
+from riskbayes.preprocessing.bins import KMeansBins
 
 
 class Rows(NamedTuple):

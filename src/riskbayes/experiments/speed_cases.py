@@ -28,7 +28,7 @@ from riskbayes.experiments.speed_jobs import (
     synthetic,
 )
 from riskbayes.learners import RC
-from riskbayes.preprocessing import KMeansBins
+from riskbayes.preprocessing.bins import KMeansBins
 from riskbayes.statistics import Array
 from riskbayes.threads import available_threads
 

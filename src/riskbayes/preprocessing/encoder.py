@@ -11,7 +11,15 @@ import narwhals as nw
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.columns import DAY, Column, Reader, Values, columns_of, learn_columns, read_column
+from riskbayes.preprocessing.columns import (
+    DAY,
+    Column,
+    Reader,
+    Values,
+    columns_of,
+    learn_columns,
+    read_column,
+)
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,8 @@ bench: $(READY)
 	@$(BIN)/riskbayes bench --json results/bench.json
 	@$(BIN)/python benchmarks/import_time.py
 	@if [ -z "$$RISKBAYES_DATA" ]; then \
-	  echo "Set RISKBAYES_DATA to the folder of the paper's data sets for: costs soft_error default_rc smooth_nb recipe family"; \
-	else for name in costs soft_error default_rc smooth_nb recipe family; do \
+	  echo "Set RISKBAYES_DATA to the folder of the paper's data sets for: costs soft_error default_rc smooth_nb recipe family mixed holes"; \
+	else for name in costs soft_error default_rc smooth_nb recipe family mixed holes; do \
 	  $(BIN)/python benchmarks/$$name.py || exit 1; done; fi
 
 clean:

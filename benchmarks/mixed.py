@@ -15,6 +15,7 @@ import csv
 import os
 import warnings
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
@@ -83,7 +84,7 @@ class CatBoost:
     """CatBoost with its defaults."""
 
     def fit(self, X, y):
-        from catboost import CatBoostClassifier  # the dependency group `bench`
+        from catboost import CatBoostClassifier  # not always installed
 
         self.words = list(X.select_dtypes(exclude="number"))
         self.clf = CatBoostClassifier(
@@ -156,6 +157,8 @@ def run() -> None:
                 train, test, y_train, y_test = parts
                 for method, make in METHODS.items():
                     if (name, str(split), method) in done:
+                        continue
+                    if method == "CatBoost" and find_spec("catboost") is None:  # the group `bench`
                         continue
                     found = measured(make, train, y_train, test, y_test)
                     writer.writerow({"set": name, "split": split, "method": method, **found})

@@ -9,6 +9,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.checks import listed
+from riskbayes.plotting_joint import WaterfallDisplay
 from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.tables import frame_of, plain
 
@@ -218,8 +219,6 @@ class Explanation:
         >>> X, y = load_iris(return_X_y=True)
         >>> display = GaussianNB().fit(X, y).explain(X).plot(0)  # doctest: +SKIP
         """
-        from riskbayes.plotting_joint import WaterfallDisplay  # matplotlib is optional
-
         if not 0 <= row < len(self.values):
             raise ValueError(f"row={row!r} is none of the {len(self.values)} explained rows.")
         one = replace(self, values=self.values[[row]], cells=self.cells[[row]])

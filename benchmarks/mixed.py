@@ -198,6 +198,7 @@ def show() -> None:
     )
 
 
+CONSTANTS = ("CATEGORY_POWER", "CATEGORY_ALPHA", "MIXED_RECIPE", "FEW_KNOTS", "MANY_KNOTS")
 NEIGHBOURS = {
     "the recipe": {},
     "power of categories 0.25": {"CATEGORY_POWER": 0.25},
@@ -208,13 +209,15 @@ NEIGHBOURS = {
     "more smooth NB": {"MIXED_RECIPE": ((0.1, 0.5), 16)},
     "8 iterations": {"MIXED_RECIPE": ((0.15, 0.35), 8)},
     "24 iterations": {"MIXED_RECIPE": ((0.15, 0.35), 24)},
+    "few knots in large tables": {"MANY_KNOTS": 6},
+    "many knots in all tables": {"FEW_KNOTS": 12},
     "missing cells not informative": {"missing": "ignore"},
 }
 
 
 def compose() -> None:
     """Print the recipe and its neighbours on the splits that it was composed on."""
-    usual = {name: getattr(family, name) for name in ("CATEGORY_POWER", "CATEGORY_ALPHA", "MIXED_RECIPE")}
+    usual = {name: getattr(family, name) for name in CONSTANTS}
     print("mean over the tables without interactions, splits 100 to 103\n")
     for label, changes in NEIGHBOURS.items():
         options = {"missing": changes.get("missing", "informative")}

@@ -33,6 +33,7 @@ from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.estimators.table_input import MARK_LEVEL
 from riskbayes.exceptions import ColumnError
+from riskbayes.learners.rc import RC
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.marks import MarkModel
 from riskbayes.preprocessing.bins import KMeansBins
@@ -40,6 +41,9 @@ from riskbayes.search import HeldOut, posteriors_along
 
 CATEGORY_POWER, CATEGORY_ALPHA = 0.5, 5.0
 """Power and pseudo-counts of naive Bayes of the categories in a product."""
+
+FEW_KNOTS, MANY_KNOTS, MANY_ROWS = 6, 12, 4000
+"""Knots of smooth NB beside categories, and the rows from which on it has many."""
 
 MOST_INDICATORS = 48
 """The most indicators of categories beside the numbers of LDA and QDA."""
@@ -51,14 +55,22 @@ REPEATED_ROWS, MOST_REPEATS = 4000, 4
 """Folds are repeated until about this many rows are held out, at most so often: fewer give a noisy choice."""
 
 
-def recipe(n_iter: int | None = None, kinds: Kinds | None = None) -> ProductOfExperts:
+def recipe(n_iter: int | None = None, kinds: Kinds | None = None, n_rows: int = 0) -> ProductOfExperts:
     """Return the product of `strategy="single"`; its powers are small, for the experts share evidence.
 
-    Without `kinds` all columns are numbers.
+    Without `kinds` all columns are numbers. Beside categories the anchor fades as the rows grow, and large
+    tables have more knots.
     """
-    powers, usual = MIXED_RECIPE if kinds is not None and kinds.categories else RECIPE
-    found = ProductOfExperts(weights=list(powers)) if kinds is None else product(kinds, list(powers))
-    return found.set_params(learner=family_learner(usual if n_iter is None else n_iter))
+    if kinds is None or not kinds.categories:
+        powers, usual = RECIPE
+        found = ProductOfExperts(weights=list(powers)) if kinds is None else product(kinds, list(powers))
+        return found.set_params(learner=family_learner(usual if n_iter is None else n_iter))
+    powers, usual = MIXED_RECIPE
+    found = product(kinds, list(powers), MANY_KNOTS if n_rows >= MANY_ROWS else FEW_KNOTS)
+    learner = family_learner(usual if n_iter is None else n_iter)
+    if isinstance(learner, RC):
+        learner.set_params(generative_weight="auto")
+    return found.set_params(learner=learner)
 
 
 def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:

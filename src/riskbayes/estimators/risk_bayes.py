@@ -222,7 +222,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         if members:
             self._fit_family(members, X, codes, w, start, fit)
         else:
-            clf = recipe(kinds=kinds)
+            clf = recipe(kinds=kinds, n_rows=X.shape[0])
             with fit.fitting("member", clf):
                 clf.fit(*weighted_rows(X, codes, w))
             self.members_ = [(clf, 1.0)]

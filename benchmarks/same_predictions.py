@@ -109,6 +109,8 @@ def settings(kind: type, n_classes: int) -> dict[str, Any]:
     if "random_state" in make().get_params(deep=False):
         make = partial(make, random_state=0)
     found = {name: make(learner=learner) for name, learner in learner_settings(n_classes).items()}
+    if "class_weight" not in make().get_params():
+        return found
     return found | {"rc, class weights": make(class_weight={0: 3.0})}
 
 

@@ -347,7 +347,8 @@ def framed(X: Array, names: tuple[str, ...]) -> pd.DataFrame:
 
 
 def with_dates(X: Array, names: tuple[str, ...]) -> pd.DataFrame:
-    return framed(X, names).assign(**{names[0]: pd.to_datetime(np.clip(X[:, 0], 0, 99), unit="D")})
+    j = names.index(min(names))  # the same column, wherever it stands
+    return framed(X, names).assign(**{names[j]: pd.to_datetime(np.clip(X[:, j], 0, 99), unit="D")})
 
 
 def polars_frame(X: Array, names: tuple[str, ...]) -> Any:

@@ -124,7 +124,7 @@ A table of complete numbers is read as an array of numbers, and nothing is left 
 
 `benchmarks/mixed.py` (`benchmarks/results/mixed.csv`): {study["set"].nunique()} tables, {study["split"].nunique()}
 random 75/25 splits, error on held-out rows in percent. Tables above 8000 rows are cut to 8000. The recipe was composed on
-other splits (100 to 103, some fifty settings; `--compose` prints the recipe among ten neighbours there). Splits 0 to 4
+other splits (100 to 103, some fifty settings; `--compose` compares the recipe with eleven neighbours there: `benchmarks/results/mixed_compose.txt`). Splits 0 to 4
 were looked at three times: a first run was stopped half-way, when marks of missing cells got their test, and its lines on
 six tables had been seen; after the second, whole one the anchor and the knots of "single" in large tables were chosen
 anew, on splits 100 to 103, and only "single" was judged again. Before that its error was 16.80 % without the two tables

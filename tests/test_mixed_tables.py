@@ -442,3 +442,14 @@ def test_two_columns_of_one_name_are_refused():
     for clf in TAKES_TABLES:
         with pytest.raises(ValueError, match="X has 2 columns named 'colour'"):
             clf.fit(twice, y)
+
+
+def test_tags_say_whether_the_joint_is_a_density():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 2)), np.arange(60) % 2
+    alone = [("a", GaussianNB(), [0]), ("b", SmoothNB(), [1])]
+    shared = [("a", GaussianNB(), [0]), ("b", SmoothNB(), [0, 1])]
+    for clf in (ProductOfExperts(alone), ProductOfExperts(shared), MixedNB(), MixedNB("binned")):
+        clf.fit(X, y)
+        assert clf.__sklearn_tags__().normalised_density == clf.model_.normalised, clf
+    assert ProductOfExperts(alone).fit(X, y).__sklearn_tags__().normalised_density

@@ -115,6 +115,7 @@ class MixedNB(TableInput):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.array_api_support = False
+        tags.normalised_density = self.numeric != "binned"
         return tags
 
     def _categorical(self, names: list[str], numbers: bool) -> list[bool] | None:

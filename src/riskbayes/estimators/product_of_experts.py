@@ -113,7 +113,7 @@ class ProductOfExperts(TableInput):
         tags = super().__sklearn_tags__()
         experts = [expert for _, expert, _ in self._triples()]
         tags.array_api_support = bool(experts) and all(map(takes_any_array, experts))
-        tags.normalised_density = False
+        tags.normalised_density = hasattr(self, "model_") and self.model_.normalised
         return tags
 
     @property
@@ -201,10 +201,10 @@ class ProductOfExperts(TableInput):
             for i, (_, expert, _) in enumerate(triples)
         )
         powers = tuple(weights.tolist())
-        if owned is not None and self._table is not None and self._table.masks:
-            masks = tuple(range(len(self._table.kinds) - len(self._table.masks), len(self._table.kinds)))
+        if owned is not None and self._table is not None and self._table.marks:
+            marked = tuple(j for j, kind in enumerate(self._table.kinds) if kind == "mark")
             marks = MarkModel(alpha=1.0, level=MARK_LEVEL)
-            models, powers, owned = (*models, marks), (*powers, 1.0), (*owned, masks)
+            models, powers, owned = (*models, marks), (*powers, 1.0), (*owned, marked)
         if owned is None:
             return ProductModel(models, powers)
         width = self.n_features_in_ if self._table is None else len(self._table.kinds)

@@ -69,9 +69,10 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
     ----------
     strategy : {"single", "cv", "ensemble"}, default="single"
         "single" fits one recipe without a search: the product of QDA with a strong prior and smooth naive
-        Bayes. "cv" trains every member of the family in every fold, and refits the member and the iteration
-        with the least sum of cross-validated error and log loss. "ensemble" averages the posteriors of
-        several members, which are added greedily by the same score of their average.
+        Bayes of the numbers, and of naive Bayes of the categories and of marks of missing cells. "cv" trains
+        every member of the family in every fold, and refits the member and the iteration with the least sum
+        of cross-validated error and log loss. "ensemble" averages the posteriors of several members, which
+        are added greedily by the same score of their average.
     cv : int, splitter or iterable of splits, default=4
         Number of stratified folds (fewer if a class has fewer rows), shuffled by `random_state` and, for
         tables of few rows, repeated up to four times; or splits, as in scikit-learn, where None is five folds

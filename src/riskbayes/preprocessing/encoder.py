@@ -31,7 +31,7 @@ class TableEncoder:
     """
 
     readers: tuple[Reader, ...]
-    masks: tuple[int, ...]
+    marks: tuple[int, ...]
     """Columns of the table whose missing cells are marked; of columns with equal marks the first one."""
     unseen: str
     """What becomes of categories that were not in training: "missing", "other" or "error"."""
@@ -49,12 +49,12 @@ class TableEncoder:
     ) -> tuple[Self, Array]:
         """Return the encoder of these rows, and the encoded rows."""
         readers, cells = learn_columns(X, names, categorical)
-        masks: dict[bytes, int] = {}
+        marks: dict[bytes, int] = {}
         for j, found in enumerate(cells):
             if informative and found.missing.any() and not found.missing.all():
-                masks.setdefault(np.packbits(found.missing).tobytes(), j)
+                marks.setdefault(np.packbits(found.missing).tobytes(), j)
         library = None if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True).implementation
-        encoder = cls(tuple(readers), tuple(masks.values()), unseen, library)
+        encoder = cls(tuple(readers), tuple(marks.values()), unseen, library)
         if not encoder.kinds:
             why = ", ".join(f"{r.column.name!r} ({r.column.reason})" for r in readers[:5])
             raise ValueError(f"No column of X can be used: {why}{', ...' if len(readers) > 5 else ''}.")
@@ -63,7 +63,7 @@ class TableEncoder:
     @property
     def columns(self) -> list[Column]:
         """What became of each column of the table."""
-        marked = dict.fromkeys(self.masks, ("is missing",))
+        marked = dict.fromkeys(self.marks, ("is missing",))
         return [
             Column(c.name, c.kind, c.encoded + marked.get(j, ()), c.reason, c.n_missing, c.n_values)
             for j, c in enumerate(reader.column for reader in self.readers)
@@ -73,7 +73,7 @@ class TableEncoder:
     def encoded(self) -> list[tuple[int, str]]:
         """For each encoded column the column of the table that it comes from, and which part of it."""
         parts = [(j, part) for j, reader in enumerate(self.readers) for part in reader.column.encoded]
-        return parts + [(j, "is missing") for j in self.masks]
+        return parts + [(j, "is missing") for j in self.marks]
 
     @property
     def kinds(self) -> list[str]:
@@ -93,10 +93,10 @@ class TableEncoder:
         return self.stack([read_column(column, r.index, r.column.name) for r, column in pairs])
 
     def stack(self, cells: Sequence[Values]) -> Array:
-        """Return the encoded columns of all readers and masks, side by side."""
+        """Return the encoded columns of all readers and marks, side by side."""
         pairs = list(zip(self.readers, cells, strict=True))
         columns = [part for reader, found in pairs for part in reader.encode(found, self.unseen)]
-        columns += [cells[j].missing.astype(np.float64) for j in self.masks]
+        columns += [cells[j].missing.astype(np.float64) for j in self.marks]
         return np.stack(columns, axis=1)
 
     def missing_and_values(self, X: Any, rows: Array) -> tuple[Array, Array]:

@@ -90,6 +90,7 @@ class MemoryEngine(Engine):
         self._X, self._y, self._w, self.n_classes = X, y, w, n_classes
         self.n_rows: int = X.shape[0]
         self._encoded: EncodedRows | None = None
+        self._learned: Frame | None = None
 
     @property
     def masses(self) -> Array:
@@ -105,13 +106,15 @@ class MemoryEngine(Engine):
 
     def learn(self, model: GenerativeModel) -> Frame:
         """Return the frame that the model learns from all rows."""
-        return model.learn(Sample(self._X, self._y, self._w, self.n_classes))
+        self._learned = model.learn(Sample(self._X, self._y, self._w, self.n_classes))
+        return self._learned
 
     def _rows(self, model: GenerativeModel, frame: Frame) -> EncodedRows:
         """Return the encoded rows. A fit encodes them once, because its frames compare equal."""
         known = self._encoded
         if known is None or known.model is not model or known.frame != frame:
-            known = self._encoded = EncodedRows(model, frame, model.encode(self._X, frame))
+            encode = model.encode_own if frame == self._learned else model.encode
+            known = self._encoded = EncodedRows(model, frame, encode(self._X, frame))
         known.frame = frame  # a settled frame is equal to the one that was learned
         return known
 
@@ -266,6 +269,7 @@ class MemoryEngine(Engine):
     def _weighted(self, w: Array) -> Self:
         """Return an engine over the same rows with other weights; it shares the encoded rows."""
         found = type(self)(self._X, self._y, w, self.n_classes)
+        found._learned = self._learned
         if self._encoded is not None:
             found._encoded = EncodedRows(self._encoded.model, self._encoded.frame, self._encoded.Z)
         return found

@@ -124,6 +124,14 @@ class GenerativeModel(ABC):
         """
         return X
 
+    def encode_own(self, X: Array, frame: Frame) -> Any:
+        """Return Z of the rows that the frame was learned from, all of them in their order.
+
+        A model that compares rows with those it learned from leaves each row out of its own comparison here:
+        the label of a row must not predict the row itself.
+        """
+        return self.encode(X, frame)
+
     def settle(self, S: Statistics) -> Statistics:
         """Return the statistics of the data with a settled frame, which also holds what they determine.
 

@@ -146,11 +146,18 @@ class ProductModel(GenerativeModel):
 
     def encode(self, X: Array, frame: SideBySide) -> ExpertRows:  # type: ignore[override]
         """Return the rows, encoded for each expert."""
+        return self._encoded(X, frame, "encode")
+
+    def encode_own(self, X: Array, frame: SideBySide) -> ExpertRows:  # type: ignore[override]
+        """Return the rows that the frame was learned from, encoded for each expert."""
+        return self._encoded(X, frame, "encode_own")
+
+    def _encoded(self, X: Array, frame: SideBySide, formula: str) -> ExpertRows:
         parts = []
         triples = zip(self.experts, self._own(X), frame.frames, strict=True)
         for i, (expert, own, learned) in enumerate(triples):
             with self._naming(i):
-                parts.append(expert.encode(own, learned))
+                parts.append(getattr(expert, formula)(own, learned))
         return ExpertRows(parts, X.shape[1])
 
     def centre(self, frame: SideBySide) -> Array | None:  # type: ignore[override]

@@ -1,0 +1,310 @@
+"""Neighbours: a kernel density whose statistics are a weight for each class and training row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from riskbayes.arrays import Array
+from riskbayes.frames import Frame
+from riskbayes.models.base import GenerativeModel, Sample, log_class_prior
+from riskbayes.statistics import Statistics
+
+CORRELATED, ALONE, RIDGE = 0.7, 0.3, 0.001
+"""Shares of the within-class covariance, its diagonal and the identity in the metric."""
+
+LEAST_STRETCH = 0.05
+"""What a direction without differences between the classes counts, beside one that is all difference."""
+
+SAME = 0.001
+"""Rows nearer than this, times the square root of the number of directions, are at distance zero."""
+
+FARTHEST = 3.0
+"""The kernel is zero beyond this many times the distance of the k-th neighbour."""
+
+RANKS, WIDTHS = (3, 6, 12, 24), (0.03, 0.1, 0.3, 1.0)
+"""The k and the epsilon of the kernel that are compared on the training rows."""
+
+JUDGED = 4096
+"""The most training rows that the kernel is chosen by."""
+
+CATEGORY_ROWS = 10.0
+"""Rows of the whole table that are added to those of a category, for its class frequencies."""
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """The map to the space in which distances are measured."""
+
+    exponents: Array
+    """Numbers are first multiplied by two to minus this power, so that no square overflows."""
+    tables: dict[int, Array]
+    """For each column of categories, the place of each category; the last row is for all other cells."""
+    centre: Array
+    matrix: Array
+
+    def places(self, X: Array) -> Array:
+        """Return the rows as points of the space; a missing cell is in the middle of its column."""
+        U = unfolded(X, self.exponents, self.tables) - self.centre
+        return np.where(np.isnan(U), 0.0, U) @ self.matrix
+
+
+@dataclass(frozen=True, eq=False)
+class References(Frame):
+    """The training rows that others are compared with, and the kernel."""
+
+    points: Array
+    """Their places, of shape (N, d)."""
+    rank: Array
+    """The k of the kernel: its unit is the distance of the k-th neighbour."""
+    width: Array
+    """The epsilon of the kernel: it is largest, 1 / epsilon^2, at distance zero."""
+    metric: Metric = field(compare=False)
+    rows: Array = field(compare=False)
+    """Which of the rows of the sample they are."""
+
+    def join(self, other: Frame) -> Frame:
+        """Return this frame; raise an error if the other one has other rows."""
+        if self != other:
+            raise ValueError(
+                "These statistics are weights of other training rows: neighbours of separate fits cannot be "
+                "added. Fit all rows together."
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class NeighbourRows:
+    """Rows as their nearest references: indices and kernel weights, of shape (m, k), and where they count."""
+
+    index: Array
+    kernel: Array
+    home: Array
+    """The reference that the weight of the row is counted for: itself, or the nearest one."""
+    frame: References
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and the cells that a scan reads of each."""
+        return self.index.shape[0], 2 * self.index.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, rows: Any) -> NeighbourRows:
+        return NeighbourRows(self.index[rows], self.kernel[rows], self.home[rows], self.frame)
+
+    def sums(self, table: Array) -> Array:
+        """Return sum_i K(x, x_i) table[i], of shape (m, r)."""
+        m, k = self.index.shape
+        K = csr_array(
+            (self.kernel.ravel(), self.index.ravel(), np.arange(0, m * k + 1, max(k, 1))[: m + 1]),
+            shape=(m, len(table)),
+        )
+        return K @ table if k else np.zeros((m, table.shape[1]))
+
+
+@dataclass(frozen=True)
+class NeighbourParameters:
+    """log p(y), and the weight of each class in each reference, of shape (N, r), none below zero."""
+
+    log_prior: Array
+    weights: Array
+    floored: Array
+
+
+@dataclass(frozen=True)
+class NeighboursModel(GenerativeModel):
+    """p(y | x) by the classes of the nearest training rows, as a density p(x | y) up to a factor of x.
+
+    q_y(x) = (sum_i K(x, x_i) a[y, i] + p(y)) / (sum_ki K(x, x_i) a[k, i] + 1), and log p(x | y) is
+    log q_y(x) - log p(y). The closed form has a = one-hot labels; RC moves the weights of single rows.
+
+    Distances are measured after whitening by the within-class covariance, with the directions stretched in
+    which the classes differ. K = 1 / (u^2 + epsilon^2), with u the distance in units of that of the k-th
+    neighbour, and zero beyond `FARTHEST`; k and epsilon have the least log loss on the training rows, each of
+    which is left out of its own neighbours, there and during calibration.
+
+    Parameters
+    ----------
+    n_neighbors : int
+        The number of neighbours of each row.
+    max_references : int
+        The most training rows that are kept. The weights of others are counted for the nearest one kept.
+    categories : tuple of int
+        Columns of category codes. Their distance is that of the class frequencies of the categories.
+    class_prior : array of shape (n_classes,), optional
+        A fixed p(y).
+    """
+
+    takes_missing: ClassVar[bool] = True
+    additive: ClassVar[bool] = False
+    normalised: ClassVar[bool] = False
+    non_negative: ClassVar[tuple[str, ...]] = ("s0", "weights")
+
+    n_neighbors: int = 32
+    max_references: int = 2**14
+    categories: tuple[int, ...] = ()
+    class_prior: Array | None = None
+
+    def learn(self, sample: Sample) -> References:
+        """Return the places of the training rows, and the kernel of the least leave-one-out log loss."""
+        w = np.ones(len(sample.X)) if sample.w is None else sample.w
+        rows = np.flatnonzero(w > 0)
+        if len(rows) > self.max_references:
+            rows = np.sort(np.random.default_rng(0).permutation(rows)[: self.max_references])
+        metric = learn_metric(sample, w, self.categories)
+        points = metric.places(sample.X[rows])
+        frame = References(points, np.array(RANKS[0]), np.array(WIDTHS[0]), metric, rows)
+        judged = slice(None) if len(rows) <= JUDGED else np.linspace(0, len(rows) - 1, JUDGED).astype(int)
+        index, distance = without(*nearest(points[judged], points, self.n_neighbors + 1), np.arange(len(rows))[judged])
+        own, share = sample.y[rows], w[rows]
+        weights = np.zeros((len(rows), sample.n_classes))
+        weights[np.arange(len(rows)), own] = share
+        prior, y, v = weights.sum(axis=0) / share.sum(), own[judged], share[judged]
+        best = np.inf
+        for rank in RANKS:
+            for width in WIDTHS:
+                kernel = kernel_of(distance, rank, width)
+                M = NeighbourRows(index, kernel, y, frame).sums(weights)
+                q = (M[np.arange(len(y)), y] + prior[y]) / (M.sum(axis=1) + 1.0)
+                loss = -(v @ np.log(q))
+                if loss < best - 1e-9 * abs(best if best < np.inf else 0.0):
+                    best, chosen = loss, (rank, width)
+        return References(points, np.array(chosen[0]), np.array(chosen[1]), metric, rows)
+
+    def encode(self, X: Array, frame: References) -> NeighbourRows:  # type: ignore[override]
+        """Return the nearest references of new rows."""
+        index, distance = nearest(frame.metric.places(X), frame.points, self.n_neighbors)
+        kernel = kernel_of(distance, int(frame.rank), float(frame.width))
+        return NeighbourRows(index, kernel, index[:, 0], frame)
+
+    def encode_own(self, X: Array, frame: References) -> NeighbourRows:  # type: ignore[override]
+        """Return the nearest references of the training rows, without the one that the row counts for."""
+        index, distance = nearest(frame.metric.places(X), frame.points, self.n_neighbors + 1)
+        home = index[:, 0].copy()
+        home[frame.rows] = np.arange(len(frame.rows))
+        index, distance = without(index, distance, home)
+        kernel = kernel_of(distance, int(frame.rank), float(frame.width))
+        return NeighbourRows(index, kernel, home, frame)
+
+    def statistics(self, Z: NeighbourRows, W: Array) -> Statistics:
+        """Return the masses of the classes, and the weight of each class (rows) in each reference."""
+        N = len(Z.frame.points)
+        weights = np.stack([np.bincount(Z.home, weights=column, minlength=N) for column in W.T])
+        return Statistics({"s0": W.sum(axis=0, dtype=np.float64), "weights": weights}, Z.frame)
+
+    def parameters(self, S: Statistics) -> NeighbourParameters:
+        """Return the weights, with negative ones raised to zero."""
+        weights = S["weights"]
+        floored = np.count_nonzero(weights < 0, axis=1)
+        weights = np.ascontiguousarray(np.maximum(weights, 0.0).T)
+        return NeighbourParameters(log_class_prior(S["s0"], 0.0, self.class_prior), weights, floored)
+
+    def log_joint(self, Z: NeighbourRows, theta: NeighbourParameters) -> Array:
+        """Return log q_y(x)."""
+        M = Z.sums(theta.weights)
+        with np.errstate(divide="ignore"):  # a class without mass
+            return np.log((M + np.exp(theta.log_prior)) / (M.sum(axis=1, keepdims=True) + 1.0))
+
+    def anchor_statistics(self, S: Statistics) -> Statistics:
+        """Return the statistics of the labels, with total one."""
+        return (1.0 / S.total) * S
+
+    def degrees_of_freedom(self, S: Statistics) -> float:
+        """Return about one for each class and k neighbours that decide together."""
+        return float(S["weights"].size / int(S.frame.rank))
+
+
+def unfolded(X: Array, exponents: Array, tables: dict[int, Array]) -> Array:
+    """Return the numbers of a table on a scale of about one, then the places of its categories."""
+    numbers = [j for j in range(X.shape[1]) if j not in tables]
+    U = np.ldexp(X[:, numbers].astype(np.float64), -exponents)
+    parts = [U]
+    for j, table in tables.items():
+        other = len(table) - 1
+        known = (X[:, j] >= 0) & (X[:, j] < other)  # False for a missing cell
+        parts.append(table[np.where(known, X[:, j], other).astype(np.int64)])
+    return np.concatenate(parts, axis=1)
+
+
+def learn_metric(sample: Sample, w: Array, categories: Sequence[int]) -> Metric:
+    """Return the map to the space of distances, from the rows with a weight."""
+    X, y, w = (sample.X, sample.y, w) if w.all() else (sample.X[w > 0], sample.y[w > 0], w[w > 0])
+    share, r = w / w.sum(), sample.n_classes
+    tables = {j: class_frequencies(X[:, j], y, w, r) for j in categories}
+    numbers = [j for j in range(X.shape[1]) if j not in tables]
+    largest = np.fmax.reduce(np.abs(X[:, numbers]), axis=0, initial=0.0)
+    exponents = np.frexp(largest)[1]
+    U = unfolded(X, exponents, tables)
+    present = ~np.isnan(U)
+    U = np.where(present, U, 0.0)
+    mass = np.maximum(share @ present, np.finfo(float).tiny)
+    centre = (share @ U) / mass
+    U = np.where(present, U - centre, 0.0)
+    spread = np.sqrt((share @ U**2) / mass)
+    spread = np.where(spread > len(X) * np.finfo(float).eps, spread, 1.0)  # a constant column has rounding only
+    U /= spread
+    labels = np.zeros((len(y), r))
+    labels[np.arange(len(y)), y] = share
+    prior = labels.sum(axis=0)
+    means = (labels.T @ U) / np.where(prior > 0, prior, 1.0)[:, None]
+    within = (U * share[:, None]).T @ U - (means * prior[:, None]).T @ means
+    variances, axes = np.linalg.eigh(
+        CORRELATED * within + np.diag(ALONE * np.diag(within) + RIDGE)
+    )
+    white = axes / np.sqrt(np.maximum(variances, RIDGE / 2))
+    centred = (means - prior @ means) @ white
+    ratio, turn = np.linalg.eigh((centred * prior[:, None]).T @ centred)
+    stretch = np.sqrt(np.maximum(ratio, 0.0) / (1.0 + np.maximum(ratio, 0.0)) + LEAST_STRETCH)
+    return Metric(exponents, tables, centre, (white @ turn * stretch) / spread[:, None])
+
+
+def class_frequencies(codes: Array, y: Array, w: Array, n_classes: int) -> Array:
+    """Return the class frequencies of each category; the last row, of all rows, is for other cells.
+
+    The distance of two categories is then the value difference metric. Rare ones are near all rows.
+    """
+    known = ~np.isnan(codes)
+    number = int(codes[known].max(initial=-1)) + 1
+    counts = np.zeros((number + 1, n_classes))
+    np.add.at(counts, (codes[known].astype(np.int64), y[known]), w[known])
+    pooled = np.bincount(y, w, n_classes) / w.sum()
+    counts += CATEGORY_ROWS * pooled
+    found = counts / counts.sum(axis=1, keepdims=True)
+    return found[:, 1:] if n_classes == 2 else found  # the two columns would say the same
+
+
+def nearest(points: Array, references: Array, k: int) -> tuple[Array, Array]:
+    """Return the indices and distances of the k nearest references, nearest first."""
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
+    search = NearestNeighbors(n_neighbors=min(k, len(references)), algorithm="brute").fit(references)
+    if not len(points):
+        return np.zeros((0, search.n_neighbors), dtype=np.int32), np.zeros((0, search.n_neighbors))
+    distance, index = search.kneighbors(points)
+    same = SAME * np.sqrt(references.shape[1])
+    return index.astype(np.int32), np.where(distance < same, 0.0, distance)
+
+
+def without(index: Array, distance: Array, own: Array) -> tuple[Array, Array]:
+    """Return neighbours without one of them for each row; without the last if that one is not among them."""
+    left_out = index == own[:, None]
+    left_out[:, -1] |= ~left_out.any(axis=1)
+    shape = len(index), index.shape[1] - 1
+    return index[~left_out].reshape(shape), distance[~left_out].reshape(shape)
+
+
+def kernel_of(distance: Array, rank: int, width: float) -> Array:
+    """Return K = 1 / (u^2 + width^2), with u the distance in units of that of the neighbour of this rank."""
+    if not distance.shape[1]:
+        return distance
+    unit = distance[:, min(rank, distance.shape[1]) - 1 :][:, :1]
+    # Where the unit is zero, so are the distances that count: others are infinitely far.
+    u = np.where(distance > 0, distance / np.where(unit > 0, unit, 1.0), 0.0)
+    far = (u > FARTHEST) | ((unit == 0) & (distance > 0))
+    return np.where(far, 0.0, 1.0 / (u * u + width * width))

@@ -27,7 +27,7 @@ ROUNDS = 30
 """Members that the greedy selection of an ensemble takes, with repeats."""
 
 MOST_KEPT = 2**20
-"""Upper bound on rows x classes of the posteriors that are kept: 4 MiB per candidate and checkpoint."""
+"""Upper bound on rows x classes of the posteriors that are kept: 4 MiB per candidate."""
 
 
 def judged_by(task: Task, kept: Engine, held: Engine) -> Task:
@@ -141,8 +141,8 @@ def posteriors_along(task: Task, learner: LoopLearner, held: Engine, checkpoints
 class HeldOut:
     """Risks of candidates on held-out rows at checkpoints of their fits, and the choice by these risks.
 
-    An ensemble combines posteriors, so these are kept too, as float32, in an array of candidates x
-    checkpoints x rows x classes; of many rows only those of a random sample.
+    An ensemble combines posteriors, so those of the best checkpoint of each candidate are kept too, as
+    float32; of many rows only those of a random sample.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class HeldOut:
     n_classes : int
         The number of classes.
     combine : bool
-        True to keep the posteriors, for `ensemble`.
+        True to keep posteriors, for `ensemble`.
     """
 
     y: Array
@@ -164,6 +164,7 @@ class HeldOut:
     """Held-out error of each candidate, by checkpoint."""
     log_losses: list[Array] = field(default_factory=list)
     posteriors: list[Array] = field(default_factory=list)
+    """Posteriors of the kept rows at the best checkpoint of each candidate, of shape (rows, classes)."""
 
     def __post_init__(self) -> None:
         m, most = len(self.y), max(1, MOST_KEPT // self.n_classes)
@@ -185,7 +186,8 @@ class HeldOut:
         self.errors.append(wrong / total)
         self.log_losses.append(loss / total)
         if self.combine:
-            self.posteriors.append(np.concatenate(kept, axis=1))
+            best = self.scores()[-1].argmin()
+            self.posteriors.append(np.concatenate([P[best] for P in kept]))
 
     def scores(self) -> Array:
         """Return error + log loss by candidate and checkpoint: the least one is selected.
@@ -202,28 +204,25 @@ class HeldOut:
         candidate, place = np.unravel_index(np.argmin(scores), scores.shape)
         return {(int(candidate), int(place)): 1.0}
 
-    def ensemble(self, only: Sequence[int] | None = None) -> dict[tuple[int, int], float]:
-        """Return weights of candidates and checkpoints by greedy selection on the kept rows.
+    def ensemble(self) -> dict[tuple[int, int], float]:
+        """Return weights of candidates, each at its best checkpoint, by greedy selection on the kept rows.
 
-        Each round adds the posterior that lowers the score of the mean most. `only` limits the choice to
-        these checkpoints.
+        Each round adds the posterior that lowers the score of the mean most.
         """
         y, w = self.y[self.kept], None if self.w is None else self.w[self.kept]
-        places = list(range(self.posteriors[0].shape[0]) if only is None else only)
-        candidates = [(i, place) for i in range(len(self.posteriors)) for place in places]
-        row, total = np.arange(len(y)), np.zeros(self.posteriors[0].shape[1:], np.float32)
-        chosen: list[tuple[int, int]] = []
+        row, total = np.arange(len(y)), np.zeros(self.posteriors[0].shape, np.float32)
+        chosen: list[int] = []
         best, kept = np.inf, 0
         for number in range(1, ROUNDS + 1):
             scores = []
-            for i, place in candidates:
-                mixed = total + self.posteriors[i][place]
+            for P in self.posteriors:
+                mixed = total + P
                 error = np.average(mixed.argmax(axis=1) != y, weights=w)
                 loss = np.average(-np.log(np.maximum(mixed[row, y] / number, 1e-15)), weights=w)
                 scores.append(error + loss if np.isfinite(loss) else np.inf)
-            pick = int(np.argmin(scores))
-            chosen.append(candidates[pick])
-            total += self.posteriors[chosen[-1][0]][chosen[-1][1]]
-            if scores[pick] < best - 1e-12:
-                best, kept = scores[pick], number
-        return {each: chosen[:kept].count(each) / kept for each in candidates if each in chosen[:kept]}
+            chosen.append(int(np.argmin(scores)))
+            total += self.posteriors[chosen[-1]]
+            if scores[chosen[-1]] < best - 1e-12:
+                best, kept = scores[chosen[-1]], number
+        places = self.scores().argmin(axis=1).tolist()
+        return {(i, places[i]): chosen[:kept].count(i) / kept for i in sorted(set(chosen[:kept]))}

@@ -13,30 +13,20 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
 from riskbayes.estimators.base import begin_fit, rows_for
 from riskbayes.estimators.callbacks import FitTask
-from riskbayes.estimators.kinds import BinnedTable, FilledNumbers, Kinds, OneHotCategories, OnNumbers
+from riskbayes.estimators.kinds import Kinds, OneHotCategories
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
-from riskbayes.estimators.member import (
-    CHECKPOINTS,
-    Member,
-    NormalScores,
-    drawn_bags,
-    family_learner,
-    fitted_before,
-    transformed,
-)
-from riskbayes.estimators.mixture import MixtureDiscriminantAnalysis
+from riskbayes.estimators.member import CHECKPOINTS, Member, family_learner, fitted_before, transformed
 from riskbayes.estimators.product_of_experts import ProductOfExperts, default_experts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
-from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.estimators.table_input import MARK_LEVEL
 from riskbayes.exceptions import ColumnError
 from riskbayes.learners.rc import RC
 from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.leaves import LeavesModel
 from riskbayes.models.marks import MarkModel
-from riskbayes.preprocessing.bins import KMeansBins
+from riskbayes.models.neighbours import NeighboursModel
 from riskbayes.search import HeldOut, posteriors_along
 
 CATEGORY_POWER, CATEGORY_ALPHA = 0.5, 5.0
@@ -45,14 +35,17 @@ CATEGORY_POWER, CATEGORY_ALPHA = 0.5, 5.0
 FEW_KNOTS, MANY_KNOTS, MANY_ROWS = 6, 12, 4000
 """Knots of smooth NB beside categories, and the rows from which on it has many."""
 
+NEIGHBOUR_POWER, NEIGHBOUR_ITERATIONS = 0.5, 16
+"""Power of the neighbours beside the recipe, whose powers are halved, and the iterations of the product."""
+
 MOST_INDICATORS = 48
 """The most indicators of categories beside the numbers of LDA and QDA."""
 
 RECIPE, MIXED_RECIPE = ((0.25, 0.25), 24), ((0.15, 0.35), 16)
 """Powers of QDA and smooth NB, and the iterations, of the recipe for numbers and beside categories."""
 
-REPEATED_ROWS, MOST_REPEATS = 4000, 4
-"""Folds are repeated until about this many rows are held out, at most so often: fewer give a noisy choice."""
+ENOUGH_HELD = 1000
+"""Rows that are enough to choose by: no more folds are walked than hold out so many."""
 
 
 def recipe(n_iter: int | None = None, kinds: Kinds | None = None, n_rows: int = 0) -> ProductOfExperts:
@@ -73,6 +66,15 @@ def recipe(n_iter: int | None = None, kinds: Kinds | None = None, n_rows: int = 
     return found.set_params(learner=learner)
 
 
+def neighbour_recipe(kinds: Kinds, n_iter: int = NEIGHBOUR_ITERATIONS) -> ProductOfExperts:
+    """Return the product of `strategy="neighbours"`: the recipe with half its powers, and the neighbours."""
+    powers = [power / 2 for power in (MIXED_RECIPE if kinds.categories else RECIPE)[0]]
+    triples, weights = experts_of(kinds, default_experts(len(kinds.numbers)), powers, CATEGORY_POWER / 2)
+    columns, codes = measured_columns(kinds)
+    triples.append(("neighbours", NeighboursModel(categories=codes), columns))
+    return ProductOfExperts(triples, [*weights, NEIGHBOUR_POWER], learner=family_learner(n_iter))
+
+
 def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
     """Return QDA whose prior on covariances counts as this number of rows."""
     return QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=strength, diagonal_mix=0.3)
@@ -80,61 +82,49 @@ def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
 
 def product(kinds: Kinds, weights: list[float], n_knots: int = 6) -> ProductOfExperts:
     """Return the recipe with other powers or knots."""
-    return with_categories(kinds, default_experts(len(kinds.numbers), n_knots), weights)
+    experts = default_experts(len(kinds.numbers), n_knots)
+    return ProductOfExperts(*(experts_of(kinds, experts, weights) if kinds.mixed else (experts, weights)))
 
 
-def with_categories(kinds: Kinds, experts: list[Any], weights: list[float]) -> ProductOfExperts:
-    """Return the product of experts of numbers, and of naive Bayes of the categories where there are any."""
-    if not kinds.mixed:
-        return ProductOfExperts(experts, weights)
-    triples: list[Any] = []
+def experts_of(
+    kinds: Kinds, experts: list[Any], powers: list[float], category_power: float = CATEGORY_POWER
+) -> tuple[list[tuple[str, Any, Any]], list[float]]:
+    """Return (name, expert, columns) and powers of these experts of numbers, of categories and of marks."""
+    triples: list[tuple[str, Any, Any]] = []
+    weights: list[float] = []
     if kinds.categories:
         triples.append(("categories", CategoricalModel(alpha=CATEGORY_ALPHA), kinds.categories))
+        weights.append(category_power)
     if kinds.marks:
         triples.append(("marks", MarkModel(alpha=CATEGORY_ALPHA, level=MARK_LEVEL), kinds.marks))
-    powers = [CATEGORY_POWER] * len(triples)
+        weights.append(CATEGORY_POWER)
     if kinds.numbers:
         triples += [(f"numbers {i}", expert, kinds.numbers) for i, expert in enumerate(experts)]
-        powers += weights
-    return ProductOfExperts(triples, powers)
+        weights += powers
+    return triples, weights
+
+
+def measured_columns(kinds: Kinds) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the columns of numbers and categories, and the places of the categories among them."""
+    columns = tuple(sorted((*kinds.numbers, *kinds.categories)))
+    return columns, tuple(columns.index(j) for j in kinds.categories)
 
 
 def family(kinds: Kinds) -> list[Member]:
-    """Return the members for these columns, best first, for a time limit leaves out the last ones."""
-    n, mixed = len(kinds.numbers), kinds.mixed
-    powers = (MIXED_RECIPE if kinds.categories else RECIPE)[0]
-    scores = OnNumbers(NormalScores(), kinds) if mixed else NormalScores()
-    bins = BinnedTable(kinds) if mixed else KMeansBins()
-    one_hot = OneHotCategories(kinds, MOST_INDICATORS) if mixed else None
-    filled = FilledNumbers(kinds) if mixed else None
-    tied = MixtureDiscriminantAnalysis(3, covariance_strength=5 * n, diagonal_mix=0.5)
-    full = clone(tied).set_params(covariance="full", covariance_strength=20 * n)
+    """Return the members for these columns, best first, for a time limit leaves out the last ones.
 
-    def alone(expert: Any) -> Any:
-        """Return an estimator of numbers as it is, or beside the categories."""
-        return with_categories(kinds, [expert], [1.0]) if mixed else expert
-
-    members = [
-        Member("product", recipe(kinds=kinds)),
-        Member("product of normal scores", recipe(kinds=kinds), scores),
-        Member("QDA, 20 n", alone(gaussian(20 * n))),
+    `doc/accuracy.md` tells what was compared and left out.
+    """
+    n, (columns, codes) = len(kinds.numbers), measured_columns(kinds)
+    trees = ProductOfExperts([("leaves", LeavesModel(categories=codes), columns)], [1.0])
+    one_hot = OneHotCategories(kinds, MOST_INDICATORS) if kinds.mixed else None
+    indicators = ProductOfExperts([gaussian(5 * (n + MOST_INDICATORS))], [0.25])
+    return [
+        Member("product with neighbours", neighbour_recipe(kinds)),
+        Member("leaves", trees),
+        Member("QDA of indicators", indicators, one_hot) if kinds.mixed else Member("QDA, n", gaussian(n)),
         Member("LDA", LinearDiscriminantAnalysis(covariance_strength=n, diagonal_mix=0.5), one_hot),
-        Member("MDA, 3 components", alone(tied), filled),
-        Member("smooth NB, 12 knots", alone(SmoothNB(n_knots=12, alpha=5.0))),
-        Member("QDA, 5 n, power 1/4", with_categories(kinds, [gaussian(5 * n)], [0.25])),
-        Member("product, 12 knots", product(kinds, list(powers), 12)),
-        Member("product, mostly smooth NB", product(kinds, [0.1, 0.4])),
-        Member("TAN, bagged", TreeAugmentedNB(), bins, bags=5, most=8),
-        Member("QDA, n", alone(gaussian(n))),
-        Member("2-DB, bagged", KDependenceNB(2), bins, bags=5, most=8),
-        Member("product, mostly QDA", product(kinds, [0.4, 0.1])),
-        Member("MDA, 3 full components", alone(full), filled, most=16),
     ]
-    if mixed:
-        indicators = ProductOfExperts([gaussian(5 * (n + MOST_INDICATORS))], [0.25])
-        members.insert(3, Member("QDA of indicators", indicators, one_hot))
-    of_categories = ("product", "QDA of indicators", "LDA", "TAN, bagged", "2-DB, bagged")
-    return members if n else [member for member in members if member.name in of_categories]
 
 
 def fold_posteriors(
@@ -145,26 +135,23 @@ def fold_posteriors(
     kept: Array,
     held: Array,
     n_classes: int,
-    seed: int,
     learner: Any = None,
 ) -> Array:
-    """Return the posteriors of a fold's held rows at each checkpoint, averaged over the bootstrap samples.
+    """Return the posteriors of a fold's held rows at each checkpoint; the learner is the family's by default.
 
-    The learner is the family's by default.
+    They are NaN if the fold's rows cannot be used, so that the member is not chosen.
     """
-    learner = learner or family_learner(member.most)
-    total = np.zeros((len(CHECKPOINTS), len(held), n_classes))
+    learner = learner or family_learner(CHECKPOINTS[-1])
+    found = np.zeros((len(CHECKPOINTS), len(held), n_classes), np.float32)
     before = fitted_before(member.before, X[kept])
-    X_kept, y_kept, X_held = transformed(before, X[kept]), y[kept], transformed(before, X[held])
-    for rows, weights in drawn_bags(member.bags, y_kept, None if w is None else w[kept], seed):
-        clf = clone(member.estimator).set_params(learner=learner)
-        try:
-            task = begin_fit(clf, X_kept[rows], y_kept[rows], weights)
-            found = posteriors_along(task, learner, rows_for(clf, X_held), CHECKPOINTS)
-            total[:, :, clf.classes_] += found
-        except ColumnError:  # this fold's rows cannot be used: a member with NaN is not chosen
-            total[:] = np.nan
-    return (total / member.bags).astype(np.float32)
+    X_kept, X_held = transformed(before, X[kept]), transformed(before, X[held])
+    clf = clone(member.estimator).set_params(learner=learner)
+    try:
+        task = begin_fit(clf, X_kept, y[kept], None if w is None else w[kept])
+        found[:, :, clf.classes_] = posteriors_along(task, learner, rows_for(clf, X_held), CHECKPOINTS)
+    except ColumnError:
+        found[:] = np.nan
+    return found
 
 
 def cross_validate(
@@ -173,7 +160,6 @@ def cross_validate(
     y: Array,
     w: Array | None,
     folds: list[tuple[Array, Array]],
-    seed: int,
     combine: bool,
     n_jobs: int | None = None,
     deadline: float = np.inf,
@@ -199,8 +185,8 @@ def cross_validate(
                 break
             task = fit.begin("member", len(folds))
             walked = parallel(
-                delayed(one_thread)(fold_posteriors, n_jobs, member, X, y, w, kept, held, r, seed + fold)
-                for fold, (kept, held) in enumerate(folds)
+                delayed(one_thread)(fold_posteriors, n_jobs, member, X, y, w, kept, held, r)
+                for kept, held in folds
             )
             stopped: list[bool] = []
             found.add(in_tasks(walked, task, len(folds), stopped))
@@ -224,24 +210,24 @@ def in_tasks(walked: Iterator[Array], task: FitTask, n_folds: int, stopped: list
 
 
 def folds_of(cv: Any, X: Array, y: Array, w: Array | None, seed: int) -> list[tuple[Array, Array]]:
-    """Return the indices of the rows kept and held out in each fold; rows without weight are in neither."""
-    from sklearn.model_selection import RepeatedStratifiedKFold, check_cv  # here: slow to import
+    """Return the indices of the rows kept and held out in each fold; rows without weight are in neither.
+
+    If `cv` is a number, no more folds are returned than hold out `ENOUGH_HELD` rows.
+    """
+    from sklearn.model_selection import StratifiedKFold, check_cv  # here: slow to import
 
     counted = np.arange(len(y)) if w is None else np.flatnonzero(w > 0)
     if isinstance(cv, Integral):
         fewest = int(np.bincount(y[counted]).min())
         if fewest < 2:
             raise ValueError("strategy='cv' and 'ensemble' need two rows or more of each class.")
-        repeats = min(max(REPEATED_ROWS // len(counted), 1), MOST_REPEATS)
-        k = min(int(cv), fewest)
-        splitter = RepeatedStratifiedKFold(n_splits=k, n_repeats=repeats, random_state=seed)
-        splits = list(splitter.split(X[counted], y[counted]))
-        # A handful of rows has few partitions; repeated ones are dropped.
-        partitions = {
-            frozenset(held.tobytes() for _, held in splits[i : i + k]): splits[i : i + k]
-            for i in range(0, len(splits), k)
-        }
-        return [(counted[kept], counted[held]) for folds in partitions.values() for kept, held in folds]
+        splitter = StratifiedKFold(min(int(cv), fewest), shuffle=True, random_state=seed)
+        folds, judged = [], 0
+        for kept, held in splitter.split(X[counted], y[counted]):
+            if judged < ENOUGH_HELD:
+                folds.append((counted[kept], counted[held]))
+                judged += len(held)
+        return folds
     folds = []
     for fold in check_cv(cv, y, classifier=True).split(X, y):
         # A split may be indices, lists or masks.

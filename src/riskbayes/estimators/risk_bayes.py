@@ -20,7 +20,7 @@ from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import check_labels, check_masses, classes_and_codes, listed, row_weights
 from riskbayes.estimators.explanation import Explanation
-from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
+from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
@@ -67,16 +67,19 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
 
     Parameters
     ----------
-    strategy : {"single", "cv", "ensemble"}, default="single"
+    strategy : {"single", "neighbours", "cv", "ensemble"}, default="single"
         "single" fits one recipe without a search: the product of QDA with a strong prior and smooth naive
-        Bayes of the numbers, and of naive Bayes of the categories and of marks of missing cells. "cv" trains
-        every member of the family in every fold, and refits the member and the iteration with the least sum
-        of cross-validated error and log loss. "ensemble" averages the posteriors of several members, which
-        are added greedily by the same score of their average.
+        Bayes of the numbers, and of naive Bayes of the categories and of marks of missing cells.
+        "neighbours" adds a model of the nearest training rows to it: the error is lower where rows have twins
+        or follow exact rules, but it keeps training rows (at most 2**14) and cannot `explain`. "cv" trains
+        every member of a family (that product, leaves of random trees, QDA, LDA) in every fold, and refits
+        the member and the iteration with the least sum of cross-validated error and log loss. "ensemble"
+        averages the posteriors of several members, which are added greedily by the same score of their
+        average; it is the most accurate.
     cv : int, splitter or iterable of splits, default=4
-        Number of stratified folds (fewer if a class has fewer rows), shuffled by `random_state` and, for
-        tables of few rows, repeated up to four times; or splits, as in scikit-learn, where None is five folds
-        that are not shuffled.
+        Number of stratified folds (fewer if a class has fewer rows), shuffled by `random_state`; no more of
+        them are walked than hold out 1000 rows. Or splits, as in scikit-learn, where None is five folds that
+        are not shuffled.
     categorical_features : "from_dtype", array-like of names, indices or a mask, default="from_dtype"
         Columns of categories; by default those of strings, categoricals, booleans and objects.
     missing : {"informative", "ignore"}, default="informative"
@@ -92,7 +95,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
     n_jobs : int or None, default=None
         Number of folds that run in parallel.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds and of bootstrap samples; "single" makes no random choice.
+        Seed of the folds; "single" and "neighbours" make no random choice.
     verbose : int, default=0
         If positive, print a line for each member.
 
@@ -106,8 +109,8 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         An entry for each member tried, best first; `pandas.DataFrame` takes it. `member`; cross-validated
         `cv_error` and `cv_log_loss` at the best iteration, `cv_error_closed_form`, the `cv_score` that
         members are chosen by (the error and the log loss: least is best); best `n_iter`, `seconds` of all
-        folds, `weight` in the classifier. "single" is not cross-validated: it has `train_error`,
-        `train_error_closed_form` and `train_log_loss`, of the training rows.
+        folds, `weight` in the classifier. "single" and "neighbours" are not cross-validated: they have
+        `train_error`, `train_error_closed_form` and `train_log_loss`, of the training rows.
     columns_ : list of Column
         For each column of the table its kind, what was made of it, and why it was left out.
     classes_ : ndarray of shape (n_classes,)
@@ -118,8 +121,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         Weights of the classes, if `class_weight` is set.
     history_ : dict of arrays
         Risks of the training rows by iteration; entry 0 is the closed form. Empty if the closed form was
-        chosen. For "ensemble" a list of them, one for each of `members_`. Of a bagged member it is that of
-        the first bootstrap sample.
+        chosen. For "ensemble" a list of them, one for each of `members_`.
     n_iter_, best_iteration_, status_ : int, int, Status
         Number of scans after that of the closed form, the iteration that was returned, how the fit ended. For
         "ensemble" lists, as `history_`.
@@ -141,7 +143,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
     """The encoder of the table; None for an array of numbers."""
 
     _parameter_constraints: ClassVar[dict] = {
-        "strategy": [StrOptions({"single", "cv", "ensemble"})],
+        "strategy": [StrOptions({"single", "neighbours", "cv", "ensemble"})],
         "cv": ["cv_object"],
         **TABLE_PARAMETERS,
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -218,16 +220,18 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         self._scales = ColumnScales.learn(X if w is None else X[w > 0])
         X = self._scales.apply(X)
         kinds = Kinds.of(["number"] * X.shape[1] if self._table is None else self._table.kinds)
-        members = [] if self.strategy == "single" else family(kinds)
+        members = family(kinds) if self.strategy in ("cv", "ensemble") else []
         fit = FitTask(self, len(members) + 1, rows)
         if members:
             self._fit_family(members, X, codes, w, start, fit)
         else:
-            clf = recipe(kinds=kinds, n_rows=X.shape[0])
+            name, clf = "product", recipe(kinds=kinds, n_rows=X.shape[0])
+            if self.strategy == "neighbours":
+                name, clf = "product with neighbours", neighbour_recipe(kinds)
             with fit.fitting("member", clf):
                 clf.fit(*weighted_rows(X, codes, w))
             self.members_ = [(clf, 1.0)]
-            self.leaderboard_ = in_train("product", clf, perf_counter() - start)
+            self.leaderboard_ = in_train(name, clf, perf_counter() - start)
         paths = [(clf.history_, clf.n_iter_, best_iteration(clf), clf.status_) for clf, _ in self.members_]
         found: Any = map(list, zip(*paths, strict=True)) if self.strategy == "ensemble" else paths[0]
         self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
@@ -263,7 +267,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         deadline = np.inf if self.time_limit is None else start + self.time_limit
         combine, folds = self.strategy == "ensemble", folds_of(self.cv, X, codes, w, seed)
         found, seconds = cross_validate(
-            members, X, codes, w, folds, seed, combine, self.n_jobs, deadline, self._say, fit
+            members, X, codes, w, folds, combine, self.n_jobs, deadline, self._say, fit
         )
         if not np.isfinite(found.scores()).any():
             raise ValueError(
@@ -274,7 +278,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         refit = fit.begin("refit", len(weights))
         self.members_ = []
         for (i, place), weight in weights.items():
-            clf = members[i].with_iterations(CHECKPOINTS[place], seed)
+            clf = members[i].with_iterations(CHECKPOINTS[place])
             with refit.fitting("member", clf):
                 self.members_.append((clf.fit(*weighted_rows(X, codes, w)), float(weight)))
         refit.end()
@@ -495,7 +499,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         if len(self.members_) > 1:
             reason = f"it averages the posteriors of {len(self.members_)} members"
         elif isinstance(clf, MemberClassifier):
-            reason = "its member reads transformed columns, and may average the posteriors of several bags"
+            reason = "its member reads transformed columns"
         elif not clf.model_.normalised:
             reason = "its member is a product of densities, which is not normalised"
         else:

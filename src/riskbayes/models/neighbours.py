@@ -66,6 +66,11 @@ class References(Frame):
     metric: Metric = field(compare=False)
     rows: Array = field(compare=False)
     """Which of the rows of the sample they are."""
+    own: NeighbourRows | None = field(default=None, compare=False)
+    """The rows of the sample themselves, each left out of its own neighbours; not kept after the fit."""
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "own": None}
 
     def join(self, other: Frame) -> Frame:
         """Return this frame; raise an error if the other one has other rows."""
@@ -98,14 +103,15 @@ class NeighbourRows:
     def __getitem__(self, rows: Any) -> NeighbourRows:
         return NeighbourRows(self.index[rows], self.kernel[rows], self.home[rows], self.frame)
 
+    def matrix(self, n_references: int) -> csr_array:
+        """Return K(x, x_i) as a sparse matrix of rows x references."""
+        m, k = self.index.shape
+        pointers = np.arange(m + 1) * k
+        return csr_array((self.kernel.ravel(), self.index.ravel(), pointers), shape=(m, n_references))
+
     def sums(self, table: Array) -> Array:
         """Return sum_i K(x, x_i) table[i], of shape (m, r)."""
-        m, k = self.index.shape
-        K = csr_array(
-            (self.kernel.ravel(), self.index.ravel(), np.arange(0, m * k + 1, max(k, 1))[: m + 1]),
-            shape=(m, len(table)),
-        )
-        return K @ table if k else np.zeros((m, table.shape[1]))
+        return self.matrix(len(table)) @ table
 
 
 @dataclass(frozen=True)
@@ -158,24 +164,20 @@ class NeighboursModel(GenerativeModel):
         if len(rows) > self.max_references:
             rows = np.sort(np.random.default_rng(0).permutation(rows)[: self.max_references])
         metric = learn_metric(sample, w, self.categories)
-        points = metric.places(sample.X[rows])
-        frame = References(points, np.array(RANKS[0]), np.array(WIDTHS[0]), metric, rows)
-        judged = slice(None) if len(rows) <= JUDGED else np.linspace(0, len(rows) - 1, JUDGED).astype(int)
-        index, distance = without(*nearest(points[judged], points, self.n_neighbors + 1), np.arange(len(rows))[judged])
-        own, share = sample.y[rows], w[rows]
+        points = metric.places(sample.X)
+        references = points if len(rows) == len(points) else points[rows]
+        index, distance = nearest(points, references, self.n_neighbors + 1)
+        home = index[:, 0].copy()
+        home[rows] = np.arange(len(rows))
+        index, distance = without(index, distance, home)
         weights = np.zeros((len(rows), sample.n_classes))
-        weights[np.arange(len(rows)), own] = share
-        prior, y, v = weights.sum(axis=0) / share.sum(), own[judged], share[judged]
-        best = np.inf
-        for rank in RANKS:
-            for width in WIDTHS:
-                kernel = kernel_of(distance, rank, width)
-                M = NeighbourRows(index, kernel, y, frame).sums(weights)
-                q = (M[np.arange(len(y)), y] + prior[y]) / (M.sum(axis=1) + 1.0)
-                loss = -(v @ np.log(q))
-                if loss < best - 1e-9 * abs(best if best < np.inf else 0.0):
-                    best, chosen = loss, (rank, width)
-        return References(points, np.array(chosen[0]), np.array(chosen[1]), metric, rows)
+        weights[np.arange(len(rows)), sample.y[rows]] = w[rows]
+        judged = rows if len(rows) <= JUDGED else rows[np.linspace(0, len(rows) - 1, JUDGED).astype(int)]
+        rank, width = best_kernel(index[judged], distance[judged], sample.y[judged], w[judged], weights)
+        frame = References(references, np.array(rank), np.array(width), metric, rows)
+        own = NeighbourRows(index, kernel_of(distance, rank, width), home, frame)
+        object.__setattr__(frame, "own", own)
+        return frame
 
     def encode(self, X: Array, frame: References) -> NeighbourRows:  # type: ignore[override]
         """Return the nearest references of new rows."""
@@ -185,12 +187,8 @@ class NeighboursModel(GenerativeModel):
 
     def encode_own(self, X: Array, frame: References) -> NeighbourRows:  # type: ignore[override]
         """Return the nearest references of the training rows, without the one that the row counts for."""
-        index, distance = nearest(frame.metric.places(X), frame.points, self.n_neighbors + 1)
-        home = index[:, 0].copy()
-        home[frame.rows] = np.arange(len(frame.rows))
-        index, distance = without(index, distance, home)
-        kernel = kernel_of(distance, int(frame.rank), float(frame.width))
-        return NeighbourRows(index, kernel, home, frame)
+        assert frame.own is not None
+        return frame.own
 
     def statistics(self, Z: NeighbourRows, W: Array) -> Statistics:
         """Return the masses of the classes, and the weight of each class (rows) in each reference."""
@@ -220,6 +218,21 @@ class NeighboursModel(GenerativeModel):
         return float(S["weights"].size / int(S.frame.rank))
 
 
+def best_kernel(index: Array, distance: Array, y: Array, w: Array, weights: Array) -> tuple[int, float]:
+    """Return the k and the epsilon of the kernel of least log loss, of rows left out of their neighbours."""
+    prior = weights.sum(axis=0) / weights.sum()
+    right, total = weights[index, y[:, None]], weights.sum(axis=1)[index]
+    best, chosen = np.inf, (RANKS[0], WIDTHS[0])
+    for rank in RANKS:
+        for width in WIDTHS:
+            kernel = kernel_of(distance, rank, width)
+            q = ((kernel * right).sum(axis=1) + prior[y]) / ((kernel * total).sum(axis=1) + 1.0)
+            loss = -(w @ np.log(q))
+            if loss < best - 1e-9 * abs(loss):
+                best, chosen = loss, (rank, width)
+    return chosen
+
+
 def unfolded(X: Array, exponents: Array, tables: dict[int, Array]) -> Array:
     """Return the numbers of a table on a scale of about one, then the places of its categories."""
     numbers = [j for j in range(X.shape[1]) if j not in tables]
@@ -247,16 +260,15 @@ def learn_metric(sample: Sample, w: Array, categories: Sequence[int]) -> Metric:
     centre = (share @ U) / mass
     U = np.where(present, U - centre, 0.0)
     spread = np.sqrt((share @ U**2) / mass)
-    spread = np.where(spread > len(X) * np.finfo(float).eps, spread, 1.0)  # a constant column has rounding only
+    constant = spread <= len(X) * np.finfo(float).eps  # what varies there is rounding
+    spread = np.where(constant, 1.0, spread)
     U /= spread
     labels = np.zeros((len(y), r))
     labels[np.arange(len(y)), y] = share
     prior = labels.sum(axis=0)
     means = (labels.T @ U) / np.where(prior > 0, prior, 1.0)[:, None]
     within = (U * share[:, None]).T @ U - (means * prior[:, None]).T @ means
-    variances, axes = np.linalg.eigh(
-        CORRELATED * within + np.diag(ALONE * np.diag(within) + RIDGE)
-    )
+    variances, axes = np.linalg.eigh(CORRELATED * within + np.diag(ALONE * np.diag(within) + RIDGE))
     white = axes / np.sqrt(np.maximum(variances, RIDGE / 2))
     centred = (means - prior @ means) @ white
     ratio, turn = np.linalg.eigh((centred * prior[:, None]).T @ centred)

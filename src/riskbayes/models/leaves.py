@@ -1,0 +1,132 @@
+"""Leaves of random trees as categories: how a joint model learns interactions of columns.
+
+Each tree sorts a row into one of its leaves, which is a category of one more feature. The features are far
+from independent given the class, so that each has a power of about one over their number. Calibration moves
+the counts of the leaves like those of any other category.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.frames import Arrays, Categories, Frame
+from riskbayes.models.base import Sample, log_class_prior
+from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
+from riskbayes.models.codes import Codes, make_codes
+from riskbayes.models.trees import Trees, grow
+from riskbayes.statistics import Statistics
+
+LEAST_RATIO = 0.01
+"""Lower bound on p(leaf | y) / p(leaf): no single tree rules a class out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves(Categories):
+    """The leaves of each tree: `counts` has one column for each (tree, leaf), tree after tree."""
+
+    thresholds: Array
+    """Those of all trees: they tell one fit from another."""
+    trees: Trees | None = field(default=None, compare=False)
+    shares: Array | None = field(default=None, compare=False)
+    """The share of the weight of all rows in each leaf; None before the statistics are settled."""
+
+    def __getstate__(self) -> dict:
+        return {**super().__getstate__(), "trees": self.trees, "shares": self.shares}
+
+    def join(self, other: Frame) -> Frame:
+        """Return this frame; raise an error if the other one has other trees."""
+        if self != other:
+            raise ValueError(
+                "These statistics count the leaves of other trees. Trees come from the rows of one fit: fit "
+                "all rows together."
+            )
+        return self
+
+    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
+        """Return the arrays; raise an error if the target has other trees."""
+        self.join(target)
+        return arrays
+
+
+@dataclass(frozen=True)
+class LeavesModel(CategoricalModel):
+    """The leaves of extremely randomised trees as features, with a small power each.
+
+    The score of a class is log p(y) + (power / T) sum_t log max(LEAST_RATIO, q_t(y) / p_t), with p_t the
+    share of all rows in the leaf of tree t, and q_t(y) = (count + alpha p_t) / (mass of y + alpha) that of
+    the class: the prior is that all classes have the same leaves.
+
+    Parameters
+    ----------
+    n_trees, max_leaves, min_rows : int
+        The number of trees, the most leaves of each, and the fewest rows of a leaf.
+    power : float
+        The sum of the powers of all trees.
+    categories : tuple of int
+        Columns of category codes. Trees split them in the order of their class frequencies.
+    """
+
+    support: ClassVar[str] = "real"
+    array_api: ClassVar[bool] = False
+    additive: ClassVar[bool] = False  # trees come from the rows
+    normalised: ClassVar[bool] = False
+
+    alpha: float = 60.0
+    n_trees: int = 60
+    max_leaves: int = 256
+    min_rows: int = 4
+    power: float = 2.0
+    categories: tuple[int, ...] = ()
+
+    def learn(self, sample: Sample) -> Frame:
+        """Return the leaves of trees that are grown on these rows."""
+        trees = grow(
+            sample.X, sample.y, sample.w, self.n_trees, self.max_leaves, self.min_rows, self.categories
+        )
+        return Leaves(trees.sizes, trees.threshold, trees)
+
+    def encode(self, X: Array, frame: Leaves) -> Codes:  # type: ignore[override]
+        """Return the leaf of each tree as a code."""
+        assert frame.trees is not None
+        return make_codes(frame.trees.codes(X), frame)  # type: ignore[return-value]
+
+    def settle(self, S: Statistics) -> Statistics:
+        """Return the statistics with the shares of the leaves in their frame."""
+        pooled = S["counts"].sum(axis=0)
+        return S.with_frame(replace(S.frame, shares=pooled / S.total))
+
+    def parameters(self, S: Statistics) -> CategoricalParameters:
+        """Return (power / T) log of the bounded ratios in place of log probabilities."""
+        shares = S.frame.shares
+        mass = np.maximum(S["s0"], 0.0)[:, None] + self.alpha
+        prior = self.alpha * shares
+        with np.errstate(divide="ignore", invalid="ignore"):  # a leaf without weight
+            ratio = np.where(shares > 0, (S["counts"] + prior) / (mass * shares), 1.0)
+        floored = ratio < LEAST_RATIO
+        scores = self.power / self.n_trees * np.log(np.where(floored, LEAST_RATIO, ratio))
+        log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
+        none = np.zeros((len(log_prior), len(S.frame.n_categories)))
+        return CategoricalParameters(log_prior, scores, none, S.frame, floored.sum(axis=1))
+
+    def anchor_statistics(self, S: Statistics) -> Statistics:
+        """Return the statistics of the labels, with total one."""
+        return (1.0 / S.total) * S
+
+    def degrees_of_freedom(self, S: Statistics) -> float:
+        """Return the number of leaves of one tree for each class: trees mostly repeat each other."""
+        return float(len(S["s0"]) * (1.0 + self.power * S.frame.n_categories.mean()))
+
+    def writes(self, name: str) -> bool:
+        """True if the model implements the method: what needs a probability of columns, it does not."""
+        return name not in NOT_WRITTEN and super().writes(name)
+
+
+NOT_WRITTEN = (
+    *("sample", "sample_rows", "fill", "contributions", "describe", "expected_statistics", "log_likelihood"),
+    *("inverse_parameters", "to_natural", "natural_gradient", "from_natural", "could_be_counted"),
+)
+"""Methods of categorical naive Bayes that make no sense for scores of leaves."""

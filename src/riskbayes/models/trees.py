@@ -1,0 +1,128 @@
+"""Extremely randomised trees as arrays: grown by scikit-learn on ranks, read in the unit of the data.
+
+Trees that are grown on ranks do not depend on the unit, the origin or the scale of a column, and thresholds
+that are values of the training rows compare exactly in any precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riskbayes.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """The nodes of all trees, one tree after the other; the children of a leaf are the leaf itself."""
+
+    roots: Array
+    """The first node of each tree."""
+    feature: Array
+    threshold: Array
+    """A row goes left if its value is at most this."""
+    left: Array
+    right: Array
+    lost: Array
+    """Where a row goes whose cell is missing."""
+    leaf: Array
+    """The number of each leaf within its tree; -1 for other nodes."""
+    orders: dict[int, Array]
+    """For each column of categories, the place of each category in the order that the trees split."""
+
+    @property
+    def sizes(self) -> Array:
+        """The number of leaves of each tree."""
+        return np.maximum.reduceat(self.leaf, self.roots) + 1
+
+    def codes(self, X: Array) -> Array:
+        """Return the leaf of each row in each tree, of shape (m, trees)."""
+        X = in_order(X, self.orders)
+        node = np.repeat(self.roots[None, :], len(X), axis=0).ravel()
+        row = np.repeat(np.arange(len(X)), len(self.roots))
+        going = np.flatnonzero(self.leaf[node] < 0)
+        while len(going):
+            here = node[going]
+            value = X[row[going], self.feature[here]]
+            there = np.where(value <= self.threshold[here], self.left[here], self.right[here])
+            there = np.where(np.isnan(value), self.lost[here], there)
+            node[going] = there
+            going = going[self.leaf[there] < 0]
+        return self.leaf[node].reshape(len(X), len(self.roots))
+
+
+def grow(
+    X: Array, y: Array, w: Array | None, n_trees: int, max_leaves: int, least: int, categories: Sequence[int]
+) -> Trees:
+    """Return trees of the rows with a positive weight; half of the columns are tried at each node."""
+    from sklearn.ensemble import ExtraTreesClassifier  # slow to import
+
+    if w is not None and not (w > 0).all():
+        X, y, w = X[w > 0], y[w > 0], w[w > 0]
+    orders = {j: category_order(X[:, j], y, w) for j in categories}
+    X = in_order(X, orders)
+    values, ranks = [], np.full(X.shape, np.nan, dtype=np.float32)
+    for j, column in enumerate(X.T):
+        here = ~np.isnan(column)
+        found, ranks[here, j] = np.unique(column[here], return_inverse=True)
+        values.append(found)
+    ranks[:, [len(found) == 0 for found in values]] = 0.0  # a column without a value
+    forest = ExtraTreesClassifier(
+        n_trees, max_leaf_nodes=max_leaves, min_samples_leaf=least, max_features=0.5, random_state=0
+    ).fit(ranks, y, w)
+    return flattened([clf.tree_ for clf in forest.estimators_], values, orders)
+
+
+def flattened(trees: Sequence[Any], values: Sequence[Array], orders: dict[int, Array]) -> Trees:
+    """Return scikit-learn's trees of ranks as arrays with thresholds among the values of each column."""
+    counts = [tree.node_count for tree in trees]
+    roots = np.cumsum([0, *counts[:-1]])
+    names = ("feature", "threshold", "left", "right", "lost", "leaf")
+    parts: dict[str, list[Array]] = {name: [] for name in names}
+    for root, tree in zip(roots, trees, strict=True):
+        is_leaf = tree.children_left < 0
+        own = np.arange(tree.node_count)
+        left, right = (np.where(is_leaf, own, child) for child in (tree.children_left, tree.children_right))
+        feature = np.where(is_leaf, 0, tree.feature)
+        rank = np.where(is_leaf, 0.0, np.floor(tree.threshold)).astype(np.int64)
+        threshold = np.zeros(len(own))
+        for j in np.unique(feature[~is_leaf]):
+            here = ~is_leaf & (feature == j)
+            threshold[here] = values[j][rank[here]]
+        parts["feature"].append(feature)
+        parts["threshold"].append(threshold)
+        parts["left"].append(root + left)
+        parts["right"].append(root + right)
+        parts["lost"].append(root + np.where(tree.missing_go_to_left.astype(bool), left, right))
+        parts["leaf"].append(np.where(is_leaf, np.cumsum(is_leaf) - 1, -1))
+    return Trees(roots=roots, orders=orders, **{name: np.concatenate(part) for name, part in parts.items()})
+
+
+def in_order(X: Array, orders: dict[int, Array]) -> Array:
+    """Return the rows with each category replaced by its place in the order; an unknown one is missing."""
+    if not orders:
+        return X
+    X = X.astype(np.float64)
+    for j, place in orders.items():
+        known = (X[:, j] >= 0) & (X[:, j] < len(place))  # False for a missing cell
+        X[:, j] = np.where(known, place[np.where(known, X[:, j], 0).astype(np.int64)], np.nan)
+    return X
+
+
+def category_order(codes: Array, y: Array, w: Array | None) -> Array:
+    """Return the place of each category along the direction in which their class frequencies vary most."""
+    known = ~np.isnan(codes)
+    number, r = int(codes[known].max(initial=-1)) + 1, int(y.max()) + 1
+    counts = np.zeros((number, r))
+    np.add.at(counts, (codes[known].astype(np.int64), y[known]), 1.0 if w is None else w[known])
+    mass = counts.sum(axis=1)
+    pooled = counts.sum(axis=0) / max(mass.sum(), 1.0)
+    shares = (counts + pooled) / (mass + 1.0)[:, None] - pooled
+    _, axes = np.linalg.eigh((shares * mass[:, None]).T @ shares)
+    along = shares @ axes[:, -1]
+    place = np.empty(number)
+    place[np.lexsort((np.arange(number), along.round(12)))] = np.arange(number)
+    return place

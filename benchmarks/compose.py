@@ -185,9 +185,7 @@ def show(folder: Path, mixed: bool, jobs: int) -> None:
     sets = [file.stem.removeprefix("mixed-").rsplit("-", 1)[0] for file in files]
     left = INTERACTIONS if mixed else ("redwine",)
     keys = list(dict.fromkeys(key for rows in found for key in rows))
-    print(
-        f"{len(set(sets))} sets, splits {SPLITS[mixed]}: error in percent and log loss, and without {', '.join(left)}"
-    )
+    print(f"{len(set(sets))} sets, splits {SPLITS[mixed]}: error (%) and log loss; without {', '.join(left)}")
     for key in keys:
         by_set: dict[str, list] = {}
         for name, rows in zip(sets, found, strict=True):
@@ -197,9 +195,8 @@ def show(folder: Path, mixed: bool, jobs: int) -> None:
         every = np.mean(list(means.values()), axis=0)
         rest = np.mean([value for name, value in means.items() if name not in left], axis=0)
         seconds = f", {every[2]:.2f} s for five fits" if every[2] else ""
-        print(
-            f"{key[0]:26s} {key[1]!s:34s} {every[0]:6.2f} {every[1]:.4f}   {rest[0]:6.2f} {rest[1]:.4f}{seconds}"
-        )
+        values = f"{every[0]:6.2f} {every[1]:.4f}   {rest[0]:6.2f} {rest[1]:.4f}"
+        print(f"{key[0]:26s} {key[1]!s:34s} {values}{seconds}")
 
 
 if __name__ == "__main__":

@@ -191,7 +191,7 @@ class JointMixin(PredictionMixin, PriorsMixin):
 
         Not after a closed form, whose fit of a small table would take about a seventh longer.
         """
-        if self.learner_.max_iter == 0:  # type: ignore[attr-defined]
+        if self.learner_.max_iter == 0 or not self.model_.describes_rows:  # type: ignore[attr-defined]
             return
         fitted = Fitted(self.model_, self.statistics_, self.parameters_)
 

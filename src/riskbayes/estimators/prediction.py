@@ -161,7 +161,14 @@ class PredictionMixin:
         log_density : ndarray of shape (n_samples,)
             Log density under the calibrated joint.
         """
-        return self._map_rows(self._encode_again(X, "score_samples"), "log_joint", log_evidence)
+        rows = self._encode_again(X, "score_samples")
+        if not self.model_.describes_rows:
+            raise NotImplementedError(
+                f"{type(self).__name__} has no density p(x): its model compares rows with training rows, "
+                "which tells classes apart, but not likely rows from unlikely ones. Fit a model that has one, "
+                "such as SmoothNB."
+            )
+        return self._map_rows(rows, "log_joint", log_evidence)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the log posterior log p(y | x).

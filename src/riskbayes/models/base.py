@@ -93,6 +93,10 @@ class GenerativeModel(ABC):
     normalised: ClassVar[bool] = True
     """True if p(x, y) sums, or integrates, to one."""
 
+    describes_rows: ClassVar[bool] = True
+    """True if p(x, y) is a density or probability of x, up to a constant. False for a model whose log joint
+    tells the classes apart, but not likely rows from unlikely ones: it has no `score_samples`."""
+
     additive: ClassVar[bool] = True
     """True if statistics of tables that were fitted separately can be added. False for a model that learns
     structure from the rows: its statistics then mean something else for each table."""

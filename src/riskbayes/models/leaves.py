@@ -74,6 +74,7 @@ class LeavesModel(CategoricalModel):
     array_api: ClassVar[bool] = False
     additive: ClassVar[bool] = False  # trees come from the rows
     normalised: ClassVar[bool] = False
+    describes_rows: ClassVar[bool] = False
 
     alpha: float = 60.0
     n_trees: int = 60

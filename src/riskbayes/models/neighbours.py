@@ -150,6 +150,7 @@ class NeighboursModel(GenerativeModel):
     takes_missing: ClassVar[bool] = True
     additive: ClassVar[bool] = False
     normalised: ClassVar[bool] = False
+    describes_rows: ClassVar[bool] = False
     non_negative: ClassVar[tuple[str, ...]] = ("s0", "weights")
 
     n_neighbors: int = 32

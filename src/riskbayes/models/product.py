@@ -86,6 +86,11 @@ class ProductModel(GenerativeModel):
         alone = len(self.experts) == 1 if self.columns is None else len(set(read)) == len(read)
         return alone and set(self.weights) == {1.0} and all(expert.normalised for expert in self.experts)
 
+    @property
+    def describes_rows(self) -> bool:  # type: ignore[override]
+        """True if every expert's joint is a density, up to a constant."""
+        return all(expert.describes_rows for expert in self.experts)
+
     def _own(self, X: Array) -> list[Array]:
         """Return the columns of each expert."""
         if self.columns is None:

@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.threads import available_threads
+
+FEW_CELLS = 2**15
+"""Cells of a table up to which trees grow faster than threads start."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,17 +44,20 @@ class Trees:
 
     def codes(self, X: Array) -> Array:
         """Return the leaf of each row in each tree, of shape (m, trees)."""
-        X = in_order(X, self.orders)
-        node = np.repeat(self.roots[None, :], len(X), axis=0).ravel()
-        row = np.repeat(np.arange(len(X)), len(self.roots))
+        X = np.ascontiguousarray(in_order(X, self.orders))
+        holes, cells = bool(np.isnan(X).any()), X.ravel()
+        node = np.tile(self.roots, len(X))
+        start = np.repeat(np.arange(0, X.size, X.shape[1]), len(self.roots))  # of the row, among the cells
         going = np.flatnonzero(self.leaf[node] < 0)
+        here = node[going]
         while len(going):
-            here = node[going]
-            value = X[row[going], self.feature[here]]
+            value = cells[start[going] + self.feature[here]]
             there = np.where(value <= self.threshold[here], self.left[here], self.right[here])
-            there = np.where(np.isnan(value), self.lost[here], there)
+            if holes:
+                there = np.where(np.isnan(value), self.lost[here], there)
             node[going] = there
-            going = going[self.leaf[there] < 0]
+            on = self.leaf[there] < 0
+            going, here = going[on], there[on]
         return self.leaf[node].reshape(len(X), len(self.roots))
 
 
@@ -71,7 +78,12 @@ def grow(
         values.append(found)
     ranks[:, [len(found) == 0 for found in values]] = 0.0  # a column without a value
     forest = ExtraTreesClassifier(
-        n_trees, max_leaf_nodes=max_leaves, min_samples_leaf=least, max_features=0.5, random_state=0
+        n_trees,
+        max_leaf_nodes=max_leaves,
+        min_samples_leaf=least,
+        max_features=0.5,
+        random_state=0,
+        n_jobs=available_threads() if ranks.size > FEW_CELLS else 1,
     ).fit(ranks, y, w)
     return flattened([clf.tree_ for clf in forest.estimators_], values, orders)
 
@@ -97,7 +109,7 @@ def flattened(trees: Sequence[Any], values: Sequence[Array], orders: dict[int, A
         parts["left"].append(root + left)
         parts["right"].append(root + right)
         parts["lost"].append(root + np.where(tree.missing_go_to_left.astype(bool), left, right))
-        parts["leaf"].append(np.where(is_leaf, np.cumsum(is_leaf) - 1, -1))
+        parts["leaf"].append(np.where(is_leaf, np.cumsum(is_leaf) - 1, -1).astype(np.int32))
     return Trees(roots=roots, orders=orders, **{name: np.concatenate(part) for name, part in parts.items()})
 
 

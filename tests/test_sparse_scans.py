@@ -1,5 +1,8 @@
 """Compiled scans of sparse rows give what SciPy gives, in one thread and in several."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -196,3 +199,23 @@ def test_fits_are_those_of_scipy(kind, r, learner, monkeypatch):
     assert found.status_ == plain.status_
     assert found.statistics_.allclose(plain.statistics_, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.history_["log_loss"], plain.history_["log_loss"], rtol=1e-9)
+
+
+def test_sorted_rows_are_let_go_when_the_fit_ends(monkeypatch):
+    monkeypatch.setattr(kernels, "SMALLEST", 0)
+    X, y, _ = table(1, 400, 2, False, np.float64, True, 1.0)
+    held, sort = [], kernels.sorted_shares
+
+    def watched(*arguments):
+        shares = sort(*arguments)
+        held.extend(weakref.ref(share) for share in shares)
+        return shares
+
+    monkeypatch.setattr(kernels, "sorted_shares", watched)
+    gc.disable()  # so that a cycle of references would keep them
+    try:
+        MultinomialNB(learner=RC(max_iter=4)).fit(X, y)
+        assert held
+        assert not any(share() for share in held)
+    finally:
+        gc.enable()

@@ -54,7 +54,7 @@ class Share:
     values: Array
     columns: Array
     places: Array
-    """The row of each value, counted from the start of its block."""
+    """The row of each value, counted from the start of its block; below 2^16."""
     indptr: Array
     """Bounds of the rows, hence of the blocks, in the values."""
     block_size: int
@@ -64,11 +64,12 @@ class Share:
 def sorted_shares(Z: Any, n_classes: int) -> list[Share]:
     """Return the rows in shares of sorted blocks: a copy of the table, in narrow numbers where they suffice.
 
-    Scores of a block stay in the cache; with many classes blocks are longer, for the table of weights, which
-    is read for each of them, does not.
+    The weights of all columns are read for each block. It has about as many values as there are columns, and
+    at least so many rows that the scores of the block stay in the cache, which the weights may not.
     """
-    n, first, size = Z.shape[1], int(Z.indptr[0]), 512 if n_classes <= GROUP else 2048
+    n, first = Z.shape[1], int(Z.indptr[0])
     number = int(Z.indptr[-1]) - first
+    size = min(2**16, max(512 if n_classes <= GROUP else 2048, int(n / max(1.0, Z.cells))))
     values: Array = np.empty(number, narrowest(Z.data))
     columns, places = np.empty(number, np.uint32), np.empty(number, np.uint16)
 

@@ -208,7 +208,8 @@ def with_last(sums: Array) -> Array:
     """Return the sums of all classes (first axis), which add up to zero, from those of all but the last."""
     found = np.empty((len(sums) + 1, *sums.shape[1:]))
     found[:-1] = sums
-    found[-1] = -sums.sum(axis=0)
+    last = np.add.reduce(sums, axis=0, out=found[-1, ...])
+    np.negative(last, out=last)
     return found
 
 

@@ -130,21 +130,28 @@ def scan_two(
             continue
         for i in range(stop - start):
             s0[0] += E[i]
-        # Four at a time: a sum that was just stored is slow to load, and common columns have many rows.
-        whole = len(x) // 4
-        for h in range(whole):
-            p = 4 * h
-            e0, e1 = x[p] * E[np.uint32(place[p])], x[p + 1] * E[np.uint32(place[p + 1])]
-            e2, e3 = x[p + 2] * E[np.uint32(place[p + 2])], x[p + 3] * E[np.uint32(place[p + 3])]
-            if column[p] == column[p + 3]:
-                total[np.uint32(column[p])] += (e0 + e1) + (e2 + e3)
-            else:
-                total[np.uint32(column[p])] += e0
-                total[np.uint32(column[p + 1])] += e1
-                total[np.uint32(column[p + 2])] += e2
-                total[np.uint32(column[p + 3])] += e3
-        for p in range(4 * whole, len(x)):
-            total[np.uint32(column[p])] += x[p] * E[np.uint32(place[p])]
+        add_values(x, column, place, E, total)
+
+
+def add_values(x, column, place, E, sums):
+    """Add E[place] x to sums[column], where four of the same column are added at once.
+
+    A sum that was just stored is slow to load, and common columns have many values in a block.
+    """
+    whole = len(x) // 4
+    for h in range(whole):
+        p = 4 * h
+        a, b = x[p] * E[np.uint32(place[p])], x[p + 1] * E[np.uint32(place[p + 1])]
+        c, d = x[p + 2] * E[np.uint32(place[p + 2])], x[p + 3] * E[np.uint32(place[p + 3])]
+        if column[p] == column[p + 3]:
+            sums[np.uint32(column[p])] += (a + b) + (c + d)
+        else:
+            sums[np.uint32(column[p])] += a
+            sums[np.uint32(column[p + 1])] += b
+            sums[np.uint32(column[p + 2])] += c
+            sums[np.uint32(column[p + 3])] += d
+    for p in range(4 * whole, len(x)):
+        sums[np.uint32(column[p])] += x[p] * E[np.uint32(place[p])]
 
 
 def to_residual(scores, y, w, power, others, risks):

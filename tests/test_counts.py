@@ -1,4 +1,4 @@
-"""Naive Bayes of counts: the closed forms of others, sparse rows, compiled scans, missing cells, messages."""
+"""Naive Bayes of counts: the closed forms of others, sparse rows, missing cells, messages."""
 
 import tracemalloc
 import warnings
@@ -20,7 +20,7 @@ from riskbayes.learners import DFE, GD, RC, RCCV, TM
 from riskbayes.models import BernoulliModel, ComplementModel, MultinomialModel, PoissonModel
 from riskbayes.models.counts import Cells, SparseCounts
 from riskbayes.models.kernels import sparse as kernels
-from riskbayes.objectives import LogLoss, SoftError
+from riskbayes.objectives import LogLoss
 from riskbayes.risks import log_posterior
 
 seeds = st.integers(0, 2**32 - 1)
@@ -143,45 +143,6 @@ def test_gradient_ascent_takes_sparse_rows_and_lowers_the_risk(kind):
     np.testing.assert_allclose(sparse.predict_proba(X), dense.predict_proba(X), atol=1e-12)
     with pytest.raises(TypeError, match=r"GD needs to_natural.*ComplementModel has no such method"):
         ComplementNB(learner="gd").fit(X, y)
-
-
-@pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("objective", [LogLoss(), SoftError()], ids=["log loss", "soft error"])
-@given(seed=seeds, r=st.integers(2, 9), weighted=st.booleans())
-def test_compiled_scans_are_those_of_scipy(kind, objective, seed, r, weighted):
-    pytest.importorskip("numba")
-    rng = np.random.default_rng(seed)
-    X, y = words(seed, m=60, r=r)
-    w = rng.uniform(0, 2, size=len(y)) if weighted else None
-    engine, fitted = closed_form(kind(), sp.csr_array(X), y, w, r)
-    plain = engine.scan(fitted, objective)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "SMALLEST", 0)
-        patch.setattr(MemoryEngine, "chunk_cells", 2**9)  # several chunks
-        engine = MemoryEngine(sp.csr_array(X), y, w, r)
-        found = engine.scan(fitted, objective)
-        assert engine._encoded.Z.is_compiled
-        part = engine.scan(fitted, objective, np.arange(0, 60, 2))
-    assert found.dS.allclose(plain.dS, rtol=1e-10, atol=1e-10)
-    assert found.risks.mean() == pytest.approx(plain.risks.mean(), rel=1e-9, abs=1e-12)
-    other = MemoryEngine(X, y, w, r).scan(fitted, objective, np.arange(0, 60, 2))
-    assert part.dS.allclose(other.dS, rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("r", [1, 2, 7, 20])
-def test_compiled_sums_do_not_depend_on_the_threads(r, monkeypatch):
-    pytest.importorskip("numba")
-    rng = np.random.default_rng(r)
-    X = sp.random_array((600, 30), density=0.3, format="csr", rng=rng)
-    W = rng.standard_normal((600, r))
-    W[::3] = 0.0
-    Z = SparseCounts.of(X, Cells(np.array(False)))
-    found = []
-    for threads in (1, 3):
-        monkeypatch.setattr(kernels, "available_threads", lambda threads=threads: threads)
-        found.append(kernels.sums_by_class(Z, W))
-    np.testing.assert_array_equal(*found)
-    np.testing.assert_allclose(found[0], W.T @ X.toarray(), atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", EVERY)

@@ -145,14 +145,14 @@ class MemoryEngine(Engine):
         if part is None:
             rows.plan = plan
 
-        dS, risks = self._sum(
-            model,
-            lambda Z, y, w: model.scan_chunk(Z, y, w, plan, objective, risks_only),
-            Z,
-            y,
-            w,
-            residuals=not risks_only and model.returns_residuals(Z),
-        )
+        def work(Z: Any, y: Array, w: Array | None) -> tuple[Any, Risks]:
+            return model.scan_chunk(Z, y, w, plan, objective, risks_only)
+
+        if model.splits_rows(plan):
+            dS, risks = work(Z, y, w)
+        else:
+            residuals = not risks_only and model.returns_residuals(Z)
+            dS, risks = self._sum(model, work, Z, y, w, residuals)
         return Scan(None if dS is None else dS.with_frame(S.frame), risks)
 
     def _sum(

@@ -310,6 +310,7 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         self.cost_matrix_ = learner.cost_matrix
         most = learner.most_iterations if max_iter is None else max_iter + 1
         progress = FitTask(self, most, rows)
+        S = task.S  # the callback holds no task, which holds the callback: rows are let go when the fit ends
 
         def on_iteration(iteration: Iteration) -> bool:
             """Report an accepted iteration to the user and to callbacks; True stops the fit."""
@@ -322,12 +323,12 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
             if progress.context is None:
                 return False
             fitted = dict(zip(("model_", "statistics_", "parameters_"), iteration.fitted, strict=True))
-            return progress.begin("iteration").end(lambda: {"data_statistics_": task.S} | fitted)
+            return progress.begin("iteration").end(lambda: {"data_statistics_": S} | fitted)
 
         task = replace(task, on_iteration=on_iteration)
         outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
-        self.data_statistics_ = task.S
-        if outcome.fitted.S.frame is not task.S.frame:
+        self.data_statistics_ = S
+        if outcome.fitted.S.frame is not S.frame:
             self.data_statistics_, outcome = in_one_frame(task, outcome)
         self.cost_matrix_ = learner.cost_matrix  # RCCV may have chosen another
         self._store(outcome)

@@ -168,6 +168,13 @@ class GenerativeModel(ABC):
         """
         return False
 
+    def splits_rows(self, plan: Any) -> bool:
+        """True if `scan_chunk` with this plan splits the rows itself, in threads.
+
+        The engine then passes all of them at once, and `scan_chunk` returns statistics, not residuals.
+        """
+        return False
+
     def plan(self, Z: Any, theta: Any) -> Any:
         """Return the plan that the formulas read in place of theta: theta in the dtype of Z, for example."""
         return theta

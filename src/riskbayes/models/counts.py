@@ -31,7 +31,8 @@ from riskbayes.arrays import (
 from riskbayes.frames import Arrays, Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
-from riskbayes.models.kernels.sparse import NO_RESIDUAL, SparseScan, is_worth_it, sums_by_class
+from riskbayes.models.kernels.sparse import SparseScan, is_worth_it, sums_by_class
+from riskbayes.models.kernels.sparse_rows import NO_RESIDUAL
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
@@ -120,8 +121,9 @@ class SparseCounts:
 
     @classmethod
     def of(cls, X: Any, frame: Any) -> SparseCounts:
-        """Return the rows of a CSR table."""
-        return cls(X.data, X.indices, X.indptr, X.shape, frame, is_worth_it(X.nnz))
+        """Return the rows of a CSR table; whole numbers are cast to float64."""
+        data = X.data if X.data.dtype.kind == "f" else X.data.astype(np.float64)
+        return cls(data, X.indices, X.indptr, X.shape, frame, is_worth_it(X.nnz))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -244,13 +246,17 @@ class CountModel(GenerativeModel):
         """True for sparse rows: the sums of a chunk, all columns by class, are larger than the chunk."""
         return Z.is_sparse
 
+    def splits_rows(self, plan: CountParameters | SparseScan) -> bool:
+        """True for a compiled scan: the sums of each chunk would have to be added to those of the others."""
+        return isinstance(plan, SparseScan)
+
     def plan_scan(
         self, Z: DenseCounts | SparseCounts, theta: Any, objective: Objective, last: Any
     ) -> CountParameters | SparseScan:
         """Return a compiled scan if there is one for the rows and the objective, else theta."""
         if objective.power is None or not Z.is_compiled or theta.weights.shape[0] < 2:
             return theta
-        return SparseScan(theta.weights, theta.constants)
+        return SparseScan.after(last, Z, theta.weights, theta.constants)
 
     def scan_chunk(
         self,
@@ -261,10 +267,14 @@ class CountModel(GenerativeModel):
         objective: Objective,
         risks_only: bool,
     ) -> tuple[Statistics | Array | None, Risks]:
-        """Scan a chunk, by compiled code if the plan is a compiled scan."""
-        if isinstance(plan, SparseScan):
-            return plan.chunk(Z, y, w, objective.power, risks_only)
-        return super().scan_chunk(Z, y, w, plan, objective, risks_only)
+        """Scan the rows, by compiled code if the plan is a compiled scan."""
+        if not isinstance(plan, SparseScan):
+            return super().scan_chunk(Z, y, w, plan, objective, risks_only)
+        if risks_only:
+            return None, plan.risks(Z, y, w)
+        assert objective.power is not None  # no compiled scan is planned for others
+        s0, counts, risks = plan.sums(Z, y, w, objective.power)
+        return complete(s0, counts, Z.frame), risks
 
     def statistics(self, Z: DenseCounts | SparseCounts, W: Array) -> Statistics:
         """Return the masses and the weighted sums of the columns, by class."""
@@ -327,7 +337,7 @@ def at_least(values: Array, floor: Any) -> tuple[Array, Array]:
     xp = namespace(values)
     below = values < floor
     if is_false(below):
-        return values, xp.count_nonzero(below, axis=1)
+        return values, np.zeros(len(values), dtype=np.intp)
     return xp.where(below, floor, values), xp.count_nonzero(below, axis=1)
 
 

@@ -63,7 +63,8 @@ class MultinomialModel(CountModel):
         """p(j | y) = (s_jy + alpha) / sum_j (s_jy + alpha), each numerator floored."""
         xp, floor = namespace(S["s0"]), smoothed_floor(S, self.alpha)
         counts, floored = at_least(S["counts"] + pseudo_counts(S, self.alpha), floor)
-        log_prob = xp.log(counts) - xp.log(sum_of(counts, axis=1))[:, None]
+        log_prob = xp.log(counts)
+        log_prob -= xp.log(sum_of(counts, axis=1))[:, None]
         log_prior = log_class_prior(S["s0"], 0.0, self.class_prior)
         return MultinomialParameters(log_prior, log_prob, mean_lengths(S), S.frame, floored)
 

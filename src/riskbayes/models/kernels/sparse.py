@@ -1,36 +1,44 @@
-"""Compiled scans of sparse rows (CSR): score, compare with the label, and sum by class and column.
+"""Scans of sparse rows (CSR) by compiled code, in threads, and sums of the rows by class.
 
-SciPy's products read the rows as often, but in one thread.
+A table that is scanned again is sorted into blocks (`sparse_rows`), which takes as long as a few scans.
 """
-
-# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import reduce
 from importlib.util import find_spec
 from itertools import pairwise
-from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.models.kernels import compiled, known, readonly
+from riskbayes.models.kernels import known, readonly
+from riskbayes.models.kernels.sparse_rows import kernels
 from riskbayes.risks import Risks
 from riskbayes.threads import available_threads, in_threads
+
+T = TypeVar("T")
 
 SMALLEST = 2**19
 """Stored values below which compiled code is not worth the time to load it."""
 
-NO_RESIDUAL = 1e-12
-"""Rows whose residuals are all below this are left out of sums of residuals."""
+SHARES = 16
+"""Most shares of the rows that are scanned or summed apart, in threads."""
 
-SHARES = 4
-"""Most shares of the rows that are summed apart, in threads."""
+SMALLEST_SHARE = 2**15
+"""Fewest stored values of a share."""
 
-CLASSES = 8
-"""Most classes that are summed in one pass over a share."""
+GROUP = 8
+"""Most classes that are summed in one pass over CSR: the sums of more do not fit the cache."""
+
+MOST_CLASSES = 32
+"""Most classes for which rows are sorted into blocks: each share has sums of its own."""
+
+RISKS = "soft_error", "error", "log_loss"
+"""Names of the risks that scans sum."""
 
 
 def is_worth_it(n_stored: int) -> bool:
@@ -38,183 +46,183 @@ def is_worth_it(n_stored: int) -> bool:
     return n_stored >= SMALLEST and find_spec("numba") is not None  # the extra `fast`
 
 
-RISKS = "soft_error", "error", "log_loss"
-"""Names of the risks that scans sum."""
+@dataclass(frozen=True)
+class Share:
+    """Rows in blocks, with the stored values of each block in the order of their columns."""
+
+    rows: slice
+    values: Array
+    columns: Array
+    places: Array
+    """The row of each value, counted from the start of its block; below 2^16."""
+    indptr: Array
+    """Bounds of the rows, hence of the blocks, in the values."""
+    block_size: int
+    """Rows of a block."""
+
+
+def sorted_shares(Z: Any, n_classes: int) -> list[Share]:
+    """Return the rows in shares of sorted blocks: a copy of the table, in narrow numbers where they suffice.
+
+    The weights of all columns are read for each block. It has about as many values as there are columns, and
+    at least so many rows that the scores of the block stay in the cache, which the weights may not.
+    """
+    n, first = Z.shape[1], int(Z.indptr[0])
+    number = int(Z.indptr[-1]) - first
+    size = min(2**16, max(512 if n_classes <= GROUP else 2048, int(n / max(1.0, Z.cells))))
+    values: Array = np.empty(number, narrowest(Z.data))
+    columns, places = np.empty(number, np.uint32), np.empty(number, np.uint16)
+
+    def on_share(rows: slice) -> Share:
+        own = Z[rows]
+        part = slice(int(own.indptr[0]) - first, int(own.indptr[-1]) - first)
+        found = values[part], columns[part], places[part]
+        kernels()["sort_blocks"](*stored(own), n, size, *found)
+        x, j, i = (readonly(A, A.dtype) for A in found)
+        return Share(rows, x, j, i, readonly(own.indptr - own.indptr[0], np.int64), size)
+
+    return list(threaded(on_share, shares_of(Z, 8 * n)))
+
+
+def narrowest(values: Array) -> type:
+    """Return float32 if it holds all the values exactly, as it does counts; else float64.
+
+    Sums are float64 all the same. The time of a scan is largely that of reading the rows from memory.
+    """
+    with np.errstate(over="ignore"):
+        return np.float32 if np.array_equal(values, values.astype(np.float32)) else np.float64
 
 
 class SparseScan:
-    """A scan by compiled code: the weights and constants of all classes but the last, relative to it."""
+    """A scan of all rows at once: the weights and constants of each class but the last, relative to it."""
 
-    def __init__(self, weights: Array, constants: Array):
+    def __init__(self, weights: Array, constants: Array, shares: list[Share] | None):
         self.table = readonly((weights[:-1] - weights[-1]).T)
         self.constants = readonly(constants[:-1] - constants[-1])
+        self.shares = shares
+        """The rows in sorted blocks; None if they are read as CSR."""
 
-    def chunk(
-        self, Z: Any, y: Array, w: Array | None, power: int | None, risks_only: bool
-    ) -> tuple[Array | None, Risks]:
-        """Return the residuals of the rows (None with `risks_only`) and the risks."""
-        r, m = len(self.constants) + 1, 0 if risks_only else len(y)
-        risks = np.zeros(3)
-        weights = readonly(np.empty(0) if w is None else w)
-        mass = float(len(y) if w is None else w.sum())
-        if r == 2:
-            first = np.empty(m)
-            kernels()["scan_two"](
-                *stored(Z),
-                self.table.reshape(-1),
-                self.constants[0],
-                readonly(y, np.int64),
-                weights,
-                power,
-                first,
-                risks,
+    @classmethod
+    def after(cls, last: Any, Z: Any, weights: Array, constants: Array) -> SparseScan:
+        """Return the scan of the rows Z that `last` scanned: from the second one on, of sorted blocks."""
+        shares = None
+        if isinstance(last, SparseScan) and len(constants) <= MOST_CLASSES:
+            shares = last.shares or sorted_shares(Z, len(constants))
+        return cls(weights, constants, shares)
+
+    def sums(self, Z: Any, y: Array, w: Array | None, power: int) -> tuple[Array, Array, Risks]:
+        """Return sum_i E[i, k] and sum_i E[i, k] x_i by class, E the residual of the power, and the risks."""
+        if self.shares is None:
+            E, risks = self._residuals(Z, y, w, power, risks_only=False)
+            return E.sum(axis=0), sums_by_class(Z, E), risks
+        s0, counts, risks = self._scan(y, w, power, risks_only=False)
+        return with_last(s0), with_last(counts.T), risks
+
+    def risks(self, Z: Any, y: Array, w: Array | None) -> Risks:
+        """Return the risks only."""
+        if self.shares is None:
+            return self._residuals(Z, y, w, 0, risks_only=True)[1]
+        return self._scan(y, w, 0, risks_only=True)[2]
+
+    def _scan(self, y: Array, w: Array | None, power: int, risks_only: bool) -> tuple[Array, Array, Risks]:
+        """Return the sums of all classes but the last, (others,) and (columns, others), and the risks."""
+        n, others = self.table.shape
+        scan = kernels()["scan_two" if others == 1 else "scan"]
+
+        def on_share(share: Share) -> tuple[Array, Array, Array]:
+            found = np.zeros(others), np.zeros((0 if risks_only else n, others)), np.zeros(3)
+            rows = share.values, share.columns, share.places, share.indptr, share.block_size
+            model = self.table, self.constants
+            scan(*rows, *model, *labels_of(y, w, share.rows), power, known(others), risks_only, *found)
+            return found
+
+        assert self.shares is not None
+        s0, counts, risks = total_of(threaded(on_share, self.shares))
+        return s0, counts, Risks(RISKS, risks, mass_of(y, w))
+
+    def _residuals(
+        self, Z: Any, y: Array, w: Array | None, power: int, risks_only: bool
+    ) -> tuple[Array, Risks]:
+        """Return the residuals E of all rows (of none with `risks_only`), and the risks."""
+        others = len(self.constants)
+
+        def on_share(rows: slice) -> tuple[Array, Array]:
+            E, risks = np.empty((rows.stop - rows.start, others + 1)), np.zeros(3)
+            model = self.table, self.constants
+            kernels()["write_residuals"](
+                *stored(Z[rows]), *model, *labels_of(y, w, rows), power, known(others), E, risks
             )
-            E = np.stack([first, -first], axis=1)
-            return None if risks_only else E, Risks(RISKS, risks, mass)
-        E = np.empty((m, r))
-        kernels()["scan"](
-            *stored(Z),
-            self.table,
-            self.constants,
-            readonly(y, np.int64),
-            weights,
-            power,
-            known(r - 1),
-            E,
-            risks,
-        )
-        return None if risks_only else E, Risks(RISKS, risks, mass)
+            return E[:0] if risks_only else E, risks
+
+        found = list(threaded(on_share, shares_of(Z, SMALLEST_SHARE)))
+        E, risks = np.concatenate([E for E, _ in found]), sum(risks for _, risks in found)
+        return E, Risks(RISKS, risks, mass_of(y, w))
 
 
 def sums_by_class(Z: Any, W: Array) -> Array:
-    """Return sum_i W[i, k] x_i, of shape (classes, columns).
+    """Return sum_i W[i, k] x_i, of shape (classes, columns). Groups of classes are summed apart."""
+    n, r = Z.shape[1], W.shape[1]
+    if r == 2 and (W[:, 0] == -W[:, 1]).all():  # a residual: one column says it all
+        return with_last(sums_by_class(Z, W[:, :1]))
+    groups = [W[:, k : k + GROUP] for k in range(0, r, GROUP)]
+    shares = shares_of(Z, 4 * n * groups[0].shape[1])
 
-    Shares of the rows and groups of classes are summed apart, in threads. They depend on the size of the
-    table only, so that sums are the same for any number of threads.
-    """
-    m, n = Z.shape
-    r = W.shape[1]
-    opposite = r == 2 and bool((W[:, 0] == -W[:, 1]).all())  # a residual: one column says it all
-    columns = [W[:, :1]] if opposite else [W[:, k : k + CLASSES] for k in range(0, r, CLASSES)]
-    shares = int(np.clip((Z.indptr[-1] - Z.indptr[0]) // (4 * n * columns[0].shape[1]), 1, SHARES))
-    bounds = np.linspace(0, m, shares + 1).astype(int).tolist()
-    parts = [(Z[start:stop], readonly(V[start:stop])) for V in columns for start, stop in pairwise(bounds)]
-
-    def work(part: tuple[Any, Array]) -> Array:
-        rows, V = part
+    def on_share(part: tuple[Array, slice]) -> Array:
+        V, rows = part
         out = np.zeros((n, V.shape[1]))
-        if V.shape[1] == 1:
-            kernels()["add_one"](*stored(rows), V.reshape(-1), out.reshape(-1))
-        else:
-            kernels()["add_rows"](*stored(rows), V, known(V.shape[1]), out)
+        kernels()["add_rows"](*stored(Z[rows]), readonly(V[rows]), known(V.shape[1]), out)
         return out
 
-    found = list(in_threads(work, parts, min(len(parts), available_threads())))
-    totals = [sum(found[i + 1 : i + shares], start=found[i]) for i in range(0, len(found), shares)]
-    if opposite:
-        return np.stack([totals[0][:, 0], -totals[0][:, 0]])
+    found = threaded(on_share, [(V, rows) for V in groups for rows in shares])
+    totals = [reduce(np.add, [next(found) for _ in shares]) for _ in groups]
     return np.ascontiguousarray(np.concatenate(totals, axis=1).T)
+
+
+def shares_of(Z: Any, least: int) -> list[slice]:
+    """Return slices of the rows with about as many stored values each, `least` or more, for threads.
+
+    Their number, a power of two, depends on the size of the table only, so that sums are the same for any
+    number of threads.
+    """
+    first, last = int(Z.indptr[0]), int(Z.indptr[-1])
+    number = min(SHARES, 1 << (max(1, (last - first) // max(1, least)).bit_length() - 1))
+    inner = np.searchsorted(Z.indptr, first + (last - first) * np.arange(1, number) // number)
+    return [slice(start, stop) for start, stop in pairwise([0, *inner.tolist(), Z.shape[0]])]
+
+
+def threaded(work: Callable[[Any], T], parts: list) -> Iterator[T]:
+    """Apply `work` to every part, in threads; yield the results in the order of the parts."""
+    return in_threads(work, parts, min(len(parts), available_threads()))
+
+
+def total_of(parts: Iterator[tuple[Array, ...]]) -> tuple[Array, ...]:
+    """Return the sums of tuples of arrays, array by array, added to those of the first tuple in place."""
+    total = next(parts)
+    for part in parts:
+        for sums, more in zip(total, part, strict=True):
+            sums += more
+    return total
+
+
+def with_last(sums: Array) -> Array:
+    """Return the sums of all classes (first axis), which add up to zero, from those of all but the last."""
+    found = np.empty((len(sums) + 1, *sums.shape[1:]))
+    found[:-1] = sums
+    last = np.add.reduce(sums, axis=0, out=found[-1, ...])
+    np.negative(last, out=last)
+    return found
 
 
 def stored(Z: Any) -> tuple[Array, Array, Array]:
     """Return the values, columns and row bounds of sparse rows as compiled code reads them."""
-    return readonly(Z.data), readonly(Z.indices, Z.indices.dtype), readonly(Z.indptr, np.int64)
+    return readonly(Z.data, Z.data.dtype), readonly(Z.indices, Z.indices.dtype), readonly(Z.indptr, np.int64)
 
 
-def scan(data, indices, indptr, table, constants, y, w, power, others, E, risks):
-    """Write E[i, k] = w P[y]^power (1[y = k] - P[k]); add soft error, error and log loss to risks.
-
-    The score of the last class is zero. An empty `w` stands for one each; an empty E is not written.
-    """
-    m, last = len(y), len(others) or len(constants)
-    scores = np.empty(last + 1)
-    for i in range(m):
-        for k in range(last):
-            scores[k] = constants[k]
-        scores[last] = 0.0
-        for p in range(indptr[i], indptr[i + 1]):
-            j, x = np.uint64(indices[p]), data[p]
-            for k in range(last):
-                scores[k] += x * table[j, k]
-        label, weight = y[i], w[i] if len(w) else 1.0
-        best = 0
-        for k in range(1, last + 1):
-            if scores[k] > scores[best]:
-                best = k
-        top = scores[best]
-        own, rest = scores[label] - top, 0.0
-        for k in range(last + 1):
-            scores[k] = np.exp(scores[k] - top) if k != best else 1.0
-            if k != label:
-                rest += scores[k]
-        evidence = scores[label] + rest
-        scale = weight / evidence
-        risks[0] += scale * rest
-        risks[1] += weight * (best != label)
-        risks[2] += weight * (np.log(evidence) - own)
-        if len(E):
-            if power:
-                scale *= scores[label] / evidence
-            for k in range(last + 1):
-                E[i, k] = -scale * scores[k]
-            E[i, label] = scale * rest  # 1 - P[y] with all its digits
+def labels_of(y: Array, w: Array | None, rows: slice) -> tuple[Array, Array]:
+    """Return class codes and weights of rows as compiled code reads them; an empty array for no weights."""
+    return readonly(y[rows], np.int64), readonly(np.empty(0) if w is None else w[rows])
 
 
-def scan_two(data, indices, indptr, table, constant, y, w, power, E, risks):
-    """Do the same for two classes: a row has one score, that of the first class against the second."""
-    soft, wrong, log_loss = 0.0, 0.0, 0.0
-    for i in range(len(y)):
-        score = constant
-        for p in range(indptr[i], indptr[i + 1]):
-            score += data[p] * table[np.uint32(indices[p])]
-        sign, weight = 1.0 - 2.0 * y[i], w[i] if len(w) else 1.0
-        odds = sign * score
-        small = np.exp(-abs(odds))
-        rest = (small if odds >= 0 else 1.0) / (1.0 + small)
-        soft += weight * rest
-        wrong += weight * (odds < 0 or (odds == 0 and y[i] == 1))
-        log_loss += weight * (np.log1p(small) + (0.0 if odds >= 0 else -odds))
-        if len(E):
-            E[i] = sign * weight * rest * ((1.0 if odds >= 0 else small) / (1.0 + small) if power else 1.0)
-    risks[0] += soft
-    risks[1] += wrong
-    risks[2] += log_loss
-
-
-def add_one(data, indices, indptr, W, out):
-    """Add W[i] x_i to out, for the rows with a weight above `NO_RESIDUAL`."""
-    for i in range(len(W)):
-        e = W[i]
-        if abs(e) > NO_RESIDUAL:
-            for p in range(indptr[i], indptr[i + 1]):
-                out[np.uint32(indices[p])] += data[p] * e
-
-
-def add_rows(data, indices, indptr, W, classes, out):
-    """Add W[i, k] x_i to out[:, k], for the rows with a weight above `NO_RESIDUAL`."""
-    r = len(classes) or W.shape[1]
-    for i in range(W.shape[0]):
-        largest = 0.0
-        for k in range(r):
-            largest = max(largest, abs(W[i, k]))
-        if largest > NO_RESIDUAL:
-            for p in range(indptr[i], indptr[i + 1]):
-                j, x = np.uint64(indices[p]), data[p]
-                for k in range(r):
-                    out[j, k] += x * W[i, k]
-
-
-def kernels() -> Any:
-    """Return the compiled functions of this file by name; one thread compiles them, others wait."""
-    with _compiling:
-        return _kernels()
-
-
-@cache
-def _kernels() -> dict[str, Any]:
-    # Sums in the order of the rows: reordered ones are gathered by vector instructions, at half the speed.
-    return {function.__name__: compiled(function, reorder=False) for function in FUNCTIONS}
-
-
-FUNCTIONS = scan, scan_two, add_rows, add_one
-_compiling = Lock()
+def mass_of(y: Array, w: Array | None) -> float:
+    """Return the weight of all rows."""
+    return float(len(y) if w is None else w.sum())

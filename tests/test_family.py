@@ -16,6 +16,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import KBinsDiscretizer
 
 from conftest import random_rows
@@ -30,9 +31,9 @@ from riskbayes import (
     SmoothNB,
     TreeAugmentedNB,
 )
-from riskbayes.estimators.family import MOST_REPEATS, cross_validate, family, folds_of
+from riskbayes.estimators.family import ENOUGH_HELD, cross_validate, family, fold_posteriors, folds_of
 from riskbayes.estimators.kinds import of_numbers
-from riskbayes.estimators.member import CHECKPOINTS, MemberClassifier, NormalScores, drawn_bags
+from riskbayes.estimators.member import CHECKPOINTS
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.learners import RC
 from riskbayes.loop import run
@@ -438,7 +439,7 @@ def wine():
     return load_wine(return_X_y=True)
 
 
-@pytest.mark.parametrize("strategy", ["single", "cv", "ensemble"])
+@pytest.mark.parametrize("strategy", ["single", "neighbours", "cv", "ensemble"])
 def test_every_strategy_fits_and_shows_its_leaderboard(wine, strategy, capsys):
     X, y = wine
     labels = np.array(["a", "b", "c"])[y]
@@ -451,14 +452,16 @@ def test_every_strategy_fits_and_shows_its_leaderboard(wine, strategy, capsys):
     assert board["weight"].sum() == pytest.approx(1.0)
     assert sum(weight for _, weight in clf.members_) == pytest.approx(1.0)
     printed = capsys.readouterr().out
-    if strategy == "single":
+    if strategy in ("single", "neighbours"):
         assert list(board) == [
             *("member", "train_error", "train_error_closed_form", "train_log_loss"),
             *("n_iter", "seconds", "weight"),
         ]
-        assert board["member"].tolist() == ["product"]
-        assert board["train_error"][0] == pytest.approx(1 - clf.score(X, labels))
-        assert board["train_log_loss"][0] == pytest.approx(log_loss(labels, P), abs=1e-6)
+        name = "product" if strategy == "single" else "product with neighbours"
+        assert board["member"].tolist() == [name]
+        if strategy == "single":  # the other leaves rows out of their own neighbours
+            assert board["train_error"][0] == pytest.approx(1 - clf.score(X, labels))
+            assert board["train_log_loss"][0] == pytest.approx(log_loss(labels, P), abs=1e-6)
         assert clf.members_[0][0].statistics_.total == pytest.approx(len(y))
     else:
         assert list(board) == [
@@ -488,28 +491,11 @@ def test_weights_judge_the_held_rows(iris):
     w = np.random.default_rng(1).uniform(0.1, 4.0, size=len(y))
     rows = np.arange(len(y)) % 2 == 0
     folds = folds_of([(rows, ~rows)], X, y, w, seed=0)
-    found, _ = cross_validate(family(of_numbers(4))[:2], X, y, w, folds, seed=0, combine=True)
-    P = found.posteriors[1][3]
+    found, _ = cross_validate(family(of_numbers(4))[2:], X, y, w, folds, combine=True)
+    P = found.posteriors[1]
     wrong, loss = P.argmax(axis=1) != y[~rows], -np.log(P[np.arange(len(P)), y[~rows]])
     by_hand = (w[~rows] @ (wrong + loss)) / w[~rows].sum()
-    assert found.scores()[1, 3] == pytest.approx(by_hand, abs=1e-5)
-
-
-def test_bags_are_drawn_by_weight_and_keep_the_total():
-    y = np.arange(1000) % 2
-    w = np.where(y == 1, 3.0, 1.0)
-    for rows, weights in drawn_bags(5, y, w, seed=0):
-        assert weights.sum() == pytest.approx(w.sum())
-        assert y[rows].mean() == pytest.approx(0.75, abs=0.06)
-    hardly = np.where(y == 1, 1e-12, 1.0)  # a class that is hardly ever drawn
-    assert all(len(set(y[rows])) == 2 for rows, _ in drawn_bags(3, y, hardly, seed=0))
-
-
-def test_normal_scores_end_at_three():
-    X = np.random.default_rng(0).exponential(size=(200, 2))
-    scores = NormalScores().fit(X)
-    assert np.abs(scores.transform(X)).max() == 3.0
-    assert np.median(scores.transform(X)) == pytest.approx(0.0, abs=0.05)
+    assert found.scores()[1].min() == pytest.approx(by_hand, abs=1e-5)
 
 
 def test_a_time_limit_leaves_members_out(iris, capsys):
@@ -525,60 +511,33 @@ def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris, weighted):
     X, y = iris
     w = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y)) if weighted else None
     kept, held = np.arange(0, len(y), 2), np.arange(1, len(y), 2)
-    found, seconds = cross_validate(family(of_numbers(4)), X, y, w, [(kept, held)], seed=5, combine=True)
-    assert len(found.posteriors) == len(seconds) == len(family(of_numbers(4)))
-    for number, member in enumerate(family(of_numbers(4))):
+    for member in family(of_numbers(4)):
+        found = fold_posteriors(member, X, y, w, kept, held, 3)
         for place in (0, 3):
-            clf = member.with_iterations(CHECKPOINTS[place], 5)
+            clf = member.with_iterations(CHECKPOINTS[place])
             clf.fit(X[kept], y[kept], None if w is None else w[kept])
             np.testing.assert_allclose(
-                found.posteriors[number][place], clf.predict_proba(X[held]), atol=1e-5, err_msg=member.name
+                found[place], clf.predict_proba(X[held]), atol=1e-5, err_msg=member.name
             )
 
 
 def test_greedy_weights_do_no_worse_than_the_winner(wine):
     X, y = wine
     folds = folds_of(2, X, y, None, seed=0)
-    found, _ = cross_validate(family(of_numbers(13))[:4], X, y, None, folds, seed=0, combine=True)
+    found, _ = cross_validate(family(of_numbers(13)), X, y, None, folds, combine=True)
 
     def score(weights):
-        P = sum(v * found.posteriors[i][place] for (i, place), v in weights.items())
+        P = sum(v * found.posteriors[i] for (i, _), v in weights.items())
         return (P.argmax(axis=1) != found.y).mean() + log_loss(found.y, P / P.sum(axis=1, keepdims=True))
 
     assert score(found.ensemble()) <= score(found.best()) + 1e-6
     assert score(found.best()) == pytest.approx(found.scores().min(), abs=1e-5)
-    assert all(place == 0 for _, place in found.ensemble(only=[0]))
+    assert all(place == found.scores()[i].argmin() for i, place in found.ensemble())
 
 
 def checkerboard(m, seed):
     X = np.random.default_rng(seed).integers(0, 5, (m, 3)).astype(float)
     return X, ((X[:, 0] + X[:, 1]) % 2).astype(int)
-
-
-@pytest.mark.parametrize("strategy", ["cv", "ensemble"])
-def test_bags_may_lack_a_rare_class(strategy):
-    X, y = checkerboard(150, 1)
-    y[:2] = 2
-    labels = np.array(["even", "odd", "rare"])[y]
-    clf = RiskBayesClassifier(strategy, random_state=1).fit(X, labels)
-    assert any(isinstance(member, MemberClassifier) for member, _ in clf.members_)
-    assert clf.score(X, labels) > 0.9
-    np.testing.assert_allclose(clf.predict_proba(X).sum(axis=1), 1.0, atol=1e-6)
-
-
-def test_a_bag_of_few_rows_has_two_classes():
-    y = np.array([0, 1, 0, 1])
-    for rows, weights in drawn_bags(20, y, None, seed=0):
-        assert weights is None
-        assert len(set(y[rows])) == 2
-
-
-def test_a_member_says_that_it_is_not_fitted(iris):
-    member = next(m for m in family(of_numbers(4)) if m.bags > 1).with_iterations(2, 0)
-    with pytest.raises(NotFittedError):
-        member.predict(iris[0])
-    X, y = iris
-    assert member.fit(X.tolist(), y.tolist(), [1.0] * len(y)).score(X, y) > 0.9
 
 
 def test_rows_without_weight_are_no_rows():
@@ -688,15 +647,15 @@ def test_mixtures_start_warm_from_as_many_components(iris):
         clf.set_params(n_components=2).fit(X, y)
 
 
-def test_few_rows_are_folded_again(iris):
+def test_no_more_folds_are_walked_than_hold_out_enough_rows(iris):
     X, y = iris
-    for rows, times in ((np.arange(len(y)), MOST_REPEATS), (np.repeat(np.arange(len(y)), 27), 1)):
-        folds = folds_of(3, X[rows], y[rows], None, seed=0)
-        found, _ = cross_validate(
-            family(of_numbers(4))[3:4], X[rows], y[rows], None, folds, seed=0, combine=False
-        )
-        assert np.array_equal(np.bincount(found.y), times * np.bincount(y[rows]))
-        assert not found.posteriors
+    for times, number in ((1, 4), (16, 2), (60, 1)):
+        labels = np.repeat(y, times)
+        folds = folds_of(4, np.repeat(X, times, axis=0), labels, None, seed=0)
+        held = sum(len(held) for _, held in folds)
+        assert len(folds) == number
+        assert held == len(labels) if number == 4 else held >= ENOUGH_HELD > held - len(folds[-1][1])
+        assert len(folds_of(StratifiedKFold(4), np.repeat(X, times, axis=0), labels, None, seed=0)) == 4
 
 
 def test_what_the_classifier_refuses(iris):
@@ -720,14 +679,6 @@ def test_fewer_clusters_than_bins_are_no_reason_to_warn(iris, monkeypatch):
 
     monkeypatch.setattr(KBinsDiscretizer, "fit", fit_and_warn)
     assert KMeansBins().fit_transform(iris[0]).max() == 4
-
-
-def test_bags_are_drawn_for_trees_only():
-    assert {type(m.estimator) for m in family(of_numbers(5)) if m.bags > 1} == {
-        TreeAugmentedNB,
-        KDependenceNB,
-    }
-    assert all(isinstance(m.before, KMeansBins) for m in family(of_numbers(5)) if m.bags > 1)
 
 
 def test_one_recipe_is_better_than_its_parts_here():

@@ -165,8 +165,8 @@ class PredictionMixin:
         if not self.model_.describes_rows:
             raise NotImplementedError(
                 f"{type(self).__name__} has no density p(x): its model compares rows with training rows, "
-                "which tells classes apart, but not likely rows from unlikely ones. Fit a model that has one, "
-                "such as SmoothNB."
+                "which tells classes apart, but not likely rows from unlikely ones. Fit a model that has "
+                "one, such as SmoothNB."
             )
         return self._map_rows(rows, "log_joint", log_evidence)
 

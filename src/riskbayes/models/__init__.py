@@ -7,9 +7,11 @@ from riskbayes.models.binned import BinnedModel
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.lda import LDAModel
+from riskbayes.models.leaves import LeavesModel
 from riskbayes.models.marks import MarkModel
 from riskbayes.models.mixture import MixtureModel
 from riskbayes.models.multinomial import ComplementModel, MultinomialModel
+from riskbayes.models.neighbours import NeighboursModel
 from riskbayes.models.poisson import PoissonModel
 from riskbayes.models.product import ProductModel
 from riskbayes.models.qda import QDAModel
@@ -23,9 +25,11 @@ __all__ = [
     "GaussianNBModel",
     "GenerativeModel",
     "LDAModel",
+    "LeavesModel",
     "MarkModel",
     "MixtureModel",
     "MultinomialModel",
+    "NeighboursModel",
     "PoissonModel",
     "ProductModel",
     "QDAModel",

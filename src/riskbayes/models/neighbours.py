@@ -149,6 +149,7 @@ class NeighboursModel(GenerativeModel):
 
     takes_missing: ClassVar[bool] = True
     additive: ClassVar[bool] = False
+    keeps_rows: ClassVar[bool] = True
     normalised: ClassVar[bool] = False
     describes_rows: ClassVar[bool] = False
     non_negative: ClassVar[tuple[str, ...]] = ("s0", "weights")

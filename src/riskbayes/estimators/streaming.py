@@ -170,8 +170,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
         check_is_fitted(self)
         if self.model_.keeps_rows:
             raise ValueError(
-                f"{type(self.model_).__name__} keeps the training rows and compares others with them: it cannot "
-                "forget some. Fit the remaining rows."
+                f"{type(self.model_).__name__} keeps the training rows and compares others with them: it "
+                "cannot forget some. Fit the remaining rows."
             )
         _, S = self._more_rows(X, y, sample_weight)
         left = self.data_statistics_ - S

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (lines of the page)
 """The page "How accurate is it?" and its picture, from the table of `benchmarks/family.py`."""
 
 from pathlib import Path

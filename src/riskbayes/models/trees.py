@@ -15,6 +15,12 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.threads import available_threads
 
+BLOCK_NODES = 2**20
+"""Rows x trees that go down together: some 60 MB of indices."""
+
+MOST_GROWN = 2**15
+"""The most rows that trees are grown on: with 256 leaves, more rows hardly move a threshold."""
+
 FEW_CELLS = 2**15
 """Cells of a table up to which trees grow faster than threads start."""
 
@@ -44,6 +50,12 @@ class Trees:
 
     def codes(self, X: Array) -> Array:
         """Return the leaf of each row in each tree, of shape (m, trees)."""
+        size = max(1, BLOCK_NODES // len(self.roots))
+        blocks = [self._codes(X[start : start + size]) for start in range(0, len(X), size)]
+        return np.concatenate(blocks) if blocks else np.empty((0, len(self.roots)), dtype=np.int32)
+
+    def _codes(self, X: Array) -> Array:
+        """Return the same of a block of rows: all of them go down all trees, one level at a time."""
         X = np.ascontiguousarray(in_order(X, self.orders))
         holes, cells = bool(np.isnan(X).any()), X.ravel()
         node = np.tile(self.roots, len(X))
@@ -64,11 +76,17 @@ class Trees:
 def grow(
     X: Array, y: Array, w: Array | None, n_trees: int, max_leaves: int, least: int, categories: Sequence[int]
 ) -> Trees:
-    """Return trees of the rows with a positive weight; half of the columns are tried at each node."""
+    """Return trees of rows with a positive weight, or of a sample of them.
+
+    Half of the columns are tried at each node.
+    """
     from sklearn.ensemble import ExtraTreesClassifier  # slow to import
 
-    if w is not None and not (w > 0).all():
-        X, y, w = X[w > 0], y[w > 0], w[w > 0]
+    rows = np.arange(len(y)) if w is None else np.flatnonzero(w > 0)
+    if len(rows) > MOST_GROWN:
+        rows = np.sort(np.random.default_rng(0).permutation(rows)[:MOST_GROWN])
+    if len(rows) < len(y):
+        X, y, w = X[rows], y[rows], None if w is None else w[rows]
     orders = {j: category_order(X[:, j], y, w) for j in categories}
     X = in_order(X, orders)
     values, ranks = [], np.full(X.shape, np.nan, dtype=np.float32)

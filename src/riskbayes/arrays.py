@@ -141,6 +141,16 @@ def one_hot(y: Array, n_classes: int, values: Array | None, dtype: Any) -> Array
     return Y if values is None else Y * astype(values, dtype)[:, None]
 
 
+def eye_like(C: Array) -> Array:
+    """Return the identity in the size, dtype and device of C."""
+    return namespace(C).eye(C.shape[-1], **like(C))
+
+
+def outer(v: Array) -> Array:
+    """Return v v^T for each row of v."""
+    return v[..., :, None] * v[..., None, :]
+
+
 def squared_norms(z: Array) -> Array:
     """Return |z_i|^2 of every row."""
     if isinstance(z, np.ndarray):

@@ -148,7 +148,7 @@ class Walk:
     def visit(self, number: int, S: Statistics) -> Iteration:
         """Estimate the parameters of S, scan the training rows, and take the risks of the validation rows."""
         task, step = self.task, self.step
-        fitted = Fitted.of(task.model, S)
+        fitted = Fitted(task.model, S, task.model.parameters(S))
         scan = task.engine.scan(fitted, step.objective)
         risks, judged = scan.risks.mean(), None
         if task.validation is not None:

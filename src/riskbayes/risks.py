@@ -86,14 +86,14 @@ def posterior_and_risks(
     `y` are class codes, `w` the weights (None: one each). The objective's own losses are included.
     """
     xp, scores = namespace(scores), below_largest(scores)
-    own = at_labels(scores, y)
     if xp is np:
+        own = scores[np.arange(len(y)), y]
         # Without ties the prediction is wrong where the score of the label is not the largest.
         distinct = np.count_nonzero(scores) == scores.size - len(y)
         wrong = own < 0 if distinct else scores.argmax(axis=1) != y
         P = np.exp(scores, out=scores)
     else:
-        wrong, P = xp.argmax(scores, axis=1) != y, xp.exp(scores)
+        own, wrong, P = at_labels(scores, y), xp.argmax(scores, axis=1) != y, xp.exp(scores)
     evidence = sum_of(P, axis=1)
     P /= evidence[:, None]
     soft = 1.0 - xp.exp(own) / evidence

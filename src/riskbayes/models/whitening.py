@@ -8,22 +8,13 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from riskbayes.arrays import Array, like, namespace, to_device, to_numpy
-from riskbayes.models.gaussian import eye_like, outer
-from riskbayes.threads import available_threads, in_threads
-
-SEPARATING = 1e-4
-"""Variance set for a direction in which no class varies, as a share of the columns' own. It is small, because
-such a direction tells the classes apart with certainty."""
+from riskbayes.arrays import Array, eye_like, like, namespace, outer
 
 LEAF = 32
 """Triangles of at most this size are inverted without splitting them."""
 
 LEAST = 1e-14
 """Least eigenvalue, as a share of the largest, that is set where rounding leaves a matrix indefinite."""
-
-MOST = 1e280
-"""Largest noise, in the units of the columns: more would overflow without changing the result."""
 
 NEAREST = 1e-9
 """Least eigenvalue, as a share of the norm, whose sign `matrix_sign` has to get right."""
@@ -144,7 +135,7 @@ def whiten_on_cpu(C: Array, reference: Array, floor: float) -> tuple[Array, Arra
     W, half_log_det, mended = np.empty_like(C), np.empty(len(C)), C
     floored = np.zeros(len(C), dtype=np.int64)
     for k, scale in enumerate(unit_scale(reference)):
-        units = outer(scale)
+        units = scale[:, None] * scale
         scaled, standard = C[k] / units, reference[k] / units
         factors = factors_above(scaled, standard, floor)
         if factors is None:
@@ -195,61 +186,6 @@ def lifted_one(C: Array, floor: float) -> tuple[Array, int]:
         return (V * np.maximum(eigenvalues, floor)) @ V.T, int(np.count_nonzero(eigenvalues < floor))
     low, V = eigh(C, subset_by_value=(-np.inf, floor), driver="evr", check_finite=False)
     return C + (V * (floor - low)) @ V.T, len(low)
-
-
-def completed(
-    C: Array, noise: Array, pooled: Array | None, pooled_noise: Array | None, scale: Array
-) -> tuple[Array | None, Array]:
-    """Return the term to add to covariances that the rows do not determine, or None, and how many directions.
-
-    `noise` are the rounding errors of the columns' variances, `scale` the standard deviations of all rows.
-    Directions that the rows of a class do not determine get the pooled covariance; those that this does not
-    determine either, where no class varies, get a small share of the columns' own variances.
-    """
-    xp, units = namespace(C), outer(scale)
-    B, N = C / units, xp.clip(noise / (scale * scale)[None, :], LEAST**2, MOST)
-    if xp is not np and cholesky_or_none(B - N[:, :, None] * eye_like(B)[None, ...]) is not None:
-        return None, xp.zeros(C.shape[0], **{**like(C), "dtype": xp.int64})
-    reference = SEPARATING * np.eye(C.shape[-1])
-    if pooled is not None:
-        P = to_numpy(pooled / units)
-        N0 = np.clip(to_numpy(pooled_noise / (scale * scale)), LEAST**2, MOST)
-        reference = P + completion(P[None], N0[None], reference)[0][0]
-    found, missing = completion(to_numpy(B), to_numpy(N), reference)
-    return to_device(found, C) * units if missing.any() else None, to_device(missing, C)
-
-
-def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
-    """Return the term to add to a stack in the directions that the rows do not determine, and their number.
-
-    A direction v is not determined if its variance v^T C v is below that of the rounding, v^T N v, with
-    N = diag(noise). There the pooled covariance P is added: P V (V^T P V)^-1 V^T P, which does not depend on
-    the units and axes of the columns.
-    """
-    found, missing = np.zeros_like(C), np.zeros(len(C), dtype=np.int64)
-
-    def one(k: int) -> None:
-        root = np.sqrt(noise[k])
-        B = C[k] / outer(root)
-        if not dpotrf((B - np.eye(len(B))).T, lower=0)[1]:
-            return
-        eigenvalues, U = np.linalg.eigh(B)
-        low, U = eigenvalues[eigenvalues <= 1.0], U[:, eigenvalues <= 1.0]
-        missing[k] = U.shape[1]
-        if missing[k]:
-            V = U / root[:, None]
-            V /= np.linalg.norm(V, axis=0)
-            half = V.T @ pooled @ V
-            L = factors_by_eigenvectors(half[None])[0]  # even if rounding leaves it indefinite
-            whitened = np.linalg.solve(L, V.T @ pooled)
-            # Replaces the variance of C there, which may be negative, by more than rounding if P is less.
-            own, noise_there = root[:, None] * U, np.maximum(4.0, np.abs(low))
-            found[k] = whitened.T @ whitened + (own * (noise_there - low)) @ own.T
-
-    threads = min(len(C), available_threads()) if C.shape[-1] > SMALL else 1
-    for _ in in_threads(one, range(len(C)), threads):
-        pass
-    return found, missing
 
 
 def triangular_inverse(L: Array) -> Array:

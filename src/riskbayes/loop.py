@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from riskbayes.models.base import Fitted
 from riskbayes.objectives import Objective
 from riskbayes.statistics import Statistics
 from riskbayes.task import Iteration, Outcome, Status, Task
+
+LARGE = 2**20
+"""Numbers of statistics from which on parameters are not kept beside them: 8 MiB of float64."""
 
 
 class Step:
@@ -25,6 +29,9 @@ class Step:
 
     objective: Objective
     """The objective whose residual a scan sums."""
+
+    reads_theta: ClassVar[bool] = True
+    """False if `propose` reads the statistics of the last accepted iteration only, not its parameters."""
 
     def risk(self, risks: dict[str, float]) -> float:
         """Return the monitored one of these risks, of training or of validation rows."""
@@ -78,8 +85,9 @@ def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcom
             status = Status.INTERRUPTED
     chosen = walk.chosen
     assert chosen is not None
+    fitted = chosen.fitted
     return Outcome(
-        fitted=chosen.fitted,
+        fitted=Fitted.of(task.model, fitted.S) if fitted.theta is None else fitted,
         history=history_of(walk.rows),
         status=status,
         floored=walk.floored,
@@ -122,6 +130,7 @@ class Walk:
                     continue
                 return Status.NO_LEGAL_STEP
             scans += 1
+            good = self.without_large(good)
             new = self.visit(scans, proposal)
             accepted = new.value <= best + 1e-12 * (1 + abs(best))  # False for NaN too
             floored = new.fitted.floored
@@ -133,17 +142,29 @@ class Walk:
                 return Status.RISK_ROSE
             fell = best - new.value
             good, best = new, min(best, new.value)
+            del new, proposal
             step.on_success()
-            if new.validation is None or new.validation < least:
-                self.chosen, least, idle = new, new.validation or 0.0, -1
+            if good.validation is None or good.validation < least:
+                self.chosen, least, idle = good, good.validation or 0.0, -1
             idle += 1
-            if task.on_iteration(new):
+            if task.on_iteration(good):
                 return Status.CALLBACK
             if 0 < learner.n_iter_no_change <= idle:
                 return Status.VALIDATION
             if fell < learner.tol:
                 return Status.TOLERANCE
         return Status.MAX_ITER
+
+    def without_large(self, good: Iteration) -> Iteration:
+        """Return an accepted iteration without its parameters if they are large: `run` estimates them again.
+
+        While the next proposal is visited they would be one stack of matrices more in memory.
+        """
+        if self.step.reads_theta or sum(math.prod(value.shape) for value in good.fitted.S.values()) < LARGE:
+            return good
+        small = good._replace(fitted=good.fitted._replace(theta=None))
+        self.chosen = small if self.chosen is good else self.chosen
+        return small
 
     def visit(self, number: int, S: Statistics) -> Iteration:
         """Estimate the parameters of S, scan the training rows, and take the risks of the validation rows."""

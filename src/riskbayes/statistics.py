@@ -6,7 +6,7 @@ The frame says what the arrays are measured in (see :mod:`riskbayes.frames`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from math import isnan
 from typing import Any, Self
@@ -15,6 +15,9 @@ import numpy as np
 
 from riskbayes.arrays import Array, converted, max_of, namespace, sum_of, to_numpy
 from riskbayes.frames import Arrays, Frame, frozen
+
+LARGE = 2**20
+"""Numbers of an array from which on temporary arrays of its size are avoided: 8 MiB of float64."""
 
 
 class Statistics(Mapping[str, Array]):
@@ -134,16 +137,25 @@ class Statistics(Mapping[str, Array]):
         return set(self.to_frame(frame)) == set(other.to_frame(frame))
 
     def plus(self, factor: float, other: Statistics, scale: float = 1.0) -> Statistics:
-        """Return scale * S + factor * other, in one pass."""
+        """Return scale * S + factor * other."""
         if not isinstance(other, Statistics):
             return NotImplemented
-        frame, a, b = self.frame, self._arrays, other._arrays
-        if frame is not other.frame or [v.shape for v in a.values()] != [v.shape for v in b.values()]:
-            mine, theirs = self._aligned(other)
-            frame, a, b = mine.frame, mine._arrays, theirs._arrays
-        if scale == 1.0:
-            return Statistics({name: a[name] + factor * b[name] for name in a}, frame)
-        return Statistics({name: scale * a[name] + factor * b[name] for name in a}, frame)
+        return Statistics.combined((scale, self), (factor, other))
+
+    @staticmethod
+    def combined(first: tuple[float, Statistics], *terms: tuple[float, Statistics]) -> Statistics:
+        """Return the sum of factor * statistics over the terms, added in their order, in one pass."""
+        shapes, whole = [value.shape for value in first[1]._arrays.values()], [first[1]]
+        for _, other in terms:
+            if other.frame is not whole[0].frame or [v.shape for v in other._arrays.values()] != shapes:
+                mine, other = whole[0]._aligned(other)
+                whole = [mine, *(each.to_frame(mine.frame) for each in whole[1:])]
+            whole.append(other)
+        factors = [first[0], *(factor for factor, _ in terms)]
+        names = whole[0]._arrays
+        return Statistics(
+            {name: weighted_sum(factors, [S._arrays[name] for S in whole]) for name in names}, whole[0].frame
+        )
 
     def __add__(self, other: Statistics) -> Statistics:
         return self.plus(1.0, other)
@@ -213,3 +225,17 @@ class Statistics(Mapping[str, Array]):
         """Return the statistics that `to_arrays` saved."""
         values = {name: arrays[name] for name in arrays if "." not in name}
         return cls(values, Frame.from_arrays({name: arrays[name] for name in arrays if "." in name}))
+
+
+def weighted_sum(factors: Sequence[float], values: Sequence[Array]) -> Array:
+    """Return the sum of factor * value, added in order; of large arrays slice by slice, to save memory."""
+    first = values[0]
+    if isinstance(first, np.ndarray) and first.size > LARGE and len(first) > 1:
+        out = np.empty_like(first)
+        for k in range(len(first)):
+            out[k] = weighted_sum(factors, [value[k] for value in values])
+        return out
+    total = first if factors[0] == 1.0 else factors[0] * first
+    for factor, value in zip(factors[1:], values[1:], strict=True):
+        total = total + factor * value
+    return total

@@ -153,6 +153,8 @@ class MemoryEngine(Engine):
             w,
             residuals=not risks_only and model.returns_residuals(Z),
         )
+        if part is None:
+            rows.plan = model.remembered(plan)
         return Scan(None if dS is None else dS.with_frame(S.frame), risks)
 
     def _sum(

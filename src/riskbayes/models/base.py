@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, is_dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -171,13 +172,17 @@ class GenerativeModel(ABC):
     def plan_scan(self, Z: Any, theta: Any, objective: Objective, last: Any) -> Any:
         """Return the plan of a scan of all rows Z, which `scan_chunk` reads in place of theta.
 
-        `last` is the plan of the previous scan of the same rows, or None; its findings may save work.
+        `last` is what is `remembered` of the previous scan of the same rows, or None: it may save work.
         """
         theta = self.plan(Z, theta)
         if objective.power is None or not self.is_compiled(Z):
             return theta
         part = self.compiled_part(Z, theta)
         return CompiledScan((part,), (1.0,), np.zeros_like(part.constants))
+
+    def remembered(self, plan: Any) -> Any:
+        """Return what the next `plan_scan` of the same rows reads of this plan, whose scan is over."""
+        return None
 
     def is_compiled(self, Z: Any) -> bool:
         """True if the model implements `compiled_part` for the rows Z, the whole table."""
@@ -285,6 +290,10 @@ class GenerativeModel(ABC):
         include the prior as if it were rows.
         """
         return self.expected_statistics(self.parameters(S), 1.0)
+
+    def anchor_likelihood(self, S: Statistics) -> Callable[[Any], float]:
+        """Return the function of theta that an anchor monitors: the log-likelihood of `anchor_statistics`."""
+        return partial(self.log_likelihood, self.anchor_statistics(S))
 
     def degrees_of_freedom(self, S: Statistics) -> float:
         """Return the effective number of parameters: by default, the number of statistics of the classes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -126,7 +126,8 @@ class QDAParameters:
 class QDAPlan(NamedTuple):
     """Parameters in the dtype of the rows, and the scan that finds which rows can be skipped, if any."""
 
-    theta: QDAParameters
+    theta: QDAParameters | None
+    """None in the plan of a scan that is over."""
     skipping: SkippingScan | None
 
 
@@ -169,6 +170,12 @@ class QDAModel(CorrelatedModel):
         skips = objective.saturates and Z.holes is None
         return QDAPlan(theta, next_scan(Z, theta, before) if skips else None)
 
+    def remembered(self, plan: QDAPlan) -> QDAPlan:
+        """Return the plan without theta, which is large for wide rows, but with what rows are skipped by."""
+        if plan.skipping is not None:
+            plan.skipping.end()
+        return plan._replace(theta=None)
+
     def is_compiled(self, Z: Centred) -> bool:
         """True for large float64 tables on the host with few columns and no missing cell."""
         m, n = Z.shape
@@ -184,6 +191,7 @@ class QDAModel(CorrelatedModel):
         self, Z: Centred, y: Array, w: Array | None, plan: QDAPlan, objective: Objective, risks_only: bool
     ) -> tuple[Statistics | Array | None, Risks]:
         """Scan the rows of a chunk whose posterior is not proved to be one at their label."""
+        theta: Any
         theta, skipping = plan
         if skipping is None:
             return super().scan_chunk(Z, y, w, theta, objective, risks_only)
@@ -291,30 +299,35 @@ class QDAModel(CorrelatedModel):
         mu, xp = self.means(S, settled)[0], namespace(S["s0"])
         r, n = mu.shape
 
-        def form(classes: slice) -> tuple[Array, Array, Array]:
+        def whitened(classes: slice, out: Array | None = None) -> tuple[Array, Array, Array]:
             C = settled.completed(self.covariances(S, settled, classes), classes)
             if settled.reference is None:
                 assert settled.data is not None
                 reference = settled.completed(self.covariances(settled.data, settled, classes), classes)
             else:
                 reference = settled.reference[classes, ...]
-            W, half_log_det, _, floored = whiten(C, reference, self.covariance_floor)
-            constant = -(mu[classes, None, :] @ W)
-            zeros = [xp.zeros_like(constant)] * (PAD - 1)
-            return xp.concat([constant, *zeros, W], axis=1), half_log_det, floored
+            W, half_log_det, _, floored = whiten(C, reference, self.covariance_floor, out)
+            return W, half_log_det, floored
 
-        if xp is np and n > SMALL:  # class by class, in threads: temporary arrays stay small
-            forms, half_log_det = np.empty((r, PAD + n, n)), np.empty(r)
+        if xp is np:
+            forms, half_log_det = np.zeros((r, PAD + n, n)), np.empty(r)
             floored = np.empty(r, dtype=np.int64)
 
-            def one(k: int) -> None:
-                own = slice(k, k + 1)
-                forms[own], half_log_det[own], floored[own] = form(own)
+            def fill(own: slice) -> None:
+                W, half_log_det[own], floored[own] = whitened(own, forms[own, PAD:])
+                np.negative(mu[own, None, :] @ W, out=forms[own, :1])
 
-            for _ in in_threads(one, range(r), min(r, available_threads())):
-                pass
+            if n > SMALL:  # class by class, in threads: temporary arrays stay small
+                classes = [slice(k, k + 1) for k in range(r)]
+                for _ in in_threads(fill, classes, min(r, available_threads())):
+                    pass
+            else:
+                fill(EVERY)
         else:
-            forms, half_log_det, floored = form(slice(0, r))
+            W, half_log_det, floored = whitened(EVERY)
+            constant = -(mu[:, None, :] @ W)
+            zeros = [xp.zeros_like(constant)] * (PAD - 1)
+            forms = xp.concat([constant, *zeros, W], axis=1)
         return QDAParameters(
             log_class_prior(S["s0"], self.class_alpha, self.class_prior),
             mu,
@@ -420,16 +433,41 @@ class QDAModel(CorrelatedModel):
         s2 *= s0[:, None, None]
         return Statistics({"s0": s0, "s1": s0[:, None] * theta.means, "s2": s2}, theta.frame)
 
+    def anchor_likelihood(self, S: Statistics) -> Callable[[QDAParameters], float]:
+        """Return the log-likelihood by theta of the closed form's statistics.
+
+        Second moments of wide rows are large: they are computed class by class from S whenever it is asked.
+        """
+        settled = S.frame.settled or self.settled_by(S)
+        if settled.reference is not None:
+            return super().anchor_likelihood(S)
+        closed = self.parameters(S)
+        if np.any(closed.floored > settled.missing):
+            return super().anchor_likelihood(S)
+        s0, mu = np.exp(closed.log_prior), closed.means
+
+        def second(k: int) -> Array:
+            found, own = mu[k, :, None] * mu[k], slice(k, k + 1)
+            found += settled.completed(self.covariances(S, settled, own), own)[0]
+            found *= s0[k]
+            return found
+
+        def of(theta: QDAParameters) -> float:
+            if theta.frame != S.frame:
+                return self.log_likelihood(self.anchor_statistics(S), theta)
+            return log_likelihood(s0, s0[:, None] * mu, wide_traces(second, theta.whiteners), theta)
+
+        return of
+
     def log_likelihood(self, S: Statistics, theta: QDAParameters) -> float:
         """Return sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about mu) / 2."""
         S = S.to_frame(theta.frame)
-        s0, mu = S["s0"], theta.means
-        # tr(W^T A W) with A = s2 - s1 mu^T - mu s1^T + s0 mu mu^T, the scatter about mu.
-        W = theta.whiteners
-        moved = (mu[:, None, :] @ W)[:, 0, :]
-        first = (S["s1"][:, None, :] @ W)[:, 0, :]
-        traces = quadratic_traces(S["s2"], W) + sum_of((s0[:, None] * moved - 2 * first) * moved, axis=1)
-        return float(s0 @ theta.constants - 0.5 * sum_of(traces))
+        s2, W = S["s2"], theta.whiteners
+        if isinstance(W, np.ndarray) and W.shape[1] > SMALL:
+            traces = wide_traces(s2.__getitem__, W)
+        else:
+            traces = sum_of((s2 @ W) * W, axis=(1, 2))
+        return log_likelihood(S["s0"], S["s1"], traces, theta)
 
     def inverse_parameters(self, theta: QDAParameters, total: float) -> Statistics:
         """Return the moments whose MAP estimates are theta."""
@@ -484,18 +522,27 @@ def log_determinant_shares(C: Array, W: Array) -> Array:
     return shares - (shares.sum() + 2 * np.log(np.diag(W)).sum()) / max(1, len(shares))
 
 
-def quadratic_traces(A: Array, W: Array) -> Array:
-    """Return tr(W^T A W) for stacks, W upper triangular; large ones by blocks of W, a class per thread."""
+def log_likelihood(s0: Array, s1: Array, traces: Array, theta: QDAParameters) -> float:
+    """Return the log-likelihood of rows with these moments and with tr(W^T s2 W) of the second ones.
+
+    The scatter about mu is s2 - s1 mu^T - mu s1^T + s0 mu mu^T.
+    """
+    moved = (theta.means[:, None, :] @ theta.whiteners)[:, 0, :]
+    first = (s1[:, None, :] @ theta.whiteners)[:, 0, :]
+    traces = traces + sum_of((s0[:, None] * moved - 2 * first) * moved, axis=1)
+    return float(s0 @ theta.constants - 0.5 * sum_of(traces))
+
+
+def wide_traces(second: Callable[[int], Array], W: Array) -> Array:
+    """Return tr(W^T s2 W) for s2 = second(k) of each class, W upper triangular, by blocks of its columns."""
     r, n, _ = W.shape
-    if not isinstance(W, np.ndarray) or n <= SMALL:
-        return sum_of((A @ W) * W, axis=(1, 2))
 
     def one(k: int) -> float:
-        found = 0.0
+        s2, found = second(k), 0.0
         for start in range(0, n, BLOCK):
             stop = min(n, start + BLOCK)
             block = W[k, :stop, start:stop]
-            found += float(np.einsum("ij,ij->", A[k, :stop, :stop] @ block, block))
+            found += float(np.einsum("ij,ij->", s2[:stop, :stop] @ block, block))
         return found
 
     return np.fromiter(in_threads(one, range(r), min(r, available_threads())), dtype=np.float64, count=r)

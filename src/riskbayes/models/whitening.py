@@ -23,14 +23,17 @@ SMALL = 64
 """Matrices of at most this size are not worth a thread, nor the choice of some eigenvectors only."""
 
 
-def whiten(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Array, Array]:
+def whiten(
+    C: Array, reference: Array, floor: float, out: Array | None = None
+) -> tuple[Array, Array, Array, Array]:
     """Return (W, log|C|/2, C, floored) with W W^T = C^-1, W upper triangular, for a stack of covariances.
 
     C is floored first: in every direction its variance is at least `floor` times that of the reference, a
     stack that must be positive definite. Eigenvalues are computed only where C - floor reference is not.
+    `out` is an array for W, in NumPy only.
     """
     if isinstance(C, np.ndarray):
-        return whiten_on_cpu(C, reference, floor)
+        return whiten_on_cpu(C, reference, floor, np.empty_like(C) if out is None else out)
     xp = namespace(C)
     scale = unit_scale(reference)
     units = outer(scale)
@@ -130,45 +133,54 @@ def factors_by_eigenvectors(C: Array) -> Array:
     return xp.matrix_transpose(R * signs[:, :, None])
 
 
-def whiten_on_cpu(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Array, Array]:
-    """Return the same as `whiten`, by LAPACK, class by class."""
-    W, half_log_det, mended = np.empty_like(C), np.empty(len(C)), C
+def whiten_on_cpu(C: Array, reference: Array, floor: float, W: Array) -> tuple[Array, Array, Array, Array]:
+    """Return the same as `whiten`, by LAPACK, class by class; W is written to."""
+    half_log_det, mended = np.empty(len(C)), C
     floored = np.zeros(len(C), dtype=np.int64)
     for k, scale in enumerate(unit_scale(reference)):
         units = scale[:, None] * scale
-        scaled, standard = C[k] / units, reference[k] / units
-        factors = factors_above(scaled, standard, floor)
-        if factors is None:
-            L0, inverse0 = factors_of(standard)
+        scaled = np.divide(C[k], units, out=W[k])  # in the place of W: matrices of wide rows are large
+        found = factors_above(scaled, reference[k], units, floor)
+        if found is None:
+            L0, inverse0 = factors_of(reference[k] / units)
             shares = inverse0 @ scaled @ inverse0.T
             if not np.isfinite(shares).all():  # a step that overflowed: its risks will be NaN
                 W[k], half_log_det[k] = np.nan, np.nan
                 continue
             share, floored[k] = lifted_one(shares, floor)
             L, inverse = factors_of(share)
-            factors = L0 @ L, inverse @ inverse0
+            L, inverse = L0 @ L, inverse @ inverse0
+            found = L.diagonal(), inverse
             if floored[k]:
                 mended = C.copy() if mended is C else mended
-                np.multiply(factors[0] @ factors[0].T, units, out=mended[k])
-        L, inverse = factors
-        half_log_det[k] = np.log(L.diagonal()).sum() + np.log(scale).sum()
+                np.multiply(L @ L.T, units, out=mended[k])
+        pivots, inverse = found
+        half_log_det[k] = np.log(pivots).sum() + np.log(scale).sum()
         np.divide(inverse.T, scale[:, None], out=W[k])
     return W, half_log_det, mended, floored
 
 
-def factors_above(C: Array, reference: Array, floor: float) -> tuple[Array, Array] | None:
-    """Return C's Cholesky factor and its inverse if C - floor reference is positive definite; else None."""
+def factors_above(C: Array, reference: Array, units: Array, floor: float) -> tuple[Array, Array] | None:
+    """Return the diagonal of C's Cholesky factor, and the inverse factor; None if C is below the floor.
+
+    That is where C - floor reference is not positive definite, with the reference in the units of C.
+    """
     # LAPACK stores matrices by columns: what it calls the upper factor is our lower one.
     factor, failed = dpotrf(C.T, lower=0, clean=1)
     if failed:
         return None
-    inverse = dtrtri(factor, lower=0)[0]
+    pivots = factor.diagonal().copy()
+    inverse = dtrtri(factor, lower=0, overwrite_c=1)[0]
     # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue, n at least the largest one of the reference,
     # whose diagonal is one: where their product is small, that proves it.
     proved = np.vdot(inverse, inverse) * len(C) * floor <= 1
-    if not proved and dpotrf((C - floor * reference).T, lower=0)[1]:
-        return None
-    return factor.T, inverse.T
+    if not proved:
+        above = reference / units
+        above *= floor
+        np.subtract(C, above, out=above)
+        if dpotrf(above.T, lower=0, overwrite_a=1)[1]:
+            return None
+    return pivots, inverse.T
 
 
 def factors_of(C: Array) -> tuple[Array, Array]:

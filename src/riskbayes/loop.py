@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from riskbayes.arrays import Array, to_numpy
+from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import Objective
 from riskbayes.statistics import Statistics
 from riskbayes.task import Iteration, Outcome, Status, Task
 
 LARGE = 2**20
-"""Numbers of statistics from which on parameters are not kept beside them: 8 MiB of float64."""
+"""Numbers in statistics above which the parameters of the last model are not kept: 8 MiB of float64."""
 
 
 class Step:
@@ -121,6 +121,7 @@ class Walk:
         self.start_value, self.floored = good.value, good.fitted.floored
         self.rows.append({**good.risks, "lr": 0.0, "accepted": True, "floored": self.floored})
         best, least, scans, idle = good.value, good.validation or 0.0, 0, 0
+        large = not step.reads_theta and sum(math.prod(value.shape) for value in start.values()) > LARGE
         if task.on_iteration(good):
             return Status.CALLBACK
         while scans < limit:
@@ -130,7 +131,8 @@ class Walk:
                     continue
                 return Status.NO_LEGAL_STEP
             scans += 1
-            good = self.without_large(good)
+            if large:
+                good = self.without_parameters(good)
             new = self.visit(scans, proposal)
             accepted = new.value <= best + 1e-12 * (1 + abs(best))  # False for NaN too
             floored = new.fitted.floored
@@ -155,13 +157,11 @@ class Walk:
                 return Status.TOLERANCE
         return Status.MAX_ITER
 
-    def without_large(self, good: Iteration) -> Iteration:
-        """Return an accepted iteration without its parameters if they are large: `run` estimates them again.
+    def without_parameters(self, good: Iteration) -> Iteration:
+        """Return an accepted iteration without its parameters: if it is chosen, `run` estimates them again.
 
         While the next proposal is visited they would be one stack of matrices more in memory.
         """
-        if self.step.reads_theta or sum(math.prod(value.shape) for value in good.fitted.S.values()) < LARGE:
-            return good
         small = good._replace(fitted=good.fitted._replace(theta=None))
         self.chosen = small if self.chosen is good else self.chosen
         return small
@@ -186,10 +186,12 @@ ALWAYS = ("soft_error", "error", "log_loss", "lr", "accepted", "floored")
 def history_of(rows: list[dict[str, Any]]) -> dict[str, Array]:
     """Return the history as arrays of equal length; entry 0 is the model that the fit started from.
 
-    `floored` is summed only at the end of a fit, for the host waits for each number it reads from a device.
+    `floored` is read only at the end of a fit, for the host waits each time it reads from a device.
     """
-    for row in rows:
-        row["floored"] = 0 if row["floored"] is None else int(to_numpy(row["floored"]).sum())
-    kinds: dict[str, type] = {"accepted": bool, "floored": int}
-    names = rows[0] if rows else ALWAYS
-    return {name: np.array([row[name] for row in rows], dtype=kinds.get(name, float)) for name in names}
+    names, kinds = rows[0] if rows else ALWAYS, {"accepted": bool}
+    found = {name: [row[name] for row in rows] for name in names}
+    by_class = found.pop("floored")
+    table = {name: np.array(values, dtype=kinds.get(name, float)) for name, values in found.items()}
+    if not rows or by_class[0] is None:
+        return {**table, "floored": np.zeros(len(rows), dtype=int)}
+    return {**table, "floored": to_numpy(namespace(by_class[0]).stack(by_class)).sum(axis=1).astype(int)}

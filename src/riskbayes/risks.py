@@ -75,7 +75,7 @@ def below_largest(scores: Array) -> Array:
         return scores - max_of(scores, axis=1, keepdims=True)
     ordered = np.asfortranarray(scores)
     top = np.maximum.reduce(ordered, axis=1, keepdims=True)
-    return np.subtract(ordered, top, out=None if np.may_share_memory(ordered, scores) else ordered)
+    return np.subtract(ordered, top, out=None if ordered is scores else ordered)
 
 
 def posterior_and_risks(
@@ -101,8 +101,11 @@ def posterior_and_risks(
     losses |= objective.losses(P, y)
     if xp is np:
         if w is None:
-            sums = np.array([np.add.reduce(loss, dtype=np.float64) for loss in losses.values()])
-            return P, Risks(tuple(losses), sums, len(y))
+            sums = [
+                np.add.reduce(loss, dtype=np.float64) if loss is not wrong else np.count_nonzero(wrong)
+                for loss in losses.values()
+            ]
+            return P, Risks(tuple(losses), np.array(sums, dtype=np.float64), len(y))
         return P, Risks(tuple(losses), np.array([w @ loss for loss in losses.values()]), w.sum())
     table = xp.stack([astype(loss, widest_float(P)) for loss in losses.values()])
     sums, weight = (sum_of(table, axis=1), y.shape[0]) if w is None else (table @ w, sum_of(w))

@@ -68,6 +68,9 @@ class Statistics(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self._arrays)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
+
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in self.items())
         return f"Statistics({shapes}; total {self.total:g})"
@@ -143,19 +146,25 @@ class Statistics(Mapping[str, Array]):
         return Statistics.combined((scale, self), (factor, other))
 
     @staticmethod
-    def combined(first: tuple[float, Statistics], *terms: tuple[float, Statistics]) -> Statistics:
+    def combined(*terms: tuple[float, Statistics]) -> Statistics:
         """Return the sum of factor * statistics over the terms, added in their order, in one pass."""
-        shapes, whole = [value.shape for value in first[1]._arrays.values()], [first[1]]
-        for _, other in terms:
-            if other.frame is not whole[0].frame or [v.shape for v in other._arrays.values()] != shapes:
-                mine, other = whole[0]._aligned(other)
-                whole = [mine, *(each.to_frame(mine.frame) for each in whole[1:])]
-            whole.append(other)
-        factors = [first[0], *(factor for factor, _ in terms)]
-        names = whole[0]._arrays
-        return Statistics(
-            {name: weighted_sum(factors, [S._arrays[name] for S in whole]) for name in names}, whole[0].frame
-        )
+        (scale, first), *others = terms
+        frame, shapes = first.frame, [value.shape for value in first._arrays.values()]
+        for _, other in others:
+            if other.frame is not frame or [value.shape for value in other._arrays.values()] != shapes:
+                frame = reduce(lambda S, term: S._aligned(term[1])[0], others, first).frame
+                first, others = first.to_frame(frame), [(f, S.to_frame(frame)) for f, S in others]
+                break
+        found = {}
+        for name, value in first._arrays.items():
+            if isinstance(value, np.ndarray) and value.size > LARGE:
+                found[name] = by_slices(scale, value, [(f, S._arrays[name]) for f, S in others])
+                continue
+            value = value if scale == 1.0 else scale * value
+            for factor, other in others:
+                value = value + factor * other._arrays[name]
+            found[name] = value
+        return Statistics(found, frame)
 
     def __add__(self, other: Statistics) -> Statistics:
         return self.plus(1.0, other)
@@ -227,15 +236,11 @@ class Statistics(Mapping[str, Array]):
         return cls(values, Frame.from_arrays({name: arrays[name] for name in arrays if "." in name}))
 
 
-def weighted_sum(factors: Sequence[float], values: Sequence[Array]) -> Array:
-    """Return the sum of factor * value, added in order; of large arrays slice by slice, to save memory."""
-    first = values[0]
-    if isinstance(first, np.ndarray) and first.size > LARGE and len(first) > 1:
-        out = np.empty_like(first)
-        for k in range(len(first)):
-            out[k] = weighted_sum(factors, [value[k] for value in values])
-        return out
-    total = first if factors[0] == 1.0 else factors[0] * first
-    for factor, value in zip(factors[1:], values[1:], strict=True):
-        total = total + factor * value
-    return total
+def by_slices(scale: float, first: Array, others: Sequence[tuple[float, Array]]) -> Array:
+    """Return scale * first + the sum of factor * other, without temporary arrays of their size."""
+    out = np.empty_like(first)
+    for k in range(len(first)):
+        np.multiply(first[k], scale, out=out[k])
+        for factor, other in others:
+            out[k] += factor * other[k]
+    return out

@@ -76,11 +76,12 @@ class GaussianNBParameters:
         b = self.means * precision
         size = self.means * b
         narrow = max_of(size, axis=0) > 0.01 / eps_of(self.means) ** 0.5
-        if not is_false(narrow):
+        none = is_false(narrow)
+        if not none:
             size, b, precision = (xp.where(narrow[None, :], 0.0, A) for A in (size, b, precision))
         logs = sum_of(xp.log(self.variances) + size, axis=1)
         constant = self.log_prior - 0.5 * (logs + self.means.shape[1] * LOG_2PI)
-        return -0.5 * precision, b, constant, None if is_false(narrow) else xp.nonzero(narrow)[0]
+        return -0.5 * precision, b, constant, None if none else xp.nonzero(narrow)[0]
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def posterior_and_risks(
         own, wrong, P = at_labels(scores, y), xp.argmax(scores, axis=1) != y, xp.exp(scores)
     evidence = sum_of(P, axis=1)
     P /= evidence[:, None]
-    soft = 1.0 - xp.exp(own) / evidence
+    soft = 1.0 - (np.exp(own) / evidence if xp is np else at_labels(P, y))
     losses = {"soft_error": soft, "error": wrong, "log_loss": xp.log(evidence) - own}
     losses |= objective.losses(P, y)
     if xp is np:

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from riskbayes.arrays import Array, converted, max_of, namespace, sum_of, to_numpy
+from riskbayes.arrays import Array, add_scaled, converted, max_of, namespace, sum_of, to_numpy
 from riskbayes.frames import Arrays, Frame, frozen
 
 LARGE = 2**20
@@ -162,7 +162,7 @@ class Statistics(Mapping[str, Array]):
                 continue
             value = value if scale == 1.0 else scale * value
             for factor, other in others:
-                value = value + factor * other._arrays[name]
+                value = add_scaled(value, factor, other._arrays[name])
             found[name] = value
         return Statistics(found, frame)
 
@@ -210,7 +210,7 @@ class Statistics(Mapping[str, Array]):
             sums = [sum_of(value) for name, value in self._arrays.items() if name != "s0"]
             if not isinstance(masses, np.ndarray):
                 xp, r = namespace(masses), masses.shape[0]
-                read = to_numpy(xp.concat([masses, xp.stack(sums)]) if sums else masses)
+                read = to_numpy(xp.concat([masses, *(xp.reshape(value, (1,)) for value in sums)]))
                 masses, sums = read[:r], list(read[r:])
             total = np.add.reduce(masses)
             object.__setattr__(self, "_total", float(total))

@@ -14,7 +14,7 @@ import numpy as np
 from riskbayes.arrays import (
     Array,
     astype,
-    is_false,
+    clip_below,
     namespace,
     one_hot,
     sum_of,
@@ -397,10 +397,9 @@ def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -
     xp, mass = namespace(s0), s0 + alpha if alpha else s0
     if fixed is not None:
         mass = to_device(fixed, s0)
-    empty = mass <= 0
-    if is_false(empty):
-        return xp.log(mass / sum_of(mass))
-    mass = xp.where(empty, 0.0, mass)
+    if xp is np and not np.count_nonzero(mass <= 0):
+        return np.log(mass / sum_of(mass))
+    mass = clip_below(mass, 0.0)
     with np.errstate(divide="ignore"):
         return xp.log(mass / sum_of(mass))
 

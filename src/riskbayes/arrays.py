@@ -75,8 +75,8 @@ def astype(x: Array, dtype: Any) -> Array:
 def widest_float(x: Array) -> Any:
     """Return float64, or float32 where the device of x has no float64."""
     xp = namespace(x)
-    if xp is np:
-        return np.float64
+    if xp is np or x.dtype == xp.float64:
+        return xp.float64
     key = xp.__name__, str(device_of(x))
     if key not in _WIDEST:
         known = xp.__array_namespace_info__().dtypes(device=device_of(x), kind="real floating")
@@ -160,7 +160,7 @@ def clip_below(x: Array, least: float) -> Array:
 
 def add_scaled(x: Array, factor: float, other: Array) -> Array:
     """Return x + factor * other."""
-    if not isinstance(x, np.ndarray) and hasattr(x, "addcmul"):  # PyTorch: one launch
+    if hasattr(x, "addcmul"):  # PyTorch: one launch
         return x.add(other, alpha=factor)
     return x + factor * other
 

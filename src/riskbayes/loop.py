@@ -73,7 +73,7 @@ def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcom
     start = task.S if task.start is None else task.start
     if learner.max_iter == 0:
         fitted = Fitted.of(task.model, start)
-        return Outcome(fitted, history_of([]), Status.CLOSED_FORM, fitted.floored)
+        return Outcome(fitted, history_of([]), Status.CLOSED_FORM, floored_of(fitted))
     # Scores may overflow after a long step: a risk that is NaN is not accepted.
     with np.errstate(over="ignore", invalid="ignore"):
         walk = Walk(task, learner, learner.begin(task))
@@ -118,7 +118,7 @@ class Walk:
         """Scan, step and record until a stopping rule holds; return which one."""
         task, learner, step = self.task, self.learner, self.step
         self.chosen = good = self.visit(0, start)
-        self.start_value, self.floored = good.value, good.fitted.floored
+        self.start_value, self.floored = good.value, floored_of(good.fitted)
         self.rows.append({**good.risks, "lr": 0.0, "accepted": True, "floored": self.floored})
         best, least, scans, idle = good.value, good.validation or 0.0, 0, 0
         large = not step.reads_theta and sum(math.prod(value.shape) for value in start.values()) > LARGE
@@ -135,7 +135,7 @@ class Walk:
                 good = self.without_parameters(good)
             new = self.visit(scans, proposal)
             accepted = new.value <= best + 1e-12 * (1 + abs(best))  # False for NaN too
-            floored = new.fitted.floored
+            floored = floored_of(new.fitted)
             self.rows.append({**new.risks, "lr": step.lr, "accepted": accepted, "floored": floored})
             if not accepted:
                 del new  # its arrays may be large
@@ -177,6 +177,11 @@ class Walk:
             judged = step.risk(held)
             risks |= {f"val_{name}": value for name, value in held.items()}
         return Iteration(number, fitted, scan, risks, step.value(risks, fitted.theta), judged)
+
+
+def floored_of(fitted: Fitted) -> Array | None:
+    """Return how many parameters of each class were raised to a floor; None if the model has no floors."""
+    return getattr(fitted.theta, "floored", None)
 
 
 ALWAYS = ("soft_error", "error", "log_loss", "lr", "accepted", "floored")

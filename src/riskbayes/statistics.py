@@ -157,12 +157,14 @@ class Statistics(Mapping[str, Array]):
                 break
         found = {}
         for name, value in first._arrays.items():
-            if isinstance(value, np.ndarray) and value.size > LARGE:
+            on_host = isinstance(value, np.ndarray)
+            if on_host and value.ndim > 1 and value.size > LARGE:
                 found[name] = by_slices(scale, value, [(f, S._arrays[name]) for f, S in others])
                 continue
             value = value if scale == 1.0 else scale * value
             for factor, other in others:
-                value = add_scaled(value, factor, other._arrays[name])
+                term = other._arrays[name]
+                value = value + factor * term if on_host else add_scaled(value, factor, term)
             found[name] = value
         return Statistics(found, frame)
 

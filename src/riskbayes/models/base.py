@@ -383,11 +383,6 @@ class Fitted(NamedTuple):
         """Return the model with S and the parameters of S."""
         return cls(model, S, model.parameters(S))
 
-    @property
-    def floored(self) -> Array | None:
-        """How many parameters of each class were raised to a floor; None if the model has no floors."""
-        return getattr(self.theta, "floored", None)
-
 
 def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -> Array:
     """Return log p(y): the frequencies with `alpha` pseudo-counts for each class, or `fixed`, normalised.

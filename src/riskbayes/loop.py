@@ -83,11 +83,13 @@ def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcom
             if walk.chosen is None:
                 raise
             status = Status.INTERRUPTED
-    chosen = walk.chosen
-    assert chosen is not None
-    fitted = chosen.fitted
+        chosen = walk.chosen
+        assert chosen is not None
+        fitted = chosen.fitted
+        if fitted.theta is None:
+            fitted = Fitted.of(task.model, fitted.S)
     return Outcome(
-        fitted=Fitted.of(task.model, fitted.S) if fitted.theta is None else fitted,
+        fitted=fitted,
         history=history_of(walk.rows),
         status=status,
         floored=walk.floored,

@@ -13,6 +13,7 @@ from riskbayes import (
     GenerativeClassifier,
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
+    arrays,
 )
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm
 from riskbayes.models import QDAModel, whitening
@@ -242,6 +243,20 @@ def test_rows_far_from_every_class_and_floored_covariances(name):
         ours = QuadraticDiscriminantAnalysis(learner="closed_form").fit(X, y)
     with config_context(array_api_dispatch=True):
         np.testing.assert_allclose(host(there.predict_proba(Xd)), ours.predict_proba(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_what_the_standard_lacks_is_what_numpy_does(name):
+    xp, device = library(name)
+    rng = np.random.default_rng(0)
+    A, B, y = rng.standard_normal((6, 3)), rng.standard_normal((6, 3)), rng.integers(3, size=6)
+    there, other, labels, values = sent(xp, device, A, B, y, B[:, 0])
+    for here, value in ((0.0, 0.0), (B[:, 0], values)):
+        found = arrays.with_labels(there, labels, value)
+        np.testing.assert_array_equal(host(found), arrays.with_labels(A, y, here))
+    np.testing.assert_array_equal(host(arrays.clip_below(there, 0.25)), np.maximum(A, 0.25))
+    np.testing.assert_allclose(host(arrays.add_scaled(there, 0.3, other)), A + 0.3 * B, rtol=1e-15)
+    assert (host(there) == A).all()
 
 
 @pytest.mark.parametrize("name", LIBRARIES)

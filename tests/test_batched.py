@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+from conftest import closed_form
+from riskbayes import QuadraticDiscriminantAnalysis
+from riskbayes.learners import RC
 from riskbayes.models import QDAModel
 from riskbayes.models.base import Sample
+from riskbayes.objectives import LogLoss
 
 
 @pytest.mark.parametrize("n", [65, 128, 300])
@@ -24,3 +28,32 @@ def test_moments_by_blocks_are_moments_whatever_the_threads(n, sparse):
     assert one == several
     np.testing.assert_allclose(one["s1"], W.T @ D, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(one["s2"], np.einsum("ik,ia,ib->kab", W, D, D), rtol=1e-10, atol=1e-9)
+
+
+def wide(seed=0, m=900, n=70, r=3):
+    """Rows of more columns than one product computes at once, of classes that overlap."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(r, size=m)
+    return rng.standard_normal((m, n)) + 0.1 * rng.standard_normal((r, n))[y], y
+
+
+@pytest.mark.parametrize("strength", [0.0, 20.0])
+def test_the_anchor_of_wide_rows_is_that_of_expected_statistics(strength):
+    """Their second moments are not stored, but computed class by class whenever the anchor asks."""
+    X, y = wide()
+    model = QDAModel(covariance_strength=strength)
+    engine, fitted = closed_form(model, X, y, None, 3)
+    value = model.anchor_likelihood(fitted.S)
+    for theta in (fitted.theta, model.parameters(fitted.S + 0.1 * engine.scan(fitted, LogLoss()).dS)):
+        assert value(theta) == model.log_likelihood(model.anchor_statistics(fitted.S), theta)
+
+
+@pytest.mark.parametrize("learner", ["rc", RC.paper(), RC(early_stopping=True, random_state=0)])
+def test_large_parameters_are_estimated_again(learner, monkeypatch):
+    X, y = wide(1)
+    kept = QuadraticDiscriminantAnalysis(learner=learner).fit(X, y)
+    monkeypatch.setattr("riskbayes.loop.LARGE", 0)
+    found = QuadraticDiscriminantAnalysis(learner=learner).fit(X, y)
+    assert found.n_iter_ > 1
+    np.testing.assert_array_equal(found.predict_proba(X), kept.predict_proba(X))
+    np.testing.assert_array_equal(found.parameters_.forms, kept.parameters_.forms)

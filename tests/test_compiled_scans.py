@@ -11,8 +11,8 @@ from conftest import closed_form
 from riskbayes import GenerativeClassifier
 from riskbayes.engines import memory
 from riskbayes.learners import RC
-from riskbayes.models import GaussianNBModel, ProductModel, QDAModel, SmoothModel
-from riskbayes.models.kernels import categorical, scan
+from riskbayes.models import GaussianNBModel, ProductModel, QDAModel, SmoothModel, qda
+from riskbayes.models.kernels import categorical
 from riskbayes.models.kernels.scan import CompiledScan
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
 
@@ -127,7 +127,7 @@ def test_other_tables_experts_and_objectives_are_scanned_plainly(monkeypatch):
     assert not isinstance(plan_of(product, X.astype(np.float32), LogLoss()), CompiledScan)
     for experts in ((QDA, QDA), (SMOOTH, GaussianNBModel()), (product, SMOOTH)):
         assert not isinstance(plan_of(ProductModel(experts), X, LogLoss()), CompiledScan)
-    monkeypatch.setattr(scan, "MOST_COLUMNS", 3)
+    monkeypatch.setattr(qda, "MOST_COMPILED", 3)
     assert not isinstance(plan_of(QDA, X, LogLoss()), CompiledScan)
     monkeypatch.setattr(categorical, "SMALLEST", 10**9)
     assert not isinstance(plan_of(SMOOTH, X, LogLoss()), CompiledScan)

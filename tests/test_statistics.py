@@ -377,3 +377,25 @@ def test_statistics_without_a_frame_round_trip():
 def test_an_unknown_frame_is_named():
     with pytest.raises(ValueError, match="Elsewhere"):
         Statistics.from_arrays({"s0": np.ones(2), "Elsewhere.origin": np.zeros(3)})
+
+
+# --- sums of several terms ------------------------------------------------------------------------------
+
+
+def test_terms_are_combined_as_they_are_added_one_by_one(monkeypatch):
+    a, b, c = (make(QDAModel, seed) for seed in range(3))
+    expected = (0.5 * a + 2.0 * b) - c
+    for large in (2**20, 1):  # as a whole, and slice by slice
+        monkeypatch.setattr("riskbayes.statistics.LARGE", large)
+        assert Statistics.combined((0.5, a), (2.0, b), (-1.0, c)).allclose(expected, rtol=1e-13)
+        same = [S.with_frame(a.frame) for S in (a, b, c)]
+        one_by_one = {name: (0.5 * same[0][name] + 2.0 * same[1][name]) - same[2][name] for name in a}
+        found = Statistics.combined(*zip((0.5, 2.0, -1.0), same, strict=True))
+        for name, value in one_by_one.items():
+            np.testing.assert_array_equal(found[name], value)
+
+
+def test_membership_is_that_of_the_arrays():
+    S = make(GaussianNBModel)
+    assert "s0" in S
+    assert "observed" not in S

@@ -21,6 +21,10 @@ _NAMESPACES: dict[type, Any] = {np.ndarray: np}
 """Namespaces by type of array, looked up once."""
 
 
+_WIDEST: dict[tuple[str, str], Any] = {}
+"""The widest float by library and device: PyTorch is asked by making an array of every dtype."""
+
+
 def namespace(x: Array) -> Any:
     """Return the namespace of an array: NumPy, or that of its library as array-api-compat completes it."""
     found = _NAMESPACES.get(type(x))
@@ -70,11 +74,14 @@ def astype(x: Array, dtype: Any) -> Array:
 
 def widest_float(x: Array) -> Any:
     """Return float64, or float32 where the device of x has no float64."""
-    if namespace(x) is np:
-        return np.float64
     xp = namespace(x)
-    known = xp.__array_namespace_info__().dtypes(device=device_of(x), kind="real floating")
-    return known.get("float64", xp.float32)
+    if xp is np or x.dtype == xp.float64:
+        return xp.float64
+    key = xp.__name__, str(device_of(x))
+    if key not in _WIDEST:
+        known = xp.__array_namespace_info__().dtypes(device=device_of(x), kind="real floating")
+        _WIDEST[key] = known.get("float64", xp.float32)
+    return _WIDEST[key]
 
 
 def to_widest(x: Array) -> Array:
@@ -130,6 +137,34 @@ def at_labels(A: Array, y: Array) -> Array:
     return namespace(A).take_along_axis(A, y[:, None], axis=1)[:, 0]
 
 
+def with_labels(A: Array, y: Array, values: Any) -> Array:
+    """Return A with values[i], or one number, in the place of A[i, y[i]] for every row i."""
+    if isinstance(A, np.ndarray):
+        A = A.copy()
+        A[np.arange(len(y)), y] = values
+        return A
+    if hasattr(A, "scatter"):  # PyTorch: one launch
+        return A.scatter(1, y[:, None], values if isinstance(values, float) else values[:, None])
+    label = one_hot(y, A.shape[1], None, namespace(A).bool)
+    return namespace(A).where(label, values if isinstance(values, float) else values[:, None], A)
+
+
+def clip_below(x: Array, least: float) -> Array:
+    """Return x with entries of at least `least`; NaN stays."""
+    if isinstance(x, np.ndarray):
+        return np.maximum(x, least)
+    if hasattr(x, "clamp"):  # PyTorch, where `clip` of array-api-compat is several launches
+        return x.clamp(min=least)
+    return namespace(x).where(x < least, least, x)
+
+
+def add_scaled(x: Array, factor: float, other: Array) -> Array:
+    """Return x + factor * other."""
+    if hasattr(x, "addcmul"):  # PyTorch: one launch
+        return x.add(other, alpha=factor)
+    return x + factor * other
+
+
 def one_hot(y: Array, n_classes: int, values: Array | None, dtype: Any) -> Array:
     """Return one-hot rows of the labels y, row i times values[i] if values are given."""
     xp = namespace(y)
@@ -137,8 +172,18 @@ def one_hot(y: Array, n_classes: int, values: Array | None, dtype: Any) -> Array
         Y = np.zeros((n_classes, len(y)), dtype=dtype).T
         Y[np.arange(len(y)), y] = 1.0 if values is None else values
         return Y
-    Y = xp.astype(y[:, None] == xp.arange(n_classes, **like(y))[None, :], dtype)
+    Y = astype(y[:, None] == xp.arange(n_classes, **like(y))[None, :], dtype)
     return Y if values is None else Y * astype(values, dtype)[:, None]
+
+
+def eye_like(C: Array) -> Array:
+    """Return the identity in the size, dtype and device of C."""
+    return namespace(C).eye(C.shape[-1], **like(C))
+
+
+def outer(v: Array) -> Array:
+    """Return v v^T for each row of v."""
+    return v[..., :, None] * v[..., None, :]
 
 
 def squared_norms(z: Array) -> Array:

@@ -192,6 +192,13 @@ class Categories(Frame):
             return np.repeat(values, self.n_categories, axis=1)
         return take(values, self._indices(values)[0], 1)
 
+    def minus(self, table: Array, values: Array) -> Array:
+        """Return a table of the counts' shape, minus values of the features."""
+        if isinstance(table, np.ndarray) or not self.alike:
+            return table - self.spread(values)
+        reshape, (r, n) = namespace(table).reshape, values.shape
+        return reshape(reshape(table, (r, n, self.alike)) - values[:, :, None], table.shape)
+
     def limited_to(self, log_prob: Array, sizes: Array) -> Array:
         """Return the log probabilities given that each feature takes one of its first sizes[i] values."""
         feature, category = self.columns(log_prob)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from riskbayes.arrays import Array, to_numpy
+from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import Objective
 from riskbayes.statistics import Statistics
 from riskbayes.task import Iteration, Outcome, Status, Task
+
+LARGE = 2**20
+"""Numbers in statistics above which the parameters of the last model are not kept: 8 MiB of float64."""
 
 
 class Step:
@@ -25,6 +29,9 @@ class Step:
 
     objective: Objective
     """The objective whose residual a scan sums."""
+
+    reads_theta: ClassVar[bool] = True
+    """False if `propose` reads the statistics of the last accepted iteration only, not its parameters."""
 
     def risk(self, risks: dict[str, float]) -> float:
         """Return the monitored one of these risks, of training or of validation rows."""
@@ -66,7 +73,7 @@ def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcom
     start = task.S if task.start is None else task.start
     if learner.max_iter == 0:
         fitted = Fitted.of(task.model, start)
-        return Outcome(fitted, history_of([]), Status.CLOSED_FORM, fitted.floored)
+        return Outcome(fitted, history_of([]), Status.CLOSED_FORM, floored_of(fitted))
     # Scores may overflow after a long step: a risk that is NaN is not accepted.
     with np.errstate(over="ignore", invalid="ignore"):
         walk = Walk(task, learner, learner.begin(task))
@@ -76,10 +83,13 @@ def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcom
             if walk.chosen is None:
                 raise
             status = Status.INTERRUPTED
-    chosen = walk.chosen
-    assert chosen is not None
+        chosen = walk.chosen
+        assert chosen is not None
+        fitted = chosen.fitted
+        if fitted.theta is None:
+            fitted = Fitted.of(task.model, fitted.S)
     return Outcome(
-        fitted=chosen.fitted,
+        fitted=fitted,
         history=history_of(walk.rows),
         status=status,
         floored=walk.floored,
@@ -110,9 +120,10 @@ class Walk:
         """Scan, step and record until a stopping rule holds; return which one."""
         task, learner, step = self.task, self.learner, self.step
         self.chosen = good = self.visit(0, start)
-        self.start_value, self.floored = good.value, good.fitted.floored
+        self.start_value, self.floored = good.value, floored_of(good.fitted)
         self.rows.append({**good.risks, "lr": 0.0, "accepted": True, "floored": self.floored})
         best, least, scans, idle = good.value, good.validation or 0.0, 0, 0
+        large = not step.reads_theta and sum(math.prod(value.shape) for value in start.values()) > LARGE
         if task.on_iteration(good):
             return Status.CALLBACK
         while scans < limit:
@@ -122,9 +133,11 @@ class Walk:
                     continue
                 return Status.NO_LEGAL_STEP
             scans += 1
+            if large:
+                good = self.without_parameters(good)
             new = self.visit(scans, proposal)
             accepted = new.value <= best + 1e-12 * (1 + abs(best))  # False for NaN too
-            floored = new.fitted.floored
+            floored = floored_of(new.fitted)
             self.rows.append({**new.risks, "lr": step.lr, "accepted": accepted, "floored": floored})
             if not accepted:
                 del new  # its arrays may be large
@@ -133,11 +146,12 @@ class Walk:
                 return Status.RISK_ROSE
             fell = best - new.value
             good, best = new, min(best, new.value)
+            del new, proposal
             step.on_success()
-            if new.validation is None or new.validation < least:
-                self.chosen, least, idle = new, new.validation or 0.0, -1
+            if good.validation is None or good.validation < least:
+                self.chosen, least, idle = good, good.validation or 0.0, -1
             idle += 1
-            if task.on_iteration(new):
+            if task.on_iteration(good):
                 return Status.CALLBACK
             if 0 < learner.n_iter_no_change <= idle:
                 return Status.VALIDATION
@@ -145,10 +159,19 @@ class Walk:
                 return Status.TOLERANCE
         return Status.MAX_ITER
 
+    def without_parameters(self, good: Iteration) -> Iteration:
+        """Return an accepted iteration without its parameters: if it is chosen, `run` estimates them again.
+
+        While the next proposal is visited they would be one stack of matrices more in memory.
+        """
+        small = good._replace(fitted=good.fitted._replace(theta=None))
+        self.chosen = small if self.chosen is good else self.chosen
+        return small
+
     def visit(self, number: int, S: Statistics) -> Iteration:
         """Estimate the parameters of S, scan the training rows, and take the risks of the validation rows."""
         task, step = self.task, self.step
-        fitted = Fitted.of(task.model, S)
+        fitted = Fitted(task.model, S, task.model.parameters(S))
         scan = task.engine.scan(fitted, step.objective)
         risks, judged = scan.risks.mean(), None
         if task.validation is not None:
@@ -158,6 +181,11 @@ class Walk:
         return Iteration(number, fitted, scan, risks, step.value(risks, fitted.theta), judged)
 
 
+def floored_of(fitted: Fitted) -> Array | None:
+    """Return how many parameters of each class were raised to a floor; None if the model has no floors."""
+    return getattr(fitted.theta, "floored", None)
+
+
 ALWAYS = ("soft_error", "error", "log_loss", "lr", "accepted", "floored")
 """Columns of every history."""
 
@@ -165,10 +193,12 @@ ALWAYS = ("soft_error", "error", "log_loss", "lr", "accepted", "floored")
 def history_of(rows: list[dict[str, Any]]) -> dict[str, Array]:
     """Return the history as arrays of equal length; entry 0 is the model that the fit started from.
 
-    `floored` is summed only at the end of a fit, for the host waits for each number it reads from a device.
+    `floored` is read only at the end of a fit, for the host waits each time it reads from a device.
     """
-    for row in rows:
-        row["floored"] = 0 if row["floored"] is None else int(to_numpy(row["floored"]).sum())
-    kinds: dict[str, type] = {"accepted": bool, "floored": int}
-    names = rows[0] if rows else ALWAYS
-    return {name: np.array([row[name] for row in rows], dtype=kinds.get(name, float)) for name in names}
+    names, kinds = rows[0] if rows else ALWAYS, {"accepted": bool}
+    found = {name: [row[name] for row in rows] for name in names}
+    by_class = found.pop("floored")
+    table = {name: np.array(values, dtype=kinds.get(name, float)) for name, values in found.items()}
+    if not rows or by_class[0] is None:
+        return {**table, "floored": np.zeros(len(rows), dtype=int)}
+    return {**table, "floored": to_numpy(namespace(by_class[0]).stack(by_class)).sum(axis=1).astype(int)}

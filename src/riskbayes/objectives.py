@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, astype, at_labels, namespace, one_hot, sum_of, take_rows, to_device
+from riskbayes.arrays import Array, astype, at_labels, sum_of, take_rows, to_device, with_labels
 
 
 class Objective(ABC):
@@ -48,15 +48,13 @@ class LogLoss(Objective):
         The entry of the label is the sum of the other classes' P: 1 - P[y] would lose digits, and the row
         would not sum to zero up to the rounding of its entries.
         """
-        xp = namespace(P)
-        if xp is np:
+        if isinstance(P, np.ndarray):
             E, rows = -P, np.arange(len(y))
             E[rows, y] = 0.0
             E[rows, y] = -sum_of(E, axis=1)
             return E
-        label = one_hot(y, P.shape[1], None, xp.bool)
-        others = xp.where(label, 0.0, P)
-        return xp.where(label, sum_of(others, axis=1, keepdims=True), -others)
+        others = with_labels(P, y, 0.0)
+        return with_labels(-others, y, sum_of(others, axis=1))
 
 
 class SoftError(LogLoss):

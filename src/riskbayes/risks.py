@@ -75,7 +75,7 @@ def below_largest(scores: Array) -> Array:
         return scores - max_of(scores, axis=1, keepdims=True)
     ordered = np.asfortranarray(scores)
     top = np.maximum.reduce(ordered, axis=1, keepdims=True)
-    return np.subtract(ordered, top, out=None if np.may_share_memory(ordered, scores) else ordered)
+    return np.subtract(ordered, top, out=None if ordered is scores else ordered)
 
 
 def posterior_and_risks(
@@ -86,23 +86,26 @@ def posterior_and_risks(
     `y` are class codes, `w` the weights (None: one each). The objective's own losses are included.
     """
     xp, scores = namespace(scores), below_largest(scores)
-    own = at_labels(scores, y)
     if xp is np:
+        own = scores[np.arange(len(y)), y]
         # Without ties the prediction is wrong where the score of the label is not the largest.
         distinct = np.count_nonzero(scores) == scores.size - len(y)
         wrong = own < 0 if distinct else scores.argmax(axis=1) != y
         P = np.exp(scores, out=scores)
     else:
-        wrong, P = xp.argmax(scores, axis=1) != y, xp.exp(scores)
+        own, wrong, P = at_labels(scores, y), xp.argmax(scores, axis=1) != y, xp.exp(scores)
     evidence = sum_of(P, axis=1)
     P /= evidence[:, None]
-    soft = 1.0 - xp.exp(own) / evidence
+    soft = 1.0 - (np.exp(own) / evidence if xp is np else at_labels(P, y))
     losses = {"soft_error": soft, "error": wrong, "log_loss": xp.log(evidence) - own}
     losses |= objective.losses(P, y)
     if xp is np:
         if w is None:
-            sums = np.array([np.add.reduce(loss, dtype=np.float64) for loss in losses.values()])
-            return P, Risks(tuple(losses), sums, len(y))
+            sums = [
+                np.add.reduce(loss, dtype=np.float64) if loss is not wrong else np.count_nonzero(wrong)
+                for loss in losses.values()
+            ]
+            return P, Risks(tuple(losses), np.array(sums, dtype=np.float64), len(y))
         return P, Risks(tuple(losses), np.array([w @ loss for loss in losses.values()]), w.sum())
     table = xp.stack([astype(loss, widest_float(P)) for loss in losses.values()])
     sums, weight = (sum_of(table, axis=1), y.shape[0]) if w is None else (table @ w, sum_of(w))

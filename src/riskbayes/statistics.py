@@ -6,15 +6,18 @@ The frame says what the arrays are measured in (see :mod:`riskbayes.frames`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from math import isnan
 from typing import Any, Self
 
 import numpy as np
 
-from riskbayes.arrays import Array, converted, max_of, namespace, sum_of, to_numpy
+from riskbayes.arrays import Array, add_scaled, converted, max_of, namespace, sum_of, to_numpy
 from riskbayes.frames import Arrays, Frame, frozen
+
+LARGE = 2**20
+"""Numbers of an array from which on temporary arrays of its size are avoided: 8 MiB of float64."""
 
 
 class Statistics(Mapping[str, Array]):
@@ -64,6 +67,9 @@ class Statistics(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self._arrays)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._arrays
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {tuple(value.shape)}" for name, value in self.items())
@@ -134,16 +140,33 @@ class Statistics(Mapping[str, Array]):
         return set(self.to_frame(frame)) == set(other.to_frame(frame))
 
     def plus(self, factor: float, other: Statistics, scale: float = 1.0) -> Statistics:
-        """Return scale * S + factor * other, in one pass."""
+        """Return scale * S + factor * other."""
         if not isinstance(other, Statistics):
             return NotImplemented
-        frame, a, b = self.frame, self._arrays, other._arrays
-        if frame is not other.frame or [v.shape for v in a.values()] != [v.shape for v in b.values()]:
-            mine, theirs = self._aligned(other)
-            frame, a, b = mine.frame, mine._arrays, theirs._arrays
-        if scale == 1.0:
-            return Statistics({name: a[name] + factor * b[name] for name in a}, frame)
-        return Statistics({name: scale * a[name] + factor * b[name] for name in a}, frame)
+        return Statistics.combined((scale, self), (factor, other))
+
+    @staticmethod
+    def combined(*terms: tuple[float, Statistics]) -> Statistics:
+        """Return the sum of factor * statistics over the terms, added in their order, in one pass."""
+        (scale, first), *others = terms
+        frame, shapes = first.frame, [value.shape for value in first._arrays.values()]
+        for _, other in others:
+            if other.frame is not frame or [value.shape for value in other._arrays.values()] != shapes:
+                frame = reduce(lambda S, term: S._aligned(term[1])[0], others, first).frame
+                first, others = first.to_frame(frame), [(f, S.to_frame(frame)) for f, S in others]
+                break
+        found = {}
+        for name, value in first._arrays.items():
+            on_host = isinstance(value, np.ndarray)
+            if on_host and value.ndim > 1 and value.size > LARGE:
+                found[name] = by_slices(scale, value, [(f, S._arrays[name]) for f, S in others])
+                continue
+            value = value if scale == 1.0 else scale * value
+            for factor, other in others:
+                term = other._arrays[name]
+                value = value + factor * term if on_host else add_scaled(value, factor, term)
+            found[name] = value
+        return Statistics(found, frame)
 
     def __add__(self, other: Statistics) -> Statistics:
         return self.plus(1.0, other)
@@ -189,7 +212,7 @@ class Statistics(Mapping[str, Array]):
             sums = [sum_of(value) for name, value in self._arrays.items() if name != "s0"]
             if not isinstance(masses, np.ndarray):
                 xp, r = namespace(masses), masses.shape[0]
-                read = to_numpy(xp.concat([masses, xp.stack(sums)]) if sums else masses)
+                read = to_numpy(xp.concat([masses, *(xp.reshape(value, (1,)) for value in sums)]))
                 masses, sums = read[:r], list(read[r:])
             total = np.add.reduce(masses)
             object.__setattr__(self, "_total", float(total))
@@ -213,3 +236,13 @@ class Statistics(Mapping[str, Array]):
         """Return the statistics that `to_arrays` saved."""
         values = {name: arrays[name] for name in arrays if "." not in name}
         return cls(values, Frame.from_arrays({name: arrays[name] for name in arrays if "." in name}))
+
+
+def by_slices(scale: float, first: Array, others: Sequence[tuple[float, Array]]) -> Array:
+    """Return scale * first + the sum of factor * other, without temporary arrays of their size."""
+    out = np.empty_like(first)
+    for k in range(len(first)):
+        np.multiply(first[k], scale, out=out[k])
+        for factor, other in others:
+            out[k] += factor * other[k]
+    return out

@@ -153,6 +153,8 @@ class MemoryEngine(Engine):
         else:
             residuals = not risks_only and model.returns_residuals(Z)
             dS, risks = self._sum(model, work, Z, y, w, residuals)
+        if part is None:
+            rows.plan = model.remembered(plan)
         return Scan(None if dS is None else dS.with_frame(S.frame), risks)
 
     def _sum(

@@ -11,18 +11,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import Tags
-from sklearn.utils._array_api import move_to
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_y
 
-from riskbayes.arrays import Array, astype, converted, device_of, namespace, take_rows, to_device, to_numpy
+from riskbayes.arrays import Array, astype, converted, namespace, take_rows, to_device, to_numpy
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import (
-    check_labels,
     check_masses,
     classes_and_codes,
+    labels_like,
     listed,
     row_weights,
     statistics_overflow,
@@ -81,11 +79,6 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
     def _make_model(self) -> GenerativeModel:
         """Return the model with this estimator's parameters; `classes_` and `n_features_in_` are set."""
         raise NotImplementedError
-
-    def _resolved_learner(self) -> Learner:
-        """Return the learner to use: by name, that of this estimator comes first."""
-        named = self._named_learners.get(self.learner) if isinstance(self.learner, str) else None
-        return resolve_learner(named or self.learner)
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         """Return validated rows as an array.
@@ -209,7 +202,7 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         encoded = self._encode(X, reset=reset, learn=learn)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        labels = self._check_labels(y, encoded)
+        labels = labels_like(self, y, encoded)
         if encoded.shape[0] != labels.shape[0]:
             raise ValueError(
                 f"X{suffix} has {encoded.shape[0]} rows and y{suffix} has {labels.shape[0]} labels."
@@ -217,21 +210,13 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         if new_classes:
             self.classes_, codes = classes_and_codes(labels)
         else:
-            self.classes_ = self._check_labels(self.classes_, encoded) if reset else self.classes_
+            self.classes_ = labels_like(self, self.classes_, encoded) if reset else self.classes_
             codes = self._codes(labels, f"y{suffix}")
         codes = codes if namespace(codes) is namespace(encoded) else to_device(codes, encoded)
         w = None
         if sample_weight is not None or self.class_weight is not None:
             w = row_weights(self, sample_weight, encoded, codes, f"sample_weight{suffix}", learn)
         return engine_for(encoded, codes, w, self.classes_.shape[0]), encoded
-
-    def _check_labels(self, y: Any, X: Array) -> Array:
-        """Return labels as an array of X's library, on its device; strings stay NumPy arrays."""
-        labels = _check_y(y, estimator=self)
-        check_labels(labels)
-        if isinstance(X, np.ndarray) or (isinstance(labels, np.ndarray) and labels.dtype.kind in "OUST"):
-            return labels
-        return move_to(labels, xp=namespace(X), device=device_of(X))
 
     def _needs_all_classes(self) -> bool:
         """True if a fit needs two classes or more, each with a weight."""
@@ -390,7 +375,7 @@ def begin_fit(
     A batch of a stream has `new_classes=False`, for the user declares the classes, and all but the first one
     `reset=False`.
     """
-    clf.learner_, clf.class_weight_ = clf._resolved_learner(), None
+    clf.learner_, clf.class_weight_ = resolve_learner(clf.learner, clf._named_learners), None
     engine, encoded = clf._rows(X, y, sample_weight, reset=reset, learn=True, new_classes=new_classes)
     if new_classes and (sample_weight is not None or clf.class_weight is not None):
         check_masses(clf.classes_, engine.masses, every=clf._needs_all_classes())

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import compute_class_weight
+from sklearn.utils._array_api import move_to
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, _check_y
 
-from riskbayes.arrays import Array, namespace, take_rows, to_device, to_numpy, widest_float
+from riskbayes.arrays import Array, device_of, namespace, take_rows, to_device, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError, warn
 from riskbayes.models.base import GenerativeModel
 from riskbayes.statistics import Statistics
@@ -37,6 +38,15 @@ def listed(values: Array) -> str:
     found = to_numpy(values).tolist()
     shown, more = ", ".join(map(repr, found[:MOST_LISTED])), len(found) - MOST_LISTED
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def labels_like(estimator: Any, y: Any, X: Array) -> Array:
+    """Return checked labels as an array of X's library, on its device; strings stay NumPy arrays."""
+    labels = _check_y(y, estimator=estimator)
+    check_labels(labels)
+    if isinstance(X, np.ndarray) or (isinstance(labels, np.ndarray) and labels.dtype.kind in "OUST"):
+        return labels
+    return move_to(labels, xp=namespace(X), device=device_of(X))
 
 
 def check_labels(y: Array) -> None:

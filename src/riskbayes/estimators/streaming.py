@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.base import BaseGenerativeClassifier, begin_fit, unchanged_on_error
-from riskbayes.estimators.checks import listed, statistics_overflow
+from riskbayes.estimators.checks import labels_like, listed, statistics_overflow
 from riskbayes.frames import same_values
+from riskbayes.learners.base import resolve_learner
 from riskbayes.models.base import Fitted
 from riskbayes.statistics import Statistics
 from riskbayes.tables import naming_columns
@@ -80,7 +81,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
                 raise ValueError("classes must be passed on the first call to partial_fit.")
             self.classes_ = unique_labels(classes)
         elif classes is not None and not same_values(
-            self.classes_, self._check_labels(unique_labels(classes), self.classes_)
+            self.classes_, labels_like(self, unique_labels(classes), self.classes_)
         ):
             raise ValueError(
                 f"classes={listed(unique_labels(classes))} is not the same as on last call to partial_fit, "
@@ -216,7 +217,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
         engine, S = self._more_rows(X, y, sample_weight)
         past = self.data_statistics_ - S
         with unchanged_on_error(self):
-            self.learner_ = self._resolved_learner()  # it may have been set since the fit
+            # The learner may have been set since the fit.
+            self.learner_ = resolve_learner(self.learner, self._named_learners)
             # If these are all rows, the rest is a rounding error.
             rest = past if past.total > 1e-9 * self.data_statistics_.total else None
             frame = self.data_statistics_.frame.join(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
-from riskbayes.arrays import namespace
+from riskbayes.arrays import eye_like, namespace
 from riskbayes.estimators import QuadraticDiscriminantAnalysis
-from riskbayes.models.gaussian import Settled, eye_like
 from riskbayes.models.qda import QDAModel
+from riskbayes.models.settled import Settled
 from riskbayes.statistics import Statistics
 
 

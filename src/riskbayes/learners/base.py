@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator, clone
@@ -73,8 +75,9 @@ def known_learners(model: GenerativeModel | None = None) -> str:
     return ", ".join(map(repr, sorted(fit)))
 
 
-def resolve_learner(learner: Any) -> Learner:
-    """Return the learner to use: a new one for a name, a clone of an instance."""
+def resolve_learner(learner: Any, own: Mapping[str, Learner] = MappingProxyType({})) -> Learner:
+    """Return the learner to use: a new one for a name, a clone of an instance; names in `own` come first."""
+    learner = own.get(learner, learner) if isinstance(learner, str) else learner
     if isinstance(learner, Learner):
         return clone(learner)
     if not isinstance(learner, str) or learner not in Learner.known:

@@ -192,8 +192,8 @@ class RC(Learner):
         objective, name, anchor = resolve_objective(self.objective, S["s0"].shape[0]), self._monitored(), None
         weight = self._anchor_weight(task)
         if weight > 0:
-            expected = model.anchor_statistics(S) if name == "objective" else None
-            anchor = Anchor(model, S, weight, engine.mass / S.total, expected)
+            monitored = model.anchor_likelihood(S) if name == "objective" else None
+            anchor = Anchor(S, weight, engine.mass / S.total, monitored)
         common = objective, objective.risk if name == "objective" else name, self.lr, anchor
         if self.batch_size is not None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))

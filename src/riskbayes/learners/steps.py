@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from riskbayes.loop import Step
-from riskbayes.models.base import Fitted, GenerativeModel
+from riskbayes.models.base import Fitted
 from riskbayes.objectives import Objective
 from riskbayes.statistics import Statistics
 from riskbayes.task import Iteration, Task
@@ -27,20 +28,21 @@ class Anchor:
     all rows does.
     """
 
-    model: GenerativeModel
     S: Statistics
     """s(X, Y) of all rows so far."""
     weight: float
     """g, above zero."""
     share: float
     """b / N."""
-    expected: Statistics | None
-    """Statistics whose likelihood the closed form maximises; None if the anchor is not monitored."""
+    log_likelihood: Callable[[Any], float] | None
+    """The log-likelihood by theta of statistics that the closed form fits best; None if not monitored."""
 
 
 @dataclass
 class FixedStep(Step):
     """S <- S + lr dS; the first step that does not help ends the fit."""
+
+    reads_theta: ClassVar[bool] = False
 
     objective: Objective
     monitor: str
@@ -59,9 +61,9 @@ class FixedStep(Step):
         so that the closed form is its minimum there too.
         """
         risk, anchor = risks[self.monitor], self.anchor
-        if anchor is None or anchor.expected is None:
+        if anchor is None or anchor.log_likelihood is None:
             return risk
-        return risk - anchor.weight * anchor.model.log_likelihood(anchor.expected, theta)
+        return risk - anchor.weight * anchor.log_likelihood(theta)
 
     def propose(self, good: Iteration) -> Statistics:
         """Return S + lr dS, pulled back by the anchor."""
@@ -74,7 +76,7 @@ class FixedStep(Step):
             return S.plus(lr, dS)
         pull = lr * self.anchor.weight * self.anchor.share
         shrunk = 1.0 / (1.0 + pull)
-        return S.plus(shrunk * lr, dS, shrunk).plus(shrunk * pull, self.anchor.S)
+        return Statistics.combined((shrunk, S), (shrunk * lr, dS), (shrunk * pull, self.anchor.S))
 
 
 class AdaptiveStep(FixedStep):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, is_dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from riskbayes.arrays import (
     Array,
     astype,
-    is_false,
+    clip_below,
     namespace,
     one_hot,
     sum_of,
@@ -186,13 +187,17 @@ class GenerativeModel(ABC):
     def plan_scan(self, Z: Any, theta: Any, objective: Objective, last: Any) -> Any:
         """Return the plan of a scan of all rows Z, which `scan_chunk` reads in place of theta.
 
-        `last` is the plan of the previous scan of the same rows, or None; its findings may save work.
+        `last` is what is `remembered` of the previous scan of the same rows, or None: it may save work.
         """
         theta = self.plan(Z, theta)
         if objective.power is None or not self.is_compiled(Z):
             return theta
         part = self.compiled_part(Z, theta)
         return CompiledScan((part,), (1.0,), np.zeros_like(part.constants))
+
+    def remembered(self, plan: Any) -> Any:
+        """Return what the next `plan_scan` of the same rows reads of this plan, whose scan is over."""
+        return None
 
     def is_compiled(self, Z: Any) -> bool:
         """True if the model implements `compiled_part` for the rows Z, the whole table."""
@@ -301,6 +306,10 @@ class GenerativeModel(ABC):
         """
         return self.expected_statistics(self.parameters(S), 1.0)
 
+    def anchor_likelihood(self, S: Statistics) -> Callable[[Any], float]:
+        """Return the function of theta that an anchor monitors: the log-likelihood of `anchor_statistics`."""
+        return partial(self.log_likelihood, self.anchor_statistics(S))
+
     def degrees_of_freedom(self, S: Statistics) -> float:
         """Return the effective number of parameters: by default, the number of statistics of the classes.
 
@@ -389,11 +398,6 @@ class Fitted(NamedTuple):
         """Return the model with S and the parameters of S."""
         return cls(model, S, model.parameters(S))
 
-    @property
-    def floored(self) -> Array | None:
-        """How many parameters of each class were raised to a floor; None if the model has no floors."""
-        return getattr(self.theta, "floored", None)
-
 
 def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -> Array:
     """Return log p(y): the frequencies with `alpha` pseudo-counts for each class, or `fixed`, normalised.
@@ -403,10 +407,9 @@ def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -
     xp, mass = namespace(s0), s0 + alpha if alpha else s0
     if fixed is not None:
         mass = to_device(fixed, s0)
-    empty = mass <= 0
-    if is_false(empty):
-        return xp.log(mass / sum_of(mass))
-    mass = xp.where(empty, 0.0, mass)
+    if xp is np and not np.count_nonzero(mass <= 0):
+        return np.log(mass / sum_of(mass))
+    mass = clip_below(mass, 0.0)
     with np.errstate(divide="ignore"):
         return xp.log(mass / sum_of(mass))
 

@@ -12,6 +12,7 @@ import numpy as np
 from riskbayes.arrays import (
     Array,
     astype,
+    clip_below,
     max_of,
     namespace,
     sum_of,
@@ -158,9 +159,9 @@ class CategoricalModel(GenerativeModel):
         floor = COUNT_FLOOR * max(S.total, TINY)
         floor = min(floor, self.alpha) if self.alpha > 0 else floor  # pseudo-counts need none
         floored = counts < floor
-        counts = xp.where(floored, floor, counts)
+        counts = clip_below(counts, floor)
         log_sums = xp.log(frame.sums(counts))
-        log_prob = xp.log(counts) - frame.spread(log_sums)
+        log_prob = frame.minus(xp.log(counts), log_sums)
         # Without pseudo-counts an unseen category has the factor 1 in every class.
         log_unseen = math.log(self.alpha) - log_sums if self.alpha > 0 else 0.0 * log_sums
         log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)

@@ -18,7 +18,6 @@ from riskbayes.arrays import (
     namespace,
     sum_of,
     take_rows,
-    to_device,
     to_numpy,
     to_widest,
     widest_float,
@@ -27,9 +26,6 @@ from riskbayes.frames import Arrays, Frame, same_values
 from riskbayes.models.missing import Holes
 
 EPS = float(np.finfo(float).eps)
-
-LARGEST_ROOT = 1e140
-"""Upper bound on numbers whose squares are multiplied again in float64."""
 
 MOVED_WITH_ORIGIN = ("origin", "settled", "given", "start")
 """Fields of an `Origin` whose arrays are on the device of the statistics."""
@@ -111,7 +107,7 @@ class Centred:
     frame : Origin
         The origin.
     dtype : dtype, optional
-        Of the scores; by default that of X.
+        Of the scores; by default that of X, and float64 if cells are missing.
     start : int or None
         Number of the first of these rows in the whole table; None for rows taken by their indices.
     holes : Holes, optional
@@ -127,13 +123,9 @@ class Centred:
         holes: Holes | None = None,
     ):
         self.X, self.frame, self.shape, self.start, self.holes = X, frame, X.shape, start, holes
-        self.dtype = float_dtype(X) if dtype is None else dtype
-
-    @classmethod
-    def of_table(cls, X: Array, frame: Origin) -> Centred:
-        """Return the rows of a whole table; those with missing cells are computed in float64."""
-        holes = Holes.of(X) if isinstance(X, np.ndarray) else None
-        return cls(X, frame) if holes is None else cls(X, frame, np.dtype(np.float64), holes=holes)
+        if dtype is None:
+            dtype = float_dtype(X) if holes is None else np.dtype(np.float64)
+        self.dtype = dtype
 
     def about(self, frame: Origin) -> Centred:
         """Return the same rows about the origin of another frame."""
@@ -232,17 +224,3 @@ def observed_of(X: Array, w: Array | None) -> Observed:
     columns, others = float(shares.trace()), float(shares.sum() - shares.trace())
     seen = np.count_nonzero(shares.diagonal())
     return Observed(columns, columns + 0.5 * others, others / (seen * (seen - 1)) if seen > 1 else 1.0)
-
-
-def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:
-    """Return the rounding error of variances: a variance below it cannot be told from zero.
-
-    `second` are second moments about the frame's origin. A sum or difference of `terms` such products errs by
-    the epsilon of float64, times these products, here and about the origin that they were recentred from;
-    the values themselves err by the epsilon of the rows.
-    """
-    xp, eps = namespace(second), 8 * float(frame.eps)
-    resolved = xp.clip(eps * xp.abs(frame.origin), max=LARGEST_ROOT)  # a constant column may be huge
-    moved = to_device(np.minimum(frame.moved, LARGEST_ROOT) ** 2, second)
-    with np.errstate(over="ignore", invalid="ignore"):  # `settle` raises an error for what overflows
-        return 16 * terms * EPS * (xp.abs(second) + moved) + eps**2 * second + resolved * resolved

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -159,7 +160,7 @@ class DeviceCodes:
     def counts(self, W: Array) -> Array:
         """Return the counts of (class, feature, category), weighted by W; rows of no weight are skipped."""
         xp = namespace(W)
-        rows = rows_above(xp.max(xp.abs(W), axis=1), 1e-12)
+        rows = rows_above(xp.linalg.vector_norm(W, axis=1, ord=math.inf), 1e-12)
         Z, V = (self, W) if rows is None else (self[rows], take_rows(W, rows))
         return self.frame.from_sizes(V.T @ Z.one_hot)
 

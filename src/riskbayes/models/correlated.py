@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, to_widest
+from riskbayes.arrays import Array, eye_like, namespace, to_widest
 from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.conditional import Given
 from riskbayes.models.gaussian import GaussianModel
@@ -29,6 +29,9 @@ class CorrelatedModel(GaussianModel):
 
     second: ClassVar[str]
     """Name of the second moments."""
+    widest: ClassVar[float] = np.inf
+    """Upper bound on the columns that the chunk size is computed for: wider rows are read in chunks as if
+    they had this many."""
 
     def from_moments(self, s0: Array, means: Array, C: Array, frame: Origin) -> Statistics:
         """Return the statistics of rows with these masses and means, and with covariance C in each class."""
@@ -36,7 +39,7 @@ class CorrelatedModel(GaussianModel):
 
     def row_cells(self, Z: Centred) -> float:
         """Return the number of columns, up to a bound; a missing block of a row is a matrix."""
-        cells = super().row_cells(Z)
+        cells = min(Z.shape[1], self.widest)
         return cells if Z.holes is None else cells + float(np.mean(Z.holes.numbers**2))
 
     def observed_log_joint(self, Z: Centred, theta: Any, found: list[Given] | None = None) -> Array:
@@ -109,3 +112,18 @@ class CorrelatedModel(GaussianModel):
             rows = holes.incomplete
             D[rows] = theta.conditional.fill(D[rows], holes[rows], y[rows], rng)
         return D + Z.frame.origin
+
+
+def shrunk(C: Array, share: float) -> Array:
+    """Return (1 - share) C + share tr(C)/n I, of a covariance or of each of a stack."""
+    return (1 - share) * C + share * spread(C) * eye_like(C)
+
+
+def unshrunk(C: Array, share: float) -> Array:
+    """Return the matrices that `shrunk` gives C for; C itself if the share is one, which leaves no trace."""
+    return C if share >= 1 else (C - share * spread(C) * eye_like(C)) / (1 - share)
+
+
+def spread(C: Array) -> Array:
+    """Return tr(C)/n, with two more axes."""
+    return (namespace(C).linalg.trace(C) / C.shape[-1])[..., None, None]

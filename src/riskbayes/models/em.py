@@ -18,6 +18,7 @@ from riskbayes.arrays import Array, one_hot
 from riskbayes.models.base import Sample
 from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.correlated import CorrelatedModel
+from riskbayes.models.missing import Holes
 from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
 
@@ -45,7 +46,7 @@ def em_start(
     rows = np.ones(len(sample.y), dtype=bool) if sample.w is None else sample.w > 0
     w = None if sample.w is None else sample.w[rows]
     X, V = sample.X[rows], one_hot(sample.y[rows], sample.n_classes, w, np.float64)
-    Z = Centred.of_table(X, frame)
+    Z = Centred(X, frame, holes=Holes.of(X))
     means, variances = available_cases(Z, V)
     model = replace(model, diagonal_mix=0.0)
     seen = np.count_nonzero(Z.observed.any(axis=0))  # one that is missing everywhere changes nothing

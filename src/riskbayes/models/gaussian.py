@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,8 +14,7 @@ from riskbayes.arrays import (
     astype,
     converted,
     eps_of,
-    is_false,
-    like,
+    eye_like,
     max_of,
     namespace,
     rows_above,
@@ -24,69 +22,18 @@ from riskbayes.arrays import (
     to_device,
     to_numpy,
 )
-from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame
-from riskbayes.models.base import (
-    Described,
-    GenerativeModel,
-    Sample,
-    invert_class_prior,
-    log_class_prior,
-)
-from riskbayes.models.centred import (
-    EPS,
-    Centred,
-    Origin,
-    mean_of,
-    observed_mean,
-    observed_of,
-    rounding,
-)
+from riskbayes.models.base import Described, GenerativeModel, Sample, invert_class_prior
+from riskbayes.models.centred import Centred, Origin, mean_of, observed_mean, observed_of
 from riskbayes.models.missing import Holes
+from riskbayes.models.settled import Settled, check_range, overflowing, rounding
+from riskbayes.models.whitening import SMALL
 from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
 
 MOMENT_ROUNDING = 1e-10
 """Largest rounding error of moments after additions and subtractions, relative to all that was summed."""
-
-SMALLEST_VARIANCE, SMALLEST_SINGLE = 1e-290, 1e-24
-"""Least variance of a float64 and of a float32 column: the smaller one of a class must not underflow."""
-
-
-@dataclass(frozen=True)
-class Settled:
-    """The values that the statistics of the data determine and calibration leaves fixed."""
-
-    variance: Array
-    """Total variance of each column; zero where it is constant."""
-    scale: Array
-    """Its square root, the unit of the column; for a constant column the largest of all columns, or one."""
-    mean: Array
-    """The prior's mean, relative to the frame's origin."""
-    covariance: Array
-    """The prior's covariance."""
-    completion: Array | None = None
-    """Term added to each covariance in directions that the rows do not determine; None if there are none."""
-    missing: Array | None = None
-    """How many such directions each covariance has."""
-    reference: Array | None = None
-    """The closed form's covariances: those of calibration are at least a share of them."""
-    data: Statistics | None = None
-    """Statistics to compute the reference from, class by class, where it is too large to store."""
-
-    @cached_property
-    def widest(self) -> float:
-        """The largest variance."""
-        return float(max_of(self.variance))
-
-    def completed(self, C: Array, classes: slice = slice(None)) -> Array:
-        """Return the covariances of some classes plus their completion."""
-        return C if self.completion is None else C + self.completion[classes, ...]
-
-    def uncompleted(self, C: Array) -> Array:
-        """Return covariances without their completion: the inverse of `completed`."""
-        return C if self.completion is None else C - self.completion
 
 
 @dataclass(frozen=True)
@@ -126,9 +73,8 @@ class GaussianModel(GenerativeModel):
     encode_copies: ClassVar[bool] = False
     frame_kind: ClassVar[type[Origin]]
     """The class of the frame, which defines how second moments are recentred."""
-    widest: ClassVar[float] = np.inf
-    """Upper bound on the columns that the chunk size is computed for: wider rows are read in chunks as if
-    they had this many."""
+    own_moments: ClassVar[str] = "none"
+    """Which second moments each class has of its own: of "pairs" of columns, of "columns", or "none"."""
 
     mean_strength: float = 0.0
     covariance_strength: float = 0.0
@@ -183,11 +129,7 @@ class GaussianModel(GenerativeModel):
 
     def encode(self, X: Array, frame: Frame) -> Centred:
         """Return the rows with the frame's origin; X itself is not copied."""
-        return Centred.of_table(X, frame)  # type: ignore[arg-type]
-
-    def row_cells(self, Z: Centred) -> float:
-        """Return the number of columns, up to a bound."""
-        return min(Z.shape[1], self.widest)
+        return Centred(X, frame, holes=Holes.of(X))  # type: ignore[arg-type]
 
     def releases_lock(self, Z: Centred) -> bool:
         """True: NumPy releases the GIL in products and differences."""
@@ -206,8 +148,12 @@ class GaussianModel(GenerativeModel):
         with np.errstate(over="ignore"):  # in covariances, which scans do not read
             return replace(converted(replace(theta, frame=None), narrowed), frame=frame)
 
-    def scatter(self, S: Statistics) -> tuple[Array, Array]:
-        """Return the total and the within-class scatter, in the shape of this model's covariance."""
+    def scatter(self, S: Statistics) -> tuple[Any, Array, Array]:
+        """Return the weight of the rows, the total scatter of each column, and the within-class scatter.
+
+        The weight is a number, or one for each column where cells are missing. The within-class scatter has
+        the shape of this model's covariance.
+        """
         raise NotImplementedError
 
     def covariances(self, S: Statistics, settled: Settled) -> Array:
@@ -238,7 +184,7 @@ class GaussianModel(GenerativeModel):
         S, ever = (value.converted(to_numpy) for value in (S, ever))
         total = max(ever.total, np.finfo(float).tiny)
         # The size over all classes: recentring a batch moves it by the distances between classes.
-        squares = diagonal(self.scatter(ever)[0]) / total + (ever["s1"].sum(axis=0) / total) ** 2
+        squares = self.scatter(ever)[1] / total + (ever["s1"].sum(axis=0) / total) ** 2
         spacing = float(np.finfo(np.float32).eps) * np.abs(ever.origin)
         size = np.maximum(np.sqrt(np.abs(squares)) + spacing, 1e-146)  # smaller squares have lost digits
         M = self.moment_matrices(S, size) / total
@@ -250,10 +196,9 @@ class GaussianModel(GenerativeModel):
 
     def settled_by(self, S: Statistics) -> Settled:
         """Return what the statistics S of the data settle."""
-        total = self.column_masses(S)
         with np.errstate(over="ignore", invalid="ignore"):
-            total_scatter, within = self.scatter(S)
-        variance = check_range(diagonal(total_scatter) / total, S)
+            total, squares, within = self.scatter(S)
+        variance = check_range(squares / total, S)
         mean = sum_of(S["s1"], axis=0) / total
         xp = namespace(variance)
         with np.errstate(over="ignore"):
@@ -263,7 +208,9 @@ class GaussianModel(GenerativeModel):
         scale = xp.sqrt(xp.where(constant, xp.where(widest > 0, widest, 1.0), variance))
         pooled = within / total
         mix = self.diagonal_mix if S.frame.observed is None else self.diagonal_mix * S.frame.observed.share
-        prior = (1 - mix) * pooled + mix * keep_diagonal(pooled) if mix else pooled
+        prior = pooled
+        if mix and pooled.ndim == 2:  # a vector is a diagonal already
+            prior = (1 - mix) * pooled + mix * (eye_like(pooled) * pooled)
         settled = Settled(
             variance,
             scale,
@@ -276,31 +223,21 @@ class GaussianModel(GenerativeModel):
                 raise overflowing(to_numpy(scale) == to_numpy(max_of(scale)))
             completion, missing = self.completion(S, settled, C, pooled)
         settled = replace(settled, completion=completion, missing=missing)
+        if isinstance(C, np.ndarray) and C.ndim == 3 and len(C) > 1 and C.shape[-1] > SMALL:
+            return replace(settled, data=S)  # in place of a large reference
         return replace(settled, reference=settled.completed(C))
-
-    def column_masses(self, S: Statistics) -> Any:
-        """Return the weight of the rows: a number, or one for each column where cells are missing."""
-        return max(S.total, np.finfo(float).tiny)
-
-    def settled_of(self, S: Statistics) -> Settled:
-        """Return what the data settled; where `settle` was not called, what S itself settles."""
-        return S.frame.settled or self.settled_by(S)
 
     def means(self, S: Statistics, settled: Settled) -> tuple[Array, Array]:
         """Return the MAP means relative to the origin, and their masses, m1 + s0."""
         kappa = S["s0"] + self.mean_strength if self.mean_strength else S["s0"]
         s1 = S["s1"] + self.mean_strength * settled.mean[None, :] if self.mean_strength else S["s1"]
-        return s1 / positive(kappa)[:, None], kappa
+        return s1 / namespace(kappa).where(kappa > 0, kappa, 1.0)[:, None], kappa
 
     def is_legal(self, S: Statistics) -> bool:
         """True if every class has a mass after the prior is added; covariances are floored anyway."""
         by_prior = min(self.mean_strength, self.covariance_strength) if self.prior_form == "exact" else 0.0
         by_class = np.inf if self.class_prior is not None else self.class_alpha
         return S.least_mass() + min(by_prior, by_class) > 0
-
-    def second_moments(self, columns: float, pairs: float) -> float:
-        """Return how many second moments of columns and of their pairs each class has of its own."""
-        raise NotImplementedError
 
     def degrees_of_freedom(self, S: Statistics) -> float:
         """Return the sum over classes of 1 + n means + second moments, each times the data's share in it.
@@ -310,15 +247,12 @@ class GaussianModel(GenerativeModel):
         """
         s0, n = np.maximum(to_numpy(S["s0"]), 0.0), S["s1"].shape[1]
         columns, pairs, _ = S.frame.observed or (n, n * (n + 1) / 2, 1.0)
+        own = {"pairs": pairs, "columns": columns, "none": 0.0}[self.own_moments]
         with np.errstate(invalid="ignore"):
             mean, second = (
                 np.nan_to_num(s0 / (s0 + m)) for m in (self.mean_strength, self.covariance_strength)
             )
-        return float((1 + columns * mean + self.second_moments(columns, pairs) * second).sum())
-
-    def log_class_prior(self, S: Statistics) -> Array:
-        """Return log p(y)."""
-        return log_class_prior(S["s0"], self.class_alpha, self.class_prior)
+        return float((1 + columns * mean + own * second).sum())
 
     def invert_means(self, theta: Any, total: float) -> tuple[Array, Array, Settled]:
         """Return s0, s1 and what the data settled, for `inverse_parameters`."""
@@ -337,35 +271,6 @@ class GaussianModel(GenerativeModel):
         return gradient0, dS["s1"] - theta.means * s0[:, None]
 
 
-def check_range(variance: Array, S: Statistics) -> Array:
-    """Return the variances; raise for a column whose squares overflow or underflow in its dtype."""
-    found, s1 = to_numpy(variance), to_numpy(S["s1"])
-    single = S.frame.eps > EPS
-    wider = ", or pass it as float64" if single else ""
-    large = ~(np.abs(found) <= np.finfo(np.float32 if single else np.float64).max / max(S.total, 1.0))
-    if large.any():
-        raise overflowing(large, wider)
-    # A constant column passes: its first moments are exactly zero, or large enough to be squared.
-    least = SMALLEST_SINGLE if single else SMALLEST_VARIANCE
-    first = np.abs(s1).max(axis=0) / max(S.total, 1.0)
-    small = (np.abs(found) < least) & (first > 0) & (first < least**0.5)
-    if small.any():
-        raise ColumnError(
-            int(np.flatnonzero(small)[0]),
-            "has values whose squares underflow: they differ by too little. Multiply it by a power of "
-            f"ten{wider}.",
-        )
-    return variance
-
-
-def overflowing(columns: Array, wider: str = "") -> ColumnError:
-    """Return the error for the first of these columns, whose squares overflow."""
-    return ColumnError(
-        int(np.flatnonzero(columns)[0]),
-        f"has values whose squares overflow. Scale it{wider}, or treat such values as missing.",
-    )
-
-
 def described_moments(means: Array, deviations: Array) -> Iterator[Described]:
     """Yield means and standard deviations of the classes; both change by standard deviations."""
     columns = np.arange(means.shape[1])
@@ -378,44 +283,6 @@ def observed_patterns(Z: Centred) -> Iterator[tuple[Array, Array]]:
     observed, pattern = np.unique(Z.observed, axis=0, return_inverse=True)
     for i, seen in enumerate(observed):
         yield np.flatnonzero(seen), np.flatnonzero(pattern.ravel() == i)
-
-
-def noise_of(second: Array, frame: Origin, settled: Settled) -> Array:
-    """Return the rounding error of variances in the closed form; a constant column has that of its scale."""
-    n, xp = second.shape[-1], namespace(second)
-    found, usual = rounding(second, frame, n), 16 * n * EPS * settled.scale * settled.scale
-    return xp.where((settled.variance > 0) | (found > usual), found, usual)
-
-
-def positive(mass: Array) -> Array:
-    """Return masses to divide by: one for a class without rows, which `partial_fit` allows."""
-    empty = mass <= 0
-    return mass if is_false(empty) else namespace(mass).where(empty, 1.0, mass)
-
-
-def diagonal(C: Array) -> Array:
-    """Return the diagonal of a covariance or of a stack of them; vectors are diagonals already."""
-    return C if C.ndim == 1 else namespace(C).linalg.diagonal(C)
-
-
-def keep_diagonal(C: Array) -> Array:
-    """Return C with zeros off its diagonal; a vector is a diagonal already."""
-    return C if C.ndim == 1 else eye_like(C) * C
-
-
-def eye_like(C: Array) -> Array:
-    """Return the identity in the size, dtype and device of C."""
-    return namespace(C).eye(C.shape[-1], **like(C))
-
-
-def spread(C: Array) -> Array:
-    """Return tr(C) / n for each matrix of a stack."""
-    return namespace(C).linalg.trace(C) / C.shape[-1]
-
-
-def outer(v: Array) -> Array:
-    """Return v v^T for each row of v."""
-    return v[..., :, None] * v[..., None, :]
 
 
 def rows_that_count(weights: Array) -> Array | None:

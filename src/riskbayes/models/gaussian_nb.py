@@ -12,9 +12,10 @@ import numpy as np
 from riskbayes.arrays import Array, eps_of, is_false, max_of, namespace, sum_of, take, to_widest
 from riskbayes.frames import Arrays, Frame, same_values
 from riskbayes.models.base import Described, Sample, log_class_prior
-from riskbayes.models.centred import EPS, Centred, Origin, rounding
-from riskbayes.models.gaussian import LOG_2PI, GaussianModel, Settled, described_moments, positive
-from riskbayes.models.whitening import SEPARATING
+from riskbayes.models.centred import EPS, Centred, Origin
+from riskbayes.models.gaussian import LOG_2PI, GaussianModel, described_moments
+from riskbayes.models.missing import Holes
+from riskbayes.models.settled import SEPARATING, TINY, Settled, rounding
 from riskbayes.statistics import Statistics
 
 
@@ -75,11 +76,12 @@ class GaussianNBParameters:
         b = self.means * precision
         size = self.means * b
         narrow = max_of(size, axis=0) > 0.01 / eps_of(self.means) ** 0.5
-        if not is_false(narrow):
+        none = is_false(narrow)
+        if not none:
             size, b, precision = (xp.where(narrow[None, :], 0.0, A) for A in (size, b, precision))
         logs = sum_of(xp.log(self.variances) + size, axis=1)
         constant = self.log_prior - 0.5 * (logs + self.means.shape[1] * LOG_2PI)
-        return -0.5 * precision, b, constant, None if is_false(narrow) else xp.nonzero(narrow)[0]
+        return -0.5 * precision, b, constant, None if none else xp.nonzero(narrow)[0]
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class GaussianNBModel(GaussianModel):
     )
 
     frame_kind: ClassVar[type[Origin]] = DiagonalMoments
+    own_moments: ClassVar[str] = "columns"
 
     var_smoothing: float = 1e-9
 
@@ -116,7 +119,7 @@ class GaussianNBModel(GaussianModel):
 
     def encode(self, X: Array, frame: Frame) -> Centred:
         """Return the rows with the frame's origin; if their cells are missing, the frame says so."""
-        Z = Centred.of_table(X, frame)  # type: ignore[arg-type]
+        Z = Centred(X, frame, holes=Holes.of(X))  # type: ignore[arg-type]
         if Z.holes is not None and not Z.frame.holes:  # type: ignore[attr-defined]
             Z.frame = replace(Z.frame, holes=np.array(True))  # type: ignore[call-arg]
         return Z
@@ -137,20 +140,12 @@ class GaussianNBModel(GaussianModel):
         found = {"s1": share * (S["s1"] + missing * mu), "s2_diagonal": share * second}
         return Statistics({"s0": S["s0"], **found, "observed": share * mass}, S.frame)
 
-    def second_moments(self, columns: float, pairs: float) -> float:
-        """Return the number of columns: each has a variance."""
-        return float(columns)
-
-    def scatter(self, S: Statistics) -> tuple[Array, Array]:
-        """Return the sums of squares about the overall mean, and about the means of the classes."""
+    def scatter(self, S: Statistics) -> tuple[Any, Array, Array]:
+        """Return the weights, and the sums of squares about the overall mean and the means of the classes."""
         s1, own, xp = S["s1"], column_weights(S), namespace(S["s0"])
         second, mass = sum_of(S["s2_diagonal"], axis=0), xp.where(own > 0, own, 1.0)
-        total = self.column_masses(S) if "observed" in S else S.total
-        return second - sum_of(s1, axis=0) ** 2 / total, second - sum_of(s1**2 / mass, axis=0)
-
-    def column_masses(self, S: Statistics) -> Any:
-        """Return the weight of the rows; of the observed cells of each column where some are missing."""
-        return positive(sum_of(S["observed"], axis=0)) if "observed" in S else super().column_masses(S)
+        total = positive(sum_of(S["observed"], axis=0)) if "observed" in S else max(S.total, TINY)
+        return total, second - sum_of(s1, axis=0) ** 2 / total, second - sum_of(s1**2 / mass, axis=0)
 
     def means(self, S: Statistics, settled: Settled) -> tuple[Array, Array]:
         """Return the MAP means relative to the origin, and their masses, by class and column."""
@@ -334,3 +329,9 @@ class GaussianNBModel(GaussianModel):
         variances = namespace(variances).where(variances < floor, floor, variances)
         mu = variances * eta["eta1"] - theta.frame.origin[None, :]
         return replace(theta, log_prior=simplex(eta["eta0"]), means=mu, variances=variances)
+
+
+def positive(mass: Array) -> Array:
+    """Return masses to divide by: one for a class without rows, which `partial_fit` allows."""
+    empty = mass <= 0
+    return mass if is_false(empty) else namespace(mass).where(empty, 1.0, mass)

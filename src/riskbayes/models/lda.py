@@ -9,25 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, namespace, squared_norms, sum_of, take_rows, to_widest
+from riskbayes.arrays import Array, namespace, outer, squared_norms, sum_of, take_rows, to_widest
 from riskbayes.frames import Arrays
-from riskbayes.models.base import Described, Sample
+from riskbayes.models.base import Described, Sample, log_class_prior
 from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.conditional import Conditional
-from riskbayes.models.correlated import CorrelatedModel
+from riskbayes.models.correlated import CorrelatedModel, shrunk, unshrunk
 from riskbayes.models.em import em_start
-from riskbayes.models.gaussian import (
-    LOG_2PI,
-    Settled,
-    described_moments,
-    diagonal,
-    eye_like,
-    noise_of,
-    observed_patterns,
-    outer,
-    spread,
-)
-from riskbayes.models.whitening import completed, floor_eigenvalues, whiten
+from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patterns
+from riskbayes.models.settled import TINY, Settled, completed, noise_of
+from riskbayes.models.whitening import floor_eigenvalues, whiten
 from riskbayes.statistics import Statistics
 
 
@@ -120,15 +111,12 @@ class LDAModel(CorrelatedModel):
         s1 = s0[:, None] * means
         return Statistics({"s0": s0, "s1": s1, "s2_tied": s0.sum() * C + means.T @ s1}, frame)
 
-    def second_moments(self, columns: float, pairs: float) -> float:
-        """Return zero: the classes share one covariance."""
-        return 0.0
-
-    def scatter(self, S: Statistics) -> tuple[Array, Array]:
-        """Return the scatter about the overall mean, and about the means of the classes."""
+    def scatter(self, S: Statistics) -> tuple[float, Array, Array]:
+        """Return the weight, the scatter of columns about the overall mean, and that about the classes'."""
         s0, s1, second, xp = S["s0"], S["s1"], S["s2_tied"], namespace(S["s0"])
         first, mass = sum_of(s1, axis=0), xp.where(s0 > 0, s0, 1.0)
-        return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
+        total = max(S.total, TINY)
+        return total, xp.linalg.diagonal(second) - first * first / total, second - (s1 / mass[:, None]).T @ s1
 
     def moment_matrices(self, S: Statistics, size: Array) -> Array:
         """Return one matrix for all classes, with v_i = (one-hot class, x_i / size)."""
@@ -147,27 +135,27 @@ class LDAModel(CorrelatedModel):
             scatter = scatter + mu.shape[0] * m1 * outer(settled.mean) if m1 else scatter
             C = (m2 * settled.covariance + scatter) / (m2 + S.total)
         else:
-            C = (m2 * settled.covariance + self.scatter(S)[1]) / (m2 + S.total)
+            C = (m2 * settled.covariance + self.scatter(S)[2]) / (m2 + S.total)
         if self.shrinkage > 0:
-            C = (1 - self.shrinkage) * C + self.shrinkage * spread(C) * eye_like(C)
+            C = shrunk(C, self.shrinkage)
         return C[None, ...]
 
     def completion(
         self, S: Statistics, settled: Settled, C: Array, pooled: Array
     ) -> tuple[Array | None, Array]:
         """Return a small share of the columns' variances in the directions in which no class varies."""
-        noise = noise_of(diagonal(S["s2_tied"]) / S.total, S.frame, settled)
+        noise = noise_of(namespace(C).linalg.diagonal(S["s2_tied"]) / S.total, S.frame, settled)
         return completed(C, noise[None, :], None, None, settled.scale)
 
     def parameters(self, S: Statistics) -> LDAParameters:
         """Return mu = (m1 mu0 + s1) / (m1 + s0), and the floored covariance with its whitener."""
-        settled = self.settled_of(S)
+        settled = S.frame.settled or self.settled_by(S)
         mu = self.means(S, settled)[0]
         C = settled.completed(self.covariances(S, settled))
         W, half_log_det, C, floored = whiten(C, settled.reference, self.covariance_floor)
         everywhere = namespace(mu).broadcast_to(floored + settled.missing, (mu.shape[0],))
         return LDAParameters(
-            self.log_class_prior(S),
+            log_class_prior(S["s0"], self.class_alpha, self.class_prior),
             mu,
             C[0, ...],
             W[0, ...],
@@ -253,8 +241,7 @@ class LDAModel(CorrelatedModel):
         s0, s1, settled = self.invert_means(theta, total)
         m1, m2 = self.mean_strength, self.covariance_strength
         C = settled.uncompleted(theta.covariance[None, ...])[0, ...]
-        if self.shrinkage < 1:
-            C = (C - self.shrinkage * spread(C) * eye_like(C)) / (1 - self.shrinkage)
+        C = unshrunk(C, self.shrinkage)
         scatter = C * (m2 + total) - m2 * settled.covariance
         if self.prior_form == "exact":
             kappa = (s0 + m1)[:, None]

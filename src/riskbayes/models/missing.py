@@ -55,10 +55,12 @@ class Holes:
 
     @classmethod
     def of(cls, X: Array) -> Holes | None:
-        """Return the missing cells of X; None if there are none. X is a NumPy array."""
+        """Return the missing cells of X; None if there are none. Arrays of other libraries have none."""
+        if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
+            return None
         with np.errstate(over="ignore", invalid="ignore"):
             # A sum that is no NaN proves that no entry is: cheaper than a mask.
-            if X.dtype.kind != "f" or not np.isnan(np.add.reduce(X, axis=None)):
+            if not np.isnan(np.add.reduce(X, axis=None)):
                 return None
         mask = np.isnan(X)
         return cls(mask) if mask.any() else None

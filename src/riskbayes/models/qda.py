@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -12,36 +12,28 @@ import numpy as np
 
 from riskbayes.arrays import (
     Array,
-    like,
+    eye_like,
     max_of,
     namespace,
+    outer,
     squared_norms,
     sum_of,
     take_rows,
     to_widest,
 )
 from riskbayes.frames import Arrays
-from riskbayes.models.base import Described, Sample
+from riskbayes.models.base import Described, Sample, log_class_prior
 from riskbayes.models.centred import PAD, Centred, Origin
 from riskbayes.models.conditional import Conditional
-from riskbayes.models.correlated import CorrelatedModel
+from riskbayes.models.correlated import CorrelatedModel, shrunk, unshrunk
 from riskbayes.models.em import em_start
-from riskbayes.models.gaussian import (
-    LOG_2PI,
-    Settled,
-    described_moments,
-    diagonal,
-    eye_like,
-    noise_of,
-    observed_patterns,
-    outer,
-    rows_that_count,
-    spread,
-)
-from riskbayes.models.kernels.scan import GaussianPart, few_columns
+from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patterns, rows_that_count
+from riskbayes.models.kernels.categorical import is_worth_it
+from riskbayes.models.kernels.scan import GaussianPart
 from riskbayes.models.lda import LDAModel
+from riskbayes.models.settled import TINY, Settled, completed, noise_of
 from riskbayes.models.skipping import SkippingScan, next_scan
-from riskbayes.models.whitening import SMALL, completed, floor_eigenvalues, whiten
+from riskbayes.models.whitening import SMALL, floor_eigenvalues, whiten
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
@@ -53,8 +45,15 @@ BLOCK = 128
 SMALL_CELLS, SMALL_ON_DEVICE = 2**15, 2**27
 """Largest rows x columns x classes for which all classes are computed in one product."""
 
+MOST_COMPILED = 32
+"""Most columns of a compiled scan: a block of rows then fits the L1 cache; with more, BLAS is faster."""
+
 CACHED_CELLS = 2**18
 """Cells (rows x columns) that are multiplied at once on a CPU: 2 MiB of float64."""
+
+
+EVERY = slice(None)
+"""All classes of a stack."""
 
 
 class FullMoments(Origin):
@@ -97,12 +96,17 @@ class QDAParameters:
             return self.projected
         assert self.estimate is not None
         model, S = self.estimate.model, self.estimate.S
-        settled, xp = model.settled_of(S), namespace(self.means)
+        settled, xp = S.frame.settled or model.settled_by(S), namespace(self.means)
         C, low = settled.completed(model.covariances(S, settled)), self.floored > settled.missing
         if not bool(xp.any(low)):
             return C
         factors = xp.linalg.inv(self.whiteners)
         return xp.where(low[:, None, None], xp.matrix_transpose(factors) @ factors, C)
+
+    @cached_property
+    def constants(self) -> Array:
+        """log p(y) - log|Sigma|/2 - n/2 log 2pi: the log joint at the mean of each class."""
+        return self.log_prior - self.half_log_det - 0.5 * self.means.shape[1] * LOG_2PI
 
     @cached_property
     def conditional(self) -> Conditional:
@@ -122,7 +126,8 @@ class QDAParameters:
 class QDAPlan(NamedTuple):
     """Parameters in the dtype of the rows, and the scan that finds which rows can be skipped, if any."""
 
-    theta: QDAParameters
+    theta: QDAParameters | None
+    """None in the plan of a scan that is over."""
     skipping: SkippingScan | None
 
 
@@ -146,6 +151,7 @@ class QDAModel(CorrelatedModel):
 
     frame_kind: ClassVar[type[Origin]] = FullMoments
     second: ClassVar[str] = "s2"
+    own_moments: ClassVar[str] = "pairs"
     widest: ClassVar[float] = 64  # a chunk costs n^2 sums for each class, so it needs many rows
 
     reg_param: float = 0.0
@@ -164,19 +170,28 @@ class QDAModel(CorrelatedModel):
         skips = objective.saturates and Z.holes is None
         return QDAPlan(theta, next_scan(Z, theta, before) if skips else None)
 
+    def remembered(self, plan: QDAPlan) -> QDAPlan:
+        """Return the plan without theta, which is large for wide rows, but with what rows are skipped by."""
+        if plan.skipping is not None:
+            plan.skipping.end()
+        return plan._replace(theta=None)
+
     def is_compiled(self, Z: Centred) -> bool:
-        """True for large tables with few columns and no missing cell."""
-        return Z.holes is None and few_columns(Z)
+        """True for large float64 tables on the host with few columns and no missing cell."""
+        m, n = Z.shape
+        on_host = isinstance(Z.X, np.ndarray) and Z.dtype == np.float64 and Z.holes is None
+        return on_host and n <= MOST_COMPILED and is_worth_it(m, n)
 
     def compiled_part(self, Z: Centred, theta: QDAParameters) -> GaussianPart:
         """Return the Gaussian part of a compiled scan."""
-        constants = self._from_distances(np.zeros((1, len(theta.means))), theta)[0]
-        return GaussianPart(Z.frame, Z.frame.origin, theta.whiteners, theta.forms[:, 0, :], constants)
+        shifts = theta.forms[:, 0, :]
+        return GaussianPart(Z.frame, Z.frame.origin, theta.whiteners, shifts, theta.constants)
 
     def scan_chunk(
         self, Z: Centred, y: Array, w: Array | None, plan: QDAPlan, objective: Objective, risks_only: bool
     ) -> tuple[Statistics | Array | None, Risks]:
         """Scan the rows of a chunk whose posterior is not proved to be one at their label."""
+        theta: Any
         theta, skipping = plan
         if skipping is None:
             return super().scan_chunk(Z, y, w, theta, objective, risks_only)
@@ -184,7 +199,7 @@ class QDAModel(CorrelatedModel):
             distances = self.distances(Z, theta)
             skipping.record(Z, distances)
             skipping.safe_rows(Z, y)  # counts how many could be skipped next time
-            scores = self._from_distances(distances, theta)
+            scores = theta.constants[None, :] - 0.5 * distances
             return self.scan_scores(Z, scores, y, w, theta, objective, risks_only)
         rows = np.flatnonzero(~skipping.safe_rows(Z, y))
         if len(rows) == 0:
@@ -232,41 +247,38 @@ class QDAModel(CorrelatedModel):
         s2 = s0[:, None, None] * (C + outer(means))
         return Statistics({"s0": s0, "s1": s0[:, None] * means, "s2": s2}, frame)
 
-    def second_moments(self, columns: float, pairs: float) -> float:
-        """Return the number of pairs: each class has its own covariance."""
-        return pairs
-
-    def scatter(self, S: Statistics) -> tuple[Array, Array]:
-        """Return the scatter about the overall mean, and about the means of the classes."""
+    def scatter(self, S: Statistics) -> tuple[float, Array, Array]:
+        """Return the weight, the scatter of columns about the overall mean, and that about the classes'."""
         s0, s1, xp = S["s0"], S["s1"], namespace(S["s0"])
         first, second, mass = sum_of(s1, axis=0), sum_of(S["s2"], axis=0), xp.where(s0 > 0, s0, 1.0)
-        return second - outer(first) / S.total, second - (s1 / mass[:, None]).T @ s1
+        total = max(S.total, TINY)
+        return total, xp.linalg.diagonal(second) - first * first / total, second - (s1 / mass[:, None]).T @ s1
 
     def moment_matrices(self, S: Statistics, size: Array) -> Array:
         """Return one matrix for each class."""
         s1, s2 = (S["s1"] / size)[:, :, None], S["s2"] / size[:, None] / size
         return np.block([[S["s0"][:, None, None], s1.swapaxes(1, 2)], [s1, s2]])
 
-    def covariances(self, S: Statistics, settled: Settled) -> Array:
-        """Return Sigma = (m2 Sigma0 + scatter) / (m2 + s0), then shrunk as in scikit-learn."""
-        mu, kappa = self.means(S, settled)
-        xp, mu0 = namespace(mu), settled.mean
-        s0, m1, m2 = S["s0"], self.mean_strength, self.covariance_strength
+    def covariances(self, S: Statistics, settled: Settled, classes: slice = EVERY) -> Array:
+        """Return Sigma = (m2 Sigma0 + scatter) / (m2 + s0) of classes, then shrunk as in scikit-learn."""
+        s0, s1, s2 = (S[name][classes, ...] for name in ("s0", "s1", "s2"))
+        mu, kappa = (value[classes, ...] for value in self.means(S, settled))
+        xp, m1, m2 = namespace(mu), self.mean_strength, self.covariance_strength
         if S.frame.given is not None:
-            C = S.frame.given
+            C = S.frame.given[classes, ...]
         else:
             if self.prior_form == "exact":
                 scatter = (-kappa[:, None] * mu)[:, :, None] * mu[:, None, :]
-                scatter += S["s2"]  # in place: these are large
-                scatter = scatter + m1 * outer(mu0)[None, ...] if m1 else scatter
+                scatter += s2  # in place: these are large
+                scatter = scatter + m1 * outer(settled.mean)[None, ...] if m1 else scatter
             else:
-                own = S["s1"] / xp.where(s0 > 0, s0, 1.0)[:, None]
-                scatter = S["s2"] - S["s1"][:, :, None] * own[:, None, :]
+                own = s1 / xp.where(s0 > 0, s0, 1.0)[:, None]
+                scatter = s2 - s1[:, :, None] * own[:, None, :]
             scatter = scatter + m2 * settled.covariance[None, ...] if m2 else scatter
             scatter /= xp.where(s0 + m2 > 0, s0 + m2, 1.0)[:, None, None]
             C = scatter
         if self.shrinkage > 0:
-            C = (1 - self.shrinkage) * C + self.shrinkage * spread(C)[:, None, None] * eye_like(C)[None, ...]
+            C = shrunk(C, self.shrinkage)
         if self.reg_param > 0:
             C = (1 - self.reg_param) * C + self.reg_param * eye_like(C)[None, ...]
         return C
@@ -275,43 +287,49 @@ class QDAModel(CorrelatedModel):
         self, S: Statistics, settled: Settled, C: Array, pooled: Array
     ) -> tuple[Array | None, Array]:
         """Return the pooled covariance in the directions that the rows of a class do not determine."""
-        s0, second = S["s0"][:, None], diagonal(S["s2"])
-        mass = namespace(s0).where(s0 > 0, s0, 1.0)
+        s0, xp = S["s0"][:, None], namespace(C)
+        mass, second = xp.where(s0 > 0, s0, 1.0), xp.linalg.diagonal(S["s2"])
         noise = noise_of(second / mass, S.frame, settled)
         whole = noise_of(sum_of(second, axis=0) / sum_of(mass), S.frame, settled)
         return completed(C, noise, pooled, whole, settled.scale)
 
     def parameters(self, S: Statistics) -> QDAParameters:
         """Return mu = (m1 mu0 + s1) / (m1 + s0) and the whiteners of the floored covariances."""
-        settled = self.settled_of(S)
+        settled = S.frame.settled or self.settled_by(S)
         mu, xp = self.means(S, settled)[0], namespace(S["s0"])
         r, n = mu.shape
 
-        def form(classes: slice) -> tuple[Array, Array, Array]:
-            C = self._completed(S, settled, classes)
+        def whitened(classes: slice, out: Array | None = None) -> tuple[Array, Array, Array]:
+            C = settled.completed(self.covariances(S, settled, classes), classes)
             if settled.reference is None:
                 assert settled.data is not None
-                reference = self._completed(settled.data, settled, classes)
+                reference = settled.completed(self.covariances(settled.data, settled, classes), classes)
             else:
                 reference = settled.reference[classes, ...]
-            W, half_log_det, _, floored = whiten(C, reference, self.covariance_floor)
-            zeros = xp.zeros((W.shape[0], PAD - 1, n), **like(mu))
-            return xp.concat([-(mu[classes, None, :] @ W), zeros, W], axis=1), half_log_det, floored
+            W, half_log_det, _, floored = whiten(C, reference, self.covariance_floor, out)
+            return W, half_log_det, floored
 
-        if xp is np and n > SMALL:  # class by class, in threads: temporary arrays stay small
-            forms, half_log_det = np.empty((r, PAD + n, n)), np.empty(r)
+        if xp is np:
+            forms, half_log_det = np.zeros((r, PAD + n, n)), np.empty(r)
             floored = np.empty(r, dtype=np.int64)
 
-            def one(k: int) -> None:
-                own = slice(k, k + 1)
-                forms[own], half_log_det[own], floored[own] = form(own)
+            def fill(own: slice) -> None:
+                W, half_log_det[own], floored[own] = whitened(own, forms[own, PAD:])
+                np.negative(mu[own, None, :] @ W, out=forms[own, :1])
 
-            for _ in in_threads(one, range(r), min(r, available_threads())):
-                pass
+            if n > SMALL:  # class by class, in threads: temporary arrays stay small
+                classes = [slice(k, k + 1) for k in range(r)]
+                for _ in in_threads(fill, classes, min(r, available_threads())):
+                    pass
+            else:
+                fill(EVERY)
         else:
-            forms, half_log_det, floored = form(slice(0, r))
+            W, half_log_det, floored = whitened(EVERY)
+            constant = -(mu[:, None, :] @ W)
+            zeros = [xp.zeros_like(constant)] * (PAD - 1)
+            forms = xp.concat([constant, *zeros, W], axis=1)
         return QDAParameters(
-            self.log_class_prior(S),
+            log_class_prior(S["s0"], self.class_alpha, self.class_prior),
             mu,
             forms,
             half_log_det,
@@ -320,30 +338,11 @@ class QDAModel(CorrelatedModel):
             Estimate(self, S),
         )
 
-    def _completed(self, S: Statistics, settled: Settled, classes: slice) -> Array:
-        """Return the completed covariances of some classes, before any floor."""
-        if classes != slice(0, S["s0"].shape[0]):
-            given = None if S.frame.given is None else S.frame.given[classes, ...]
-            own = {name: value[classes, ...] for name, value in S.items()}
-            S = Statistics(own, replace(S.frame, given=given))
-        return settled.completed(self.covariances(S, settled), classes)
-
-    def settled_by(self, S: Statistics) -> Settled:
-        """Return what S settles; for wide rows with S itself in place of the large reference."""
-        settled, wide = super().settled_by(S), S["s1"].shape[1] > SMALL
-        return (
-            replace(settled, reference=None, data=S) if wide and isinstance(S["s0"], np.ndarray) else settled
-        )
-
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:
         """Return log p(y) - n/2 log 2pi - log|Sigma|/2 - |W^T (x - mu)|^2 / 2."""
         if Z.holes is not None:
             return self.observed_log_joint(Z, theta)
-        return self._from_distances(self.distances(Z, theta), theta)
-
-    def _from_distances(self, distances: Array, theta: QDAParameters) -> Array:
-        constants = theta.log_prior - theta.half_log_det - 0.5 * theta.means.shape[1] * LOG_2PI
-        return constants[None, :] - 0.5 * distances
+        return theta.constants[None, :] - 0.5 * self.distances(Z, theta)
 
     def distances(self, Z: Centred, theta: QDAParameters) -> Array:
         """Return |W^T (x - mu)|^2 for each row and class, as many rows at a time as fit the cache."""
@@ -404,7 +403,7 @@ class QDAModel(CorrelatedModel):
 
     def describe(self, theta: QDAParameters) -> Iterator[Described]:
         """Yield the means, the standard deviations and the correlations."""
-        deviations = np.sqrt(diagonal(theta.covariances))
+        deviations = np.sqrt(np.linalg.diagonal(theta.covariances))
         yield from described_moments(theta.means + theta.frame.origin, deviations)
         first, second = np.triu_indices(theta.means.shape[1], 1)
         correlations = theta.covariances[:, first, second] / (deviations[:, first] * deviations[:, second])
@@ -429,31 +428,54 @@ class QDAModel(CorrelatedModel):
     def expected_statistics(self, theta: QDAParameters, total: float) -> Statistics:
         """Return the expected moments of `total` rows: s0 (1, mu, Sigma + mu mu^T)."""
         s0 = total * namespace(theta.log_prior).exp(theta.log_prior)
-        s2 = outer(theta.means)
-        s2 += theta.covariances
+        s2 = theta.means[:, :, None] * theta.means[:, None, :]
+        s2 += theta.covariances  # in place: these are large
         s2 *= s0[:, None, None]
         return Statistics({"s0": s0, "s1": s0[:, None] * theta.means, "s2": s2}, theta.frame)
+
+    def anchor_likelihood(self, S: Statistics) -> Callable[[QDAParameters], float]:
+        """Return the log-likelihood by theta of the closed form's statistics.
+
+        Second moments of wide rows are large: they are computed class by class from S whenever it is asked.
+        """
+        settled = S.frame.settled or self.settled_by(S)
+        if settled.reference is not None:
+            return super().anchor_likelihood(S)
+        closed = self.parameters(S)
+        if np.any(closed.floored > settled.missing):
+            return super().anchor_likelihood(S)
+        s0, mu = np.exp(closed.log_prior), closed.means
+
+        def second(k: int) -> Array:
+            found, own = mu[k, :, None] * mu[k], slice(k, k + 1)
+            found += settled.completed(self.covariances(S, settled, own), own)[0]
+            found *= s0[k]
+            return found
+
+        def of(theta: QDAParameters) -> float:
+            if theta.frame != S.frame:
+                return self.log_likelihood(self.anchor_statistics(S), theta)
+            return log_likelihood(s0, s0[:, None] * mu, wide_traces(second, theta.whiteners), theta)
+
+        return of
 
     def log_likelihood(self, S: Statistics, theta: QDAParameters) -> float:
         """Return sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about mu) / 2."""
         S = S.to_frame(theta.frame)
-        s0, mu = S["s0"], theta.means
-        # tr(W^T A W) with A = s2 - s1 mu^T - mu s1^T + s0 mu mu^T, the scatter about mu.
-        W = theta.whiteners
-        moved = (mu[:, None, :] @ W)[:, 0, :]
-        first = (S["s1"][:, None, :] @ W)[:, 0, :]
-        traces = quadratic_traces(S["s2"], W) + sum_of((s0[:, None] * moved - 2 * first) * moved, axis=1)
-        constants = theta.log_prior - theta.half_log_det - 0.5 * mu.shape[1] * LOG_2PI
-        return float(s0 @ constants - 0.5 * sum_of(traces))
+        s2, W = S["s2"], theta.whiteners
+        if isinstance(W, np.ndarray) and W.shape[1] > SMALL:
+            traces = wide_traces(s2.__getitem__, W)
+        else:
+            traces = sum_of((s2 @ W) * W, axis=(1, 2))
+        return log_likelihood(S["s0"], S["s1"], traces, theta)
 
     def inverse_parameters(self, theta: QDAParameters, total: float) -> Statistics:
         """Return the moments whose MAP estimates are theta."""
         s0, s1, settled = self.invert_means(theta, total)
         m1, m2, C = self.mean_strength, self.covariance_strength, settled.uncompleted(theta.covariances)
-        eye = eye_like(C)[None, ...]
-        C = (C - self.reg_param * eye) / (1 - self.reg_param) if self.reg_param < 1 else C
-        if self.shrinkage < 1:
-            C = (C - self.shrinkage * spread(C)[:, None, None] * eye) / (1 - self.shrinkage)
+        if self.reg_param < 1:
+            C = (C - self.reg_param * eye_like(C)[None, ...]) / (1 - self.reg_param)
+        C = unshrunk(C, self.shrinkage)
         scatter = C * (s0 + m2)[:, None, None] - m2 * settled.covariance[None, ...]
         if self.prior_form == "exact":
             s2 = scatter - m1 * outer(settled.mean)[None, ...] + (s0 + m1)[:, None, None] * outer(theta.means)
@@ -500,18 +522,27 @@ def log_determinant_shares(C: Array, W: Array) -> Array:
     return shares - (shares.sum() + 2 * np.log(np.diag(W)).sum()) / max(1, len(shares))
 
 
-def quadratic_traces(A: Array, W: Array) -> Array:
-    """Return tr(W^T A W) for stacks, W upper triangular; large ones by blocks of W, a class per thread."""
+def log_likelihood(s0: Array, s1: Array, traces: Array, theta: QDAParameters) -> float:
+    """Return the log-likelihood of rows with these moments and with tr(W^T s2 W) of the second ones.
+
+    The scatter about mu is s2 - s1 mu^T - mu s1^T + s0 mu mu^T.
+    """
+    moved = (theta.means[:, None, :] @ theta.whiteners)[:, 0, :]
+    first = (s1[:, None, :] @ theta.whiteners)[:, 0, :]
+    traces = traces + sum_of((s0[:, None] * moved - 2 * first) * moved, axis=1)
+    return float(s0 @ theta.constants - 0.5 * sum_of(traces))
+
+
+def wide_traces(second: Callable[[int], Array], W: Array) -> Array:
+    """Return tr(W^T s2 W) for s2 = second(k) of each class, W upper triangular, by blocks of its columns."""
     r, n, _ = W.shape
-    if not isinstance(W, np.ndarray) or n <= SMALL:
-        return sum_of((A @ W) * W, axis=(1, 2))
 
     def one(k: int) -> float:
-        found = 0.0
+        s2, found = second(k), 0.0
         for start in range(0, n, BLOCK):
             stop = min(n, start + BLOCK)
             block = W[k, :stop, start:stop]
-            found += float(np.einsum("ij,ij->", A[k, :stop, :stop] @ block, block))
+            found += float(np.einsum("ij,ij->", s2[:stop, :stop] @ block, block))
         return found
 
     return np.fromiter(in_threads(one, range(r), min(r, available_threads())), dtype=np.float64, count=r)

@@ -66,9 +66,15 @@ class SkippingScan:
         self.reference = reference
         self.roots: Array = np.empty((len(self.means), m)) if reference is None else reference.roots
         self.bounds = bounds_between(self if reference is None else reference, self)
-        if reference is not None:
-            self.whiteners = None  # only those of a reference are read later
         self._seen: list[tuple[int, int]] = []  # rows and safe rows of each chunk; threads append to it
+
+    def end(self) -> None:
+        """Drop the whiteners; keep their triangles if this scan may be the reference of the next one."""
+        if self.reference is None and self.n_safe >= LEAST_SHARE * self.roots.shape[1]:
+            upper = upper_triangle(self.means.shape[1])
+            self.whiteners = [W[upper] for W in self.whiteners]
+        else:
+            self.whiteners = None
 
     @property
     def n_safe(self) -> int:
@@ -116,8 +122,12 @@ def bounds_between(old: SkippingScan, new: SkippingScan) -> tuple[Array, Array, 
         return least, most, shift
 
     def one(k: int) -> None:
+        W0 = old.whiteners[k]
+        if W0.ndim == 1:  # its triangle
+            triangle, W0 = W0, np.zeros((n, n))
+            W0[upper_triangle(n)] = triangle
         # The transpose of M. LAPACK stores matrices by columns: its lower triangle is our upper one.
-        M = dtrtrs(old.whiteners[k].T, new.whiteners[k], lower=1, trans=1)[0]
+        M = dtrtrs(W0.T, new.whiteners[k], lower=1, trans=1)[0]
         squares = M.T @ M
         if math.isfinite(squares.sum()):
             eigenvalues = np.linalg.eigvalsh(squares)
@@ -132,3 +142,8 @@ def bounds_between(old: SkippingScan, new: SkippingScan) -> tuple[Array, Array, 
     for _ in in_threads(one, range(r), threads):
         pass
     return least, most, shift
+
+
+def upper_triangle(n: int) -> Array:
+    """Return a mask of the entries on and above the diagonal."""
+    return np.tri(n, dtype=bool).T

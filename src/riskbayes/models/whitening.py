@@ -8,22 +8,13 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from riskbayes.arrays import Array, like, namespace, to_device, to_numpy
-from riskbayes.models.gaussian import eye_like, outer
-from riskbayes.threads import available_threads, in_threads
-
-SEPARATING = 1e-4
-"""Variance set for a direction in which no class varies, as a share of the columns' own. It is small, because
-such a direction tells the classes apart with certainty."""
+from riskbayes.arrays import Array, eye_like, like, namespace, outer
 
 LEAF = 32
 """Triangles of at most this size are inverted without splitting them."""
 
 LEAST = 1e-14
 """Least eigenvalue, as a share of the largest, that is set where rounding leaves a matrix indefinite."""
-
-MOST = 1e280
-"""Largest noise, in the units of the columns: more would overflow without changing the result."""
 
 NEAREST = 1e-9
 """Least eigenvalue, as a share of the norm, whose sign `matrix_sign` has to get right."""
@@ -32,14 +23,17 @@ SMALL = 64
 """Matrices of at most this size are not worth a thread, nor the choice of some eigenvectors only."""
 
 
-def whiten(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Array, Array]:
+def whiten(
+    C: Array, reference: Array, floor: float, out: Array | None = None
+) -> tuple[Array, Array, Array, Array]:
     """Return (W, log|C|/2, C, floored) with W W^T = C^-1, W upper triangular, for a stack of covariances.
 
     C is floored first: in every direction its variance is at least `floor` times that of the reference, a
     stack that must be positive definite. Eigenvalues are computed only where C - floor reference is not.
+    `out` is an array for W, in NumPy only.
     """
     if isinstance(C, np.ndarray):
-        return whiten_on_cpu(C, reference, floor)
+        return whiten_on_cpu(C, reference, floor, np.empty_like(C) if out is None else out)
     xp = namespace(C)
     scale = unit_scale(reference)
     units = outer(scale)
@@ -139,45 +133,54 @@ def factors_by_eigenvectors(C: Array) -> Array:
     return xp.matrix_transpose(R * signs[:, :, None])
 
 
-def whiten_on_cpu(C: Array, reference: Array, floor: float) -> tuple[Array, Array, Array, Array]:
-    """Return the same as `whiten`, by LAPACK, class by class."""
-    W, half_log_det, mended = np.empty_like(C), np.empty(len(C)), C
+def whiten_on_cpu(C: Array, reference: Array, floor: float, W: Array) -> tuple[Array, Array, Array, Array]:
+    """Return the same as `whiten`, by LAPACK, class by class; W is written to."""
+    half_log_det, mended = np.empty(len(C)), C
     floored = np.zeros(len(C), dtype=np.int64)
     for k, scale in enumerate(unit_scale(reference)):
-        units = outer(scale)
-        scaled, standard = C[k] / units, reference[k] / units
-        factors = factors_above(scaled, standard, floor)
-        if factors is None:
-            L0, inverse0 = factors_of(standard)
+        units = scale[:, None] * scale
+        scaled = np.divide(C[k], units, out=W[k])  # in the place of W: matrices of wide rows are large
+        found = factors_above(scaled, reference[k], units, floor)
+        if found is None:
+            L0, inverse0 = factors_of(reference[k] / units)
             shares = inverse0 @ scaled @ inverse0.T
             if not np.isfinite(shares).all():  # a step that overflowed: its risks will be NaN
                 W[k], half_log_det[k] = np.nan, np.nan
                 continue
             share, floored[k] = lifted_one(shares, floor)
             L, inverse = factors_of(share)
-            factors = L0 @ L, inverse @ inverse0
+            L, inverse = L0 @ L, inverse @ inverse0
+            found = L.diagonal(), inverse
             if floored[k]:
                 mended = C.copy() if mended is C else mended
-                np.multiply(factors[0] @ factors[0].T, units, out=mended[k])
-        L, inverse = factors
-        half_log_det[k] = np.log(L.diagonal()).sum() + np.log(scale).sum()
+                np.multiply(L @ L.T, units, out=mended[k])
+        pivots, inverse = found
+        half_log_det[k] = np.log(pivots).sum() + np.log(scale).sum()
         np.divide(inverse.T, scale[:, None], out=W[k])
     return W, half_log_det, mended, floored
 
 
-def factors_above(C: Array, reference: Array, floor: float) -> tuple[Array, Array] | None:
-    """Return C's Cholesky factor and its inverse if C - floor reference is positive definite; else None."""
+def factors_above(C: Array, reference: Array, units: Array, floor: float) -> tuple[Array, Array] | None:
+    """Return the diagonal of C's Cholesky factor, and the inverse factor; None if C is below the floor.
+
+    That is where C - floor reference is not positive definite, with the reference in the units of C.
+    """
     # LAPACK stores matrices by columns: what it calls the upper factor is our lower one.
     factor, failed = dpotrf(C.T, lower=0, clean=1)
     if failed:
         return None
-    inverse = dtrtri(factor, lower=0)[0]
+    pivots = factor.diagonal().copy()
+    inverse = dtrtri(factor, lower=0, overwrite_c=1)[0]
     # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue, n at least the largest one of the reference,
     # whose diagonal is one: where their product is small, that proves it.
     proved = np.vdot(inverse, inverse) * len(C) * floor <= 1
-    if not proved and dpotrf((C - floor * reference).T, lower=0)[1]:
-        return None
-    return factor.T, inverse.T
+    if not proved:
+        above = reference / units
+        above *= floor
+        np.subtract(C, above, out=above)
+        if dpotrf(above.T, lower=0, overwrite_a=1)[1]:
+            return None
+    return pivots, inverse.T
 
 
 def factors_of(C: Array) -> tuple[Array, Array]:
@@ -195,61 +198,6 @@ def lifted_one(C: Array, floor: float) -> tuple[Array, int]:
         return (V * np.maximum(eigenvalues, floor)) @ V.T, int(np.count_nonzero(eigenvalues < floor))
     low, V = eigh(C, subset_by_value=(-np.inf, floor), driver="evr", check_finite=False)
     return C + (V * (floor - low)) @ V.T, len(low)
-
-
-def completed(
-    C: Array, noise: Array, pooled: Array | None, pooled_noise: Array | None, scale: Array
-) -> tuple[Array | None, Array]:
-    """Return the term to add to covariances that the rows do not determine, or None, and how many directions.
-
-    `noise` are the rounding errors of the columns' variances, `scale` the standard deviations of all rows.
-    Directions that the rows of a class do not determine get the pooled covariance; those that this does not
-    determine either, where no class varies, get a small share of the columns' own variances.
-    """
-    xp, units = namespace(C), outer(scale)
-    B, N = C / units, xp.clip(noise / (scale * scale)[None, :], LEAST**2, MOST)
-    if xp is not np and cholesky_or_none(B - N[:, :, None] * eye_like(B)[None, ...]) is not None:
-        return None, xp.zeros(C.shape[0], **{**like(C), "dtype": xp.int64})
-    reference = SEPARATING * np.eye(C.shape[-1])
-    if pooled is not None:
-        P = to_numpy(pooled / units)
-        N0 = np.clip(to_numpy(pooled_noise / (scale * scale)), LEAST**2, MOST)
-        reference = P + completion(P[None], N0[None], reference)[0][0]
-    found, missing = completion(to_numpy(B), to_numpy(N), reference)
-    return to_device(found, C) * units if missing.any() else None, to_device(missing, C)
-
-
-def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
-    """Return the term to add to a stack in the directions that the rows do not determine, and their number.
-
-    A direction v is not determined if its variance v^T C v is below that of the rounding, v^T N v, with
-    N = diag(noise). There the pooled covariance P is added: P V (V^T P V)^-1 V^T P, which does not depend on
-    the units and axes of the columns.
-    """
-    found, missing = np.zeros_like(C), np.zeros(len(C), dtype=np.int64)
-
-    def one(k: int) -> None:
-        root = np.sqrt(noise[k])
-        B = C[k] / outer(root)
-        if not dpotrf((B - np.eye(len(B))).T, lower=0)[1]:
-            return
-        eigenvalues, U = np.linalg.eigh(B)
-        low, U = eigenvalues[eigenvalues <= 1.0], U[:, eigenvalues <= 1.0]
-        missing[k] = U.shape[1]
-        if missing[k]:
-            V = U / root[:, None]
-            V /= np.linalg.norm(V, axis=0)
-            half = V.T @ pooled @ V
-            L = factors_by_eigenvectors(half[None])[0]  # even if rounding leaves it indefinite
-            whitened = np.linalg.solve(L, V.T @ pooled)
-            # Replaces the variance of C there, which may be negative, by more than rounding if P is less.
-            own, noise_there = root[:, None] * U, np.maximum(4.0, np.abs(low))
-            found[k] = whitened.T @ whitened + (own * (noise_there - low)) @ own.T
-
-    threads = min(len(C), available_threads()) if C.shape[-1] > SMALL else 1
-    for _ in in_threads(one, range(len(C)), threads):
-        pass
-    return found, missing
 
 
 def triangular_inverse(L: Array) -> Array:

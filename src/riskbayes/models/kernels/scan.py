@@ -16,19 +16,9 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.models.kernels import known, readonly
 from riskbayes.models.kernels.blocks import kernels
-from riskbayes.models.kernels.categorical import is_worth_it
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
-
-MOST_COLUMNS = 32
-"""Most columns of a Gaussian part: a block of rows then fits the L1 cache; with more, BLAS is faster."""
-
-
-def few_columns(Z: Any) -> bool:
-    """True if a compiled scan of a Gaussian model pays: for many float64 rows with few columns."""
-    m, n = Z.shape
-    return isinstance(Z.X, np.ndarray) and Z.dtype == np.float64 and n <= MOST_COLUMNS and is_worth_it(m, n)
 
 
 @dataclass(frozen=True)

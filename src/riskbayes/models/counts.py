@@ -258,6 +258,10 @@ class CountModel(GenerativeModel):
             return theta
         return SparseScan.after(last, Z, theta.weights, theta.constants)
 
+    def remembered(self, plan: Any) -> Any:
+        """Return the compiled scan, whose sorted rows the next one reads again; nothing otherwise."""
+        return plan if isinstance(plan, SparseScan) else None
+
     def scan_chunk(
         self,
         Z: DenseCounts | SparseCounts,

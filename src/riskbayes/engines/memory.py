@@ -142,6 +142,8 @@ class MemoryEngine(Engine):
         if part is not None:
             Z, y, w, last = Z[part], take_rows(y, part), None if w is None else take_rows(w, part), None
         plan = model.plan_scan(Z, theta, objective, last)
+        if part is None:
+            rows.plan = plan  # also if the scan is interrupted
 
         def work(Z: Any, y: Array, w: Array | None) -> tuple[Any, Risks]:
             return model.scan_chunk(Z, y, w, plan, objective, risks_only)

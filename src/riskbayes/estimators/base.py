@@ -28,12 +28,15 @@ from riskbayes.estimators.checks import (
     statistics_overflow,
 )
 from riskbayes.estimators.joint import JointMixin
+from riskbayes.estimators.spooling import check_alone, closing_rows, spooled
 from riskbayes.estimators.unlabelled import split_rows, with_unlabelled
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loop import history_of, run
 from riskbayes.models.base import Fitted, GenerativeModel
+from riskbayes.objectives import LogLoss
+from riskbayes.sources import Rows
 from riskbayes.statistics import Statistics
 from riskbayes.tables import encoded_names, validated_numbers
 from riskbayes.task import Iteration, Outcome, Status, Task
@@ -140,7 +143,7 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
@@ -151,8 +154,9 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
+        X : array-like of shape (n_samples, n_features), or Rows
+            Training rows; :func:`riskbayes.rows` makes `Rows` of files, queries and streams, which need not
+            fit into memory and hold their labels and weights.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -170,8 +174,10 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         self : object
             The fitted estimator.
         """
-        with unchanged_on_error(self):
+        with closing_rows(X, X_val), unchanged_on_error(self):
             old = copy(self) if self.warm_start and hasattr(self, "statistics_") else None
+            if unlabelled is not False and isinstance(X, Rows):
+                raise ValueError("unlabelled goes with arrays: riskbayes.rows are rows with a label each.")
             if unlabelled is False:
                 task = begin_fit(self, X, y, sample_weight)
             else:
@@ -200,12 +206,16 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         learn: bool = False,
         new_classes: bool = False,
         suffix: str = "",
-    ) -> tuple[Engine, Array]:
-        """Return an engine over validated rows with labels, and the encoded rows.
+    ) -> tuple[Engine, Array | None]:
+        """Return an engine over validated rows with labels, and the encoded rows; None if they are on a disk.
 
         `reset` and `learn` are those of `_encode`; `new_classes` sets `classes_` by y. Messages append
         `suffix` to the names of the arguments.
         """
+        if isinstance(X, Rows):
+            check_alone(y, sample_weight, suffix)
+            engine = spooled(self, X, reset=reset, learn=learn, new_classes=new_classes, suffix=suffix)
+            return engine, None
         encoded = self._encode(X, reset=reset, learn=learn)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -278,10 +288,14 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         """Return an engine over the validation rows; refuse rows whose scores in the closed form overflow."""
         if X is None and y is None:
             raise ValueError("sample_weight_val weights the rows of X_val: pass X_val and y_val too.")
-        if X is None or y is None:
+        if (X is None or y is None) and not isinstance(X, Rows):
             raise ValueError("X_val and y_val go together: pass both or none.")
         engine, encoded = self._rows(X, y, sample_weight, suffix="_val")
-        self._check_rows(encoded, Fitted.of(self.model_, S), "X_val")
+        fitted = Fitted.of(self.model_, S)
+        if encoded is not None:
+            self._check_rows(encoded, fitted, "X_val")
+        elif not np.isfinite(engine.scan(fitted, LogLoss(), risks_only=True).risks.mean()["log_loss"]):
+            raise ValueError("X_val has rows too far from those of the fit for a finite score. Drop them.")
         return engine
 
     def _codes(self, labels: Array, name: str) -> Array:
@@ -391,7 +405,7 @@ def begin_fit(
     """
     clf.learner_, clf.class_weight_ = clf._resolved_learner(), None
     engine, encoded = clf._rows(X, y, sample_weight, reset=reset, learn=True, new_classes=new_classes)
-    if new_classes and (sample_weight is not None or clf.class_weight is not None):
+    if new_classes and (sample_weight is not None or clf.class_weight is not None or encoded is None):
         check_masses(clf.classes_, engine.masses, every=clf._needs_all_classes())
     if clf.classes_.shape[0] < 2 and clf._needs_all_classes():
         raise ValueError(

@@ -97,6 +97,10 @@ class GenerativeModel(ABC):
     """True if statistics of tables that were fitted separately can be added. False for a model that learns
     structure from the rows: its statistics then mean something else for each table."""
 
+    keeps_rows: ClassVar[bool] = False
+    """True if the model compares rows with the training rows, all of which `encode_own` must see at once. An
+    engine that holds its rows in parts refuses it."""
+
     encode_copies: ClassVar[bool] = True
     """True if encoding copies the rows. Rows to predict are then encoded a block at a time, to bound the
     memory."""

@@ -129,6 +129,11 @@ class ProductModel(GenerativeModel):
         return super().writes(name) and all(expert.writes(name) for expert in self.experts)
 
     @property
+    def keeps_rows(self) -> bool:  # type: ignore[override]
+        """True if an expert compares rows with the training rows."""
+        return any(expert.keeps_rows for expert in self.experts)
+
+    @property
     def additive(self) -> bool:  # type: ignore[override]
         """True if the statistics of every expert can be added."""
         return all(expert.additive for expert in self.experts)

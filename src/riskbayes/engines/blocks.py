@@ -1,0 +1,296 @@
+"""The base class of engines whose rows are in blocks, each of which fits into memory where it is scanned.
+
+A block is a :class:`MemoryEngine` while it is worked on, so that its scan is that of rows in memory. What a
+block returns is as small as the statistics, or as a sample.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.sparse import issparse, vstack
+from sklearn.utils import check_random_state
+
+from riskbayes.arrays import Array, row_width
+from riskbayes.engines.base import Engine, Formula, Scan
+from riskbayes.engines.memory import MemoryEngine
+from riskbayes.engines.parts import Batch, Chosen, Drawn, Fold, Part, Scaled, Thinned, allotted, ranks
+from riskbayes.frames import Frame
+from riskbayes.models.base import Fitted, GenerativeModel, Sample
+from riskbayes.objectives import Objective
+from riskbayes.risks import NO_RISK, Risks
+from riskbayes.statistics import Statistics
+
+SAMPLE_ROWS, SAMPLE_CELLS = 2**17, 2**23
+"""Most rows, and most cells, of the sample that a model learns its frame from."""
+
+LEAST_OF_A_CLASS = 64
+"""Rows of each class in that sample, if the class has so many."""
+
+
+class Total(NamedTuple):
+    """What a scan of some rows adds up: arrays of statistics by name (None for risks only), and risks."""
+
+    arrays: dict[str, Array] | None
+    risks: Risks
+
+    def plus(self, other: Total) -> Total:
+        """Return the totals of both sets of rows together."""
+        arrays = self.arrays
+        if arrays is not None and other.arrays is not None:
+            arrays = {name: value + other.arrays[name] for name, value in arrays.items()}
+        return Total(arrays, self.risks.plus(other.risks))
+
+
+Work = Callable[..., Any]
+"""work(block, ...): a function of a module, or a partial one, so that it can be sent to a block."""
+
+
+class BlockEngine(Engine):
+    """Rows in blocks.
+
+    A subclass writes `_map`, `_sum` and `_part`. Folds, held rows and draws are stratified, and each is a
+    small value (see :mod:`riskbayes.engines.parts`).
+    """
+
+    sample_rows: int | None = None
+    """Most rows of the sample that a model learns from; None for as many as `SAMPLE_CELLS` allow."""
+
+    @abstractmethod
+    def _map(self, work: Work, labels_only: bool = False) -> list:
+        """Return work(block, number) of all blocks; with `labels_only` blocks need no columns."""
+
+    @abstractmethod
+    def _sum(self, work: Work, model: GenerativeModel, frame: Frame, batch: Batch | None = None) -> Total:
+        """Return the sum of work(block, model) over all blocks, or for the rows of one batch."""
+
+    @abstractmethod
+    def _part(self, part: Part) -> Self:
+        """Return an engine over a part of these rows."""
+
+    @cached_property
+    def _summaries(self) -> list[Summary]:
+        return self._map(summary_of, labels_only=True)
+
+    def _by_block(self, name: str) -> Array:
+        """Return an entry of the summaries of all blocks as an array."""
+        return np.array([getattr(summary, name) for summary in self._summaries])
+
+    @property
+    def n_rows(self) -> int:  # type: ignore[override]
+        """The number of rows."""
+        return int(self._by_block("rows").sum())
+
+    @property
+    def masses(self) -> Array:
+        """The weight of each class."""
+        return self._by_block("masses").sum(axis=0)
+
+    def class_counts(self) -> Array:
+        """Return how many rows of positive weight each class has."""
+        return self._by_block("weighted").sum(axis=0)
+
+    def learn(self, model: GenerativeModel) -> Frame:
+        """Return the frame that the model learns from a sample of the rows, and from all categories.
+
+        The sample is all rows if they are few; otherwise rows spread evenly over blocks and classes, with
+        rows of every class and of every column that has missing cells.
+        """
+        if model.keeps_rows:
+            raise TypeError(
+                f"{type(model).__name__} compares rows with all training rows, and {type(self).__name__} "
+                "reads them block by block. Fit it to an array in memory, or choose another model."
+            )
+        counts = self._by_block("counts")
+        most, sizes = self._most_sampled(), counts
+        if counts.sum() > most:
+            sizes = allotted(counts, most)
+            for k in np.flatnonzero(sizes.sum(axis=0) < LEAST_OF_A_CLASS).tolist():
+                sizes[:, k] = allotted(counts[:, k], min(LEAST_OF_A_CLASS, counts[:, k].sum()))
+        found = self._map(partial(sampled, sizes=sizes))
+        X, y, w = (joined([each[i] for each in found]) for i in range(3))
+        largest = None
+        if counts.sum() > most:
+            largest = np.fmax.reduce([each[3] for each in found], axis=0)
+        return model.learn(Sample(X, y, w, self.n_classes, largest))
+
+    def _most_sampled(self) -> int:
+        if self.sample_rows is not None:
+            return self.sample_rows
+        width = max(1, self._by_block("width").max(initial=1))
+        return int(min(SAMPLE_ROWS, max(SAMPLE_CELLS // width, 1024)))
+
+    def statistics(self, model: GenerativeModel, frame: Frame) -> Statistics:
+        """Return s(X, Y), the statistics of the labels."""
+        total = self._sum(partial(counted, frame=frame), model, frame)
+        assert total.arrays is not None
+        return Statistics(total.arrays, frame)
+
+    def scan(self, fitted: Fitted, objective: Objective, part: Any = None, risks_only: bool = False) -> Scan:
+        """Return dS and the risks of all rows, or of a batch, in one pass over the blocks."""
+        model, S, theta = fitted
+        work = partial(scanned, S=S, theta=theta, objective=objective, risks_only=risks_only)
+        total = self._sum(work, model, S.frame, part)
+        return Scan(None if total.arrays is None else Statistics(total.arrays, S.frame), total.risks)
+
+    def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
+        """Apply a formula to all rows for each model of `path`; its results must fit into memory."""
+        firsts = np.concatenate([[0], np.cumsum(self._by_block("rows"))])
+        found = self._map(partial(mapped, path=list(path), formula=formula, firsts=firsts))
+        return [np.concatenate(results) for results in zip(*filter(None, found), strict=True)]
+
+    def folds(self, n_folds: int, random_state: Any) -> Iterator[tuple[Self, Self]]:
+        """Yield, for each fold, engines over the training and over the held-out rows."""
+        random, counts = check_random_state(random_state), self._by_block("weighted")
+        first, seed = random.randint(n_folds, size=self.n_classes), random.randint(2**31)
+        before = np.cumsum(counts, axis=0) - counts + first
+        for fold in range(n_folds):
+            held = Fold(before, fold, n_folds, seed)
+            yield self._part(Fold(before, fold, n_folds, seed, others=True)), self._part(held)
+
+    def hold_out(self, size: int, random: np.random.RandomState) -> tuple[Self, Self]:
+        """Return engines over the training and over the held-out rows."""
+        counts, seed = self._by_block("weighted"), random.randint(2**31)
+        each = held_of_classes(counts.sum(axis=0), size)
+        sizes = np.stack([allotted(counts[:, k], each[k]) for k in range(self.n_classes)], axis=1)
+        return self._part(Chosen(sizes, seed, others=True)), self._part(Chosen(sizes, seed))
+
+    def scaled(self, factor: float) -> Self:
+        """Return an engine over the same rows, with weights multiplied by a factor."""
+        return self._part(Scaled(factor))
+
+    def thinned(self, size: int) -> MemoryEngine:  # type: ignore[override]
+        """Return an engine in memory over rows at evenly spaced shares of the total weight."""
+        before = np.concatenate([[0.0], np.cumsum(self._by_block("masses").sum(axis=1))])
+        found = self._map(partial(picked, part=Thinned(before, min(size, self.n_rows))))
+        X, y = (joined([each[i] for each in found]) for i in range(2))
+        return MemoryEngine(X, y, None, self.n_classes)
+
+    def bootstrap(self, random: np.random.RandomState) -> Self:
+        """Return an engine over the same rows, weighted by how often each was drawn with replacement."""
+        rows = self._by_block("rows")
+        drawn = random.multinomial(rows.sum(), rows / rows.sum())
+        return self._part(Drawn(drawn, random.randint(2**31)))
+
+    def batches(self, size: int, rng: np.random.Generator) -> Sequence[Batch]:
+        """Return parts of about `size` rows of a block each, block after block in random order.
+
+        A batch of rows from all blocks would read all blocks.
+        """
+        seed, rows = int(rng.integers(2**31)), self._by_block("rows")
+        found = []
+        for number in rng.permutation(len(rows)).tolist():
+            shares = max(1, round(rows[number] / size))
+            found += [Batch(number, share, shares, seed) for share in range(shares) if rows[number]]
+        return found
+
+
+class Summary(NamedTuple):
+    """What an engine knows of a block without reading it: counts and masses by class, and its shape."""
+
+    rows: int
+    counts: Array
+    """Rows of each class."""
+    weighted: Array
+    """Rows of positive weight of each class."""
+    masses: Array
+    width: int
+
+
+def summary_of(block: MemoryEngine, number: int) -> Summary:
+    """Return the summary of a block."""
+    y, w, r = block._y, block._w, block.n_classes
+    assert y is not None
+    counts = np.bincount(y, minlength=r)
+    weighted = counts if w is None else np.bincount(y[w > 0], minlength=r)
+    return Summary(len(y), counts, weighted, np.bincount(y, w, r).astype(np.float64), row_width(block._X))
+
+
+def block_of(block: MemoryEngine, number: int, part: Part) -> MemoryEngine:
+    """Return the part of a block."""
+    return MemoryEngine(*picked(block, number, part), block.n_classes)
+
+
+def picked(block: MemoryEngine, number: int, part: Part) -> tuple[Array, Array, Array | None]:
+    """Return the rows, labels and weights of a part of a block."""
+    assert block._y is not None
+    rows, w = part.of(number, block._y, block._w)
+    return (block._X, block._y, w) if rows is None else (block._X[rows], block._y[rows], w)
+
+
+def counted(block: MemoryEngine, model: GenerativeModel, frame: Frame) -> Total:
+    """Return the statistics of the labels of a block."""
+    return Total(dict(block.statistics(model, frame)), NO_RISK)
+
+
+def scanned(
+    block: MemoryEngine,
+    model: GenerativeModel,
+    S: Statistics,
+    theta: Any,
+    objective: Objective,
+    risks_only: bool,
+) -> Total:
+    """Return dS and the risks of a block.
+
+    The plan of the last scan is forgotten: sums are then the same wherever and how often a block is scanned.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        dS, risks = block.scan(Fitted(model, S, theta), objective, risks_only=risks_only)
+    if block._encoded is not None:
+        block._encoded.plan = None
+    return Total(None if dS is None else dict(dS), risks)
+
+
+def mapped(
+    block: MemoryEngine, number: int, path: list[Fitted], formula: Formula, firsts: Array
+) -> list[Array]:
+    """Return the results of a formula for the rows of a block; rows are numbered over all blocks."""
+    first = int(firsts[number])
+    if not block.n_rows:
+        return []
+    return block.map_rows(path, lambda Z, plan, start: formula(Z, plan, first + start))
+
+
+def sampled(block: MemoryEngine, number: int, sizes: Array) -> tuple[Array, Array, Array | None, Array]:
+    """Return a sample of a block by class, in the order of its rows, and the largest value of each column.
+
+    The sample has a row for each column of the block with missing cells, so that no model is unaware of them.
+    """
+    X, y, w = block._X, block._y, block._w
+    assert y is not None
+    rank = ranks(y, None, block.n_classes, [0, number])
+    taken = rank < sizes[number][y]
+    largest = np.full(X.shape[1], -np.inf)
+    if issparse(X):
+        largest = X.max(axis=0).toarray().ravel() if len(y) else largest
+    elif len(y):
+        largest = np.fmax.reduce(X, axis=0).astype(np.float64)
+        if X.dtype.kind == "f" and np.isnan(X.sum(dtype=np.float64)):
+            holes = np.isnan(X)
+            for j in np.flatnonzero(holes.any(axis=0) & ~holes[taken].any(axis=0)).tolist():
+                taken[np.argmax(holes[:, j])] = True
+    return X[taken], y[taken], None if w is None else w[taken], largest
+
+
+def held_of_classes(counts: Array, size: int) -> Array:
+    """Return how many rows of each class to hold out: in proportion, one at least, and one is kept."""
+    share = size * counts / counts.sum()
+    number = np.clip(np.floor(share), 1, counts - 1).astype(np.int64)
+    while number.sum() != size:
+        short = number.sum() < size
+        room = number < counts - 1 if short else number > 1
+        off = np.where(room, share - number if short else number - share, -np.inf)
+        number[int(np.argmax(off))] += 1 if short else -1
+    return number
+
+
+def joined(arrays: list[Any]) -> Any:
+    """Return arrays of rows, dense or sparse, one below the other; None if there are none."""
+    if arrays[0] is None:
+        return None
+    return vstack(arrays, format="csr") if issparse(arrays[0]) else np.concatenate(arrays)

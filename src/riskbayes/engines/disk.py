@@ -1,0 +1,110 @@
+"""The engine that reads its rows from files, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.engines.blocks import BlockEngine, Total, Work, block_of
+from riskbayes.engines.memory import MemoryEngine
+from riskbayes.engines.parts import Batch, Part, Scaled
+from riskbayes.engines.spool import read, read_ahead
+from riskbayes.frames import Frame
+from riskbayes.models.base import GenerativeModel
+
+
+class DiskEngine(BlockEngine):
+    """Rows in the files of a spool: a few blocks are in memory at a time, one of them read ahead.
+
+    Parameters
+    ----------
+    files : sequence of (path, path)
+        For each block the files of its columns, and of its labels and weights.
+    n_classes : int
+        The number of classes, including those without rows.
+    labels : array of int or None
+        The class code of each number that stands for a label in the files; None if they are codes.
+    parts : sequence of Part
+        Applied to each block that is read, in turn.
+    on_rows : callable, optional
+        Called with the number of rows of each block that was worked on, for a progress bar.
+    merged : bool
+        True if identical rows were merged: then they are not split.
+    """
+
+    def __init__(
+        self,
+        files: Sequence[tuple[Path, Path]],
+        n_classes: int,
+        labels: Array | None = None,
+        parts: Sequence[Part] = (),
+        on_rows: Callable[[int], None] = lambda rows: None,
+        merged: bool = False,
+    ):
+        self.files, self.n_classes, self.labels, self.parts = tuple(files), n_classes, labels, tuple(parts)
+        self.on_rows, self.merged = on_rows, merged
+        self._last: tuple[int, MemoryEngine] | None = None
+
+    def _part(self, part: Part) -> Self:
+        if not isinstance(part, Scaled):
+            self._check_single()
+        parts = (*self.parts, part)
+        return type(self)(self.files, self.n_classes, self.labels, parts, self.on_rows, self.merged)
+
+    def _check_single(self) -> None:
+        """Refuse to split rows of which each may stand for many."""
+        if self.merged:
+            raise ValueError(
+                "Identical rows were merged, and this learner holds rows out, draws them or takes batches. Pass "
+                "riskbayes.rows(merge=False)."
+            )
+
+    def batches(self, size: int, rng: np.random.Generator) -> Sequence[Batch]:
+        """Return parts of about `size` rows of a block each."""
+        self._check_single()
+        return super().batches(size, rng)
+
+    def weighted(self, by_class: Array) -> Self:
+        """Return an engine over the same rows, with weights multiplied by one of their class."""
+        return self._part(Scaled(by_class=by_class))
+
+    def _read(self, number: int, labels_only: bool = False) -> MemoryEngine:
+        """Return a block with its labels as class codes, and the parts of this engine applied."""
+        y, w, width = read(self.files[number][1])
+        # An empty view has the shape of the columns and takes no memory.
+        X = np.broadcast_to(np.float64(0.0), (len(y), width)) if labels_only else read(self.files[number][0])
+        block = MemoryEngine(X, y if self.labels is None else self.labels[y], w, self.n_classes)
+        for part in self.parts:
+            block = block_of(block, number, part)
+        return block
+
+    def _blocks(self, labels_only: bool = False) -> Iterator[MemoryEngine]:
+        """Yield all blocks; the next one is read while one is worked on."""
+        self._last = None
+        for block in read_ahead(lambda number: self._read(number, labels_only), range(len(self.files))):
+            yield block
+            if not labels_only:
+                self.on_rows(block.n_rows)
+
+    def _map(self, work: Work, labels_only: bool = False) -> list:
+        return [work(block, number) for number, block in enumerate(self._blocks(labels_only))]
+
+    def _sum(self, work: Work, model: GenerativeModel, frame: Frame, batch: Batch | None = None) -> Total:
+        if batch is not None:
+            return work(block_of(self._kept(batch.number), batch.number, batch), model)
+        total: Any = None
+        for block in self._blocks():
+            if block.n_rows:
+                found = work(block, model)
+                total = found if total is None else total.plus(found)
+        return total
+
+    def _kept(self, number: int) -> MemoryEngine:
+        """Return a block, which is kept until another is asked for: its batches follow each other."""
+        if self._last is None or self._last[0] != number:
+            self._last = number, self._read(number)
+        return self._last[1]

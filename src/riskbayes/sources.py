@@ -51,6 +51,8 @@ class Rows:
         True to show a progress bar.
     once : bool
         True if the batches can be read only once.
+    engine : Engine or None
+        An engine over these rows, if they were encoded before.
     """
 
     def __init__(
@@ -61,8 +63,9 @@ class Rows:
         merge: bool = False,
         progress: bool = False,
         once: bool = False,
+        engine: Any = None,
     ):
-        self.n_rows, self.spool, self.merge, self.once = n_rows, spool, merge, once
+        self.n_rows, self.spool, self.merge, self.once, self.engine = n_rows, spool, merge, once, engine
         self.progress = RowProgress(progress, n_rows)
         self._read, self._was_read = read, False
         self._spools: list[Spool] = []

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils import check_random_state
 
-from riskbayes.arrays import Array, row_width
+from riskbayes.arrays import Array
 from riskbayes.engines.base import Engine, Formula, Scan
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.engines.parts import Batch, Chosen, Drawn, Fold, Part, Scaled, Thinned, allotted, ranks
@@ -207,7 +207,7 @@ def summary_of(block: MemoryEngine, number: int) -> Summary:
     assert y is not None
     counts = np.bincount(y, minlength=r)
     weighted = counts if w is None else np.bincount(y[w > 0], minlength=r)
-    return Summary(len(y), counts, weighted, np.bincount(y, w, r).astype(np.float64), row_width(block._X))
+    return Summary(len(y), counts, weighted, np.bincount(y, w, r).astype(np.float64), block._X.shape[1])
 
 
 def block_of(block: MemoryEngine, number: int, part: Part) -> MemoryEngine:

@@ -59,14 +59,30 @@ class DiskEngine(BlockEngine):
         """Refuse to split rows of which each may stand for many."""
         if self.merged:
             raise ValueError(
-                "Identical rows were merged, and this learner holds rows out, draws them or takes batches. Pass "
-                "riskbayes.rows(merge=False)."
+                "Identical rows were merged, and this learner holds rows out, draws them or takes batches. "
+                "Pass riskbayes.rows(merge=False)."
             )
 
     def batches(self, size: int, rng: np.random.Generator) -> Sequence[Batch]:
         """Return parts of about `size` rows of a block each."""
         self._check_single()
         return super().batches(size, rng)
+
+    @property
+    def width(self) -> int:
+        """The number of encoded columns."""
+        return int(self._by_block("width").max())
+
+    def extremes(self) -> Array:
+        """Return rows with the least, the largest and some other values of every column: all that its range
+        and its typical values are judged by.
+        """
+        found = self._map(range_of)
+        low, high = (
+            reduce([pair[i] for pair in found], axis=0)
+            for i, reduce in enumerate((np.fmin.reduce, np.fmax.reduce))
+        )
+        return np.concatenate([np.stack([low, high]), self.thinned(1024)._X])
 
     def weighted(self, by_class: Array) -> Self:
         """Return an engine over the same rows, with weights multiplied by one of their class."""
@@ -82,7 +98,7 @@ class DiskEngine(BlockEngine):
             block = block_of(block, number, part)
         return block
 
-    def _blocks(self, labels_only: bool = False) -> Iterator[MemoryEngine]:
+    def blocks(self, labels_only: bool = False) -> Iterator[MemoryEngine]:
         """Yield all blocks; the next one is read while one is worked on."""
         self._last = None
         for block in read_ahead(lambda number: self._read(number, labels_only), range(len(self.files))):
@@ -91,13 +107,13 @@ class DiskEngine(BlockEngine):
                 self.on_rows(block.n_rows)
 
     def _map(self, work: Work, labels_only: bool = False) -> list:
-        return [work(block, number) for number, block in enumerate(self._blocks(labels_only))]
+        return [work(block, number) for number, block in enumerate(self.blocks(labels_only))]
 
     def _sum(self, work: Work, model: GenerativeModel, frame: Frame, batch: Batch | None = None) -> Total:
         if batch is not None:
             return work(block_of(self._kept(batch.number), batch.number, batch), model)
         total: Any = None
-        for block in self._blocks():
+        for block in self.blocks():
             if block.n_rows:
                 found = work(block, model)
                 total = found if total is None else total.plus(found)
@@ -108,3 +124,9 @@ class DiskEngine(BlockEngine):
         if self._last is None or self._last[0] != number:
             self._last = number, self._read(number)
         return self._last[1]
+
+
+def range_of(block: MemoryEngine, number: int) -> tuple[Array, Array]:
+    """Return the least and the largest value of each column of a block, but for missing cells."""
+    X = block._X
+    return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)

@@ -88,7 +88,7 @@ def read(path: Path) -> Any:
         buffers = []
         for size in lengths:
             buffer = np.empty(size, dtype=np.uint8)
-            view = memoryview(buffer)
+            view = memoryview(buffer.data)
             while len(view):
                 got = file.readinto(view)
                 if not got:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ def spooled(
     The arguments are those of `_rows` of the estimator. The first batch decides what `reset` decides; further
     batches add categories and classes.
     """
+    if rows.engine is not None:
+        return revalidated(clf, rows.engine)
     writer = BlockWriter(rows.new_spool(), rows.merge)
     labels = LabelCodes()
     for number, batch in enumerate(rows.batches()):
@@ -64,6 +67,14 @@ def spooled(
     return engine.weighted(clf.class_weight_)
 
 
+def revalidated(clf: Any, engine: DiskEngine) -> DiskEngine:
+    """Return an engine over rows that were encoded before, after the estimator has validated them too."""
+    for number, block in enumerate(engine.blocks()):
+        clf._encode(block._X, reset=number == 0, learn=True)
+    clf.classes_ = np.arange(engine.n_classes)
+    return engine
+
+
 def check_alone(y: Any, sample_weight: Any, suffix: str) -> None:
     """Refuse labels and weights beside rows that hold their own."""
     if y is not None or sample_weight is not None:
@@ -71,6 +82,12 @@ def check_alone(y: Any, sample_weight: Any, suffix: str) -> None:
             f"X{suffix} is riskbayes.rows, which hold their labels and weights: pass no y{suffix} and no "
             f"sample_weight{suffix}."
         )
+
+
+def refuse_rows(X: Any) -> None:
+    """Refuse rows that are read in batches where an array is needed."""
+    if isinstance(X, Rows):
+        raise TypeError("Only fit and predict* take riskbayes.rows: pass one batch after another as arrays.")
 
 
 @contextmanager
@@ -98,7 +115,8 @@ class BlockWriter:
     """
 
     def __init__(self, spool: Spool, merge: bool = False, block_rows: int = 0):
-        self.spool, self.files, self.n_rows = spool, [], 0
+        self.spool, self.n_rows = spool, 0
+        self.files: list[tuple[Path, Path]] = []
         self._held: list[tuple[Any, Array, Array | None]] = []
         self._count, self._size = 0, block_rows
         self._merger = Merger() if merge else None
@@ -140,7 +158,7 @@ class BlockWriter:
         return None
 
     def _write(self, X: Any, y: Array, w: Array | None) -> None:
-        labels = self.spool.write((y.astype(np.min_scalar_type(int(y.max()))), w, row_width(X)))
+        labels = self.spool.write((y.astype(np.min_scalar_type(int(y.max()))), w, X.shape[1]))
         self.files.append((self.spool.write(X), labels))
 
 
@@ -193,17 +211,21 @@ def encoded_batch(clf: Any, batch: RowBatch, *, reset: bool, learn: bool) -> Arr
     """
     if batch.names is None or not isinstance(batch.X, np.ndarray):
         return clf._encode(batch.X, reset=reset, learn=learn)
-    names = vars(clf).get("feature_names_in_")
-    if reset:
-        names = np.array(batch.names, dtype=object)
-    elif names is not None and list(names) != list(batch.names):
-        raise ValueError(
-            f"The feature names should match those that were passed during fit: {list(names)[:5]}; got "
-            f"{list(batch.names)[:5]}. Name these by riskbayes.rows(columns=...)."
-        )
+    names = np.array(batch.names, dtype=object) if reset else fitted_names(clf, batch)
     vars(clf).pop("feature_names_in_", None)
     try:
         return clf._encode(batch.X, reset=reset, learn=learn)
     finally:
         if names is not None:
             clf.feature_names_in_ = names
+
+
+def fitted_names(clf: Any, batch: RowBatch) -> Array | None:
+    """Return the names of the fitted columns; refuse a batch whose columns have other names."""
+    names = vars(clf).get("feature_names_in_")
+    if names is not None and list(names) != list(batch.names):
+        raise ValueError(
+            f"The feature names should match those that were passed during fit: {list(names)[:5]}; got "
+            f"{list(batch.names)[:5]}. Choose them by riskbayes.rows(columns=...)."
+        )
+    return names

@@ -162,9 +162,7 @@ class NeighboursModel(GenerativeModel):
         points = metric.places(sample.X[rows])
         frame = References(points, np.array(RANKS[0]), np.array(WIDTHS[0]), metric, rows)
         judged = slice(None) if len(rows) <= JUDGED else np.linspace(0, len(rows) - 1, JUDGED).astype(int)
-        index, distance = without(
-            *nearest(points[judged], points, self.n_neighbors + 1), np.arange(len(rows))[judged]
-        )
+        index, distance = without(*nearest(points[judged], points, self.n_neighbors + 1), np.arange(len(rows))[judged])
         own, share = sample.y[rows], w[rows]
         weights = np.zeros((len(rows), sample.n_classes))
         weights[np.arange(len(rows)), own] = share
@@ -250,16 +248,16 @@ def learn_metric(sample: Sample, w: Array, categories: Sequence[int]) -> Metric:
     centre = (share @ U) / mass
     U = np.where(present, U - centre, 0.0)
     spread = np.sqrt((share @ U**2) / mass)
-    spread = np.where(
-        spread > len(X) * np.finfo(float).eps, spread, 1.0
-    )  # a constant column has rounding only
+    spread = np.where(spread > len(X) * np.finfo(float).eps, spread, 1.0)  # a constant column has rounding only
     U /= spread
     labels = np.zeros((len(y), r))
     labels[np.arange(len(y)), y] = share
     prior = labels.sum(axis=0)
     means = (labels.T @ U) / np.where(prior > 0, prior, 1.0)[:, None]
     within = (U * share[:, None]).T @ U - (means * prior[:, None]).T @ means
-    variances, axes = np.linalg.eigh(CORRELATED * within + np.diag(ALONE * np.diag(within) + RIDGE))
+    variances, axes = np.linalg.eigh(
+        CORRELATED * within + np.diag(ALONE * np.diag(within) + RIDGE)
+    )
     white = axes / np.sqrt(np.maximum(variances, RIDGE / 2))
     centred = (means - prior @ means) @ white
     ratio, turn = np.linalg.eigh((centred * prior[:, None]).T @ centred)

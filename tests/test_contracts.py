@@ -350,7 +350,6 @@ def engines_that(method):
 @pytest.fixture
 def engine_of(tmp_path):
     """Makes an engine of a kind over rows, which it reads in chunks of about `chunk` rows where it does."""
-    spools = []
 
     def make(kind, X, y, w, r, chunk=64, model=None):
         if model is not None and model.keeps_rows and issubclass(kind, BlockEngine):
@@ -366,9 +365,8 @@ def engine_of(tmp_path):
             writer = BlockWriter(Spool(tmp_path), block_rows=chunk)
             writer.add(X, y, w)
             writer.flush()
-            engine = kind(writer.files, r)
+            engine = kind(writer.files, writer.spool, r)
             engine.sample_rows = 2 * chunk
-            spools.append(writer.spool)  # the folder goes with it
             return engine
         engine = kind(X, y, w, r)
         if issubclass(kind, MemoryEngine):

@@ -68,9 +68,7 @@ def engine_on_disk(X, y, w, r, size=64):
     writer = spooling.BlockWriter(Spool(), block_rows=size)
     writer.add(X, y, w)
     writer.flush()
-    engine = DiskEngine(writer.files, r)
-    engine.spool = writer.spool
-    return engine
+    return DiskEngine(writer.files, writer.spool, r)
 
 
 def accepts(learner, model):

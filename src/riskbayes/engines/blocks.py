@@ -269,7 +269,8 @@ def sampled(block: MemoryEngine, number: int, sizes: Array) -> tuple[Array, Arra
     if issparse(X):
         largest = X.max(axis=0).toarray().ravel() if len(y) else largest
     elif len(y):
-        largest = np.fmax.reduce(X, axis=0).astype(np.float64)
+        # For whole numbers `max` is several times as fast.
+        largest = (np.fmax.reduce(X, axis=0) if X.dtype.kind == "f" else X.max(axis=0)).astype(np.float64)
         if X.dtype.kind == "f" and np.isnan(X.sum(dtype=np.float64)):
             holes = np.isnan(X)
             for j in np.flatnonzero(holes.any(axis=0) & ~holes[taken].any(axis=0)).tolist():

@@ -22,8 +22,10 @@ from conftest import MODELS, closed_form, discover, random_rows
 from riskbayes.engines import Engine, MemoryEngine, Scan
 from riskbayes.engines.blocks import BlockEngine
 from riskbayes.engines.disk import DiskEngine
+from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.engines.spool import Spool
 from riskbayes.estimators.spooling import BlockWriter
+from riskbayes.journal import Journal
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm, Learner
 from riskbayes.learners.base import resolve_learner
 from riskbayes.learners.dfe import LabelSoftError
@@ -368,6 +370,11 @@ def engine_of(tmp_path):
             engine = kind(writer.files, writer.spool, r)
             engine.sample_rows = 2 * chunk
             return engine
+        if issubclass(kind, RecordedEngine):
+            if model is not None and model.keeps_rows:
+                pytest.skip("as the engine that it records")
+            journal = Journal(tmp_path / f"{len(list(tmp_path.iterdir()))}.journal")
+            return kind(make(MemoryEngine, X, y, w, r, chunk), journal)
         engine = kind(X, y, w, r)
         if issubclass(kind, MemoryEngine):
             engine.chunk_cells = chunk * X.shape[1]

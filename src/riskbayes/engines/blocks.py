@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from hashlib import blake2b
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -93,6 +94,11 @@ class BlockEngine(Engine):
     def class_counts(self) -> Array:
         """Return how many rows of positive weight each class has."""
         return self._by_block("weighted").sum(axis=0)
+
+    def fingerprint(self) -> str:
+        """Return a digest of the rows, labels and weights, block after block."""
+        found = self._map(digest_of)
+        return blake2b("".join(found).encode(), digest_size=16).hexdigest()
 
     def learn(self, model: GenerativeModel) -> Frame:
         """Return the frame that the model learns from a sample of the rows, and from all categories.
@@ -208,6 +214,11 @@ def summary_of(block: MemoryEngine, number: int) -> Summary:
     counts = np.bincount(y, minlength=r)
     weighted = counts if w is None else np.bincount(y[w > 0], minlength=r)
     return Summary(len(y), counts, weighted, np.bincount(y, w, r).astype(np.float64), block._X.shape[1])
+
+
+def digest_of(block: MemoryEngine, number: int) -> str:
+    """Return the digest of a block."""
+    return block.fingerprint()
 
 
 def block_of(block: MemoryEngine, number: int, part: Part) -> MemoryEngine:

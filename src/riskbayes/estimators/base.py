@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_y
 from riskbayes.arrays import Array, astype, converted, device_of, namespace, take_rows, to_device, to_numpy
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
+from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import (
     check_labels,
@@ -149,6 +150,7 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         y_val: Any = None,
         sample_weight_val: Any = None,
         unlabelled: Any = False,
+        checkpoint: Any = None,
     ) -> Self:
         """Fit the model: compute its closed form, then run the learner's iterations.
 
@@ -168,6 +170,10 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
             What `y` holds for rows without a label, such as -1; None and NaN are for missing labels. These
             rows enter the closed form by their posterior (EM); the learner leaves their statistics in place.
             `doc/joint.md` shows where that helps and where it does not. False: every row has a label.
+        checkpoint : path, default=None
+            A file to which every scan is written. If it exists, the same fit goes on from there: rows, model
+            and learner must be those that it began with. Delete it to fit anew; it is a pickle, so open only
+            a file that you trust.
 
         Returns
         -------
@@ -178,8 +184,10 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
             old = copy(self) if self.warm_start and hasattr(self, "statistics_") else None
             if unlabelled is not False and isinstance(X, Rows):
                 raise ValueError("unlabelled goes with arrays: riskbayes.rows are rows with a label each.")
+            if checkpoint is not None and (old is not None or unlabelled is not False):
+                raise ValueError("checkpoint goes without warm_start and without unlabelled rows.")
             if unlabelled is False:
-                task = begin_fit(self, X, y, sample_weight)
+                task = begin_fit(self, X, y, sample_weight, checkpoint=checkpoint)
             else:
                 split = split_rows(X, y, sample_weight, unlabelled)
                 task = begin_fit(self, split.X, split.y, split.sample_weight)
@@ -191,6 +199,7 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
             self._forgotten = None
             if not (X_val is None and y_val is None and sample_weight_val is None):
                 held = self._validation_rows(task.S, X_val, y_val, sample_weight_val)
+                held = task.engine.beside(held, "validation")
                 task = replace(task, validation=held)
             self._calibrate(task, (X, y, sample_weight))
             self._keep_densities(task.engine)
@@ -397,11 +406,12 @@ def begin_fit(
     *,
     reset: bool = True,
     new_classes: bool = True,
+    checkpoint: Any = None,
 ) -> Task:
     """Validate training rows and make the model; return the learner's task, which starts at the closed form.
 
     A batch of a stream has `new_classes=False`, for the user declares the classes, and all but the first one
-    `reset=False`.
+    `reset=False`. Scans are recorded in the file `checkpoint`, if there is one.
     """
     clf.learner_, clf.class_weight_ = clf._resolved_learner(), None
     engine, encoded = clf._rows(X, y, sample_weight, reset=reset, learn=True, new_classes=new_classes)
@@ -414,6 +424,9 @@ def begin_fit(
         )
     clf.model_ = model = clf._make_model()
     clf.learner_.check(model, clf.classes_.shape[0])
+    if checkpoint is not None:
+        settings = {"model": model, "learner": clf.learner_, "classes": to_numpy(clf.classes_)}
+        engine = RecordedEngine.opened(engine, checkpoint, settings)
     S = engine.statistics(model, engine.learn(model))
     with np.errstate(over="ignore", invalid="ignore"):
         if not S.is_finite():

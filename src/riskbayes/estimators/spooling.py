@@ -56,7 +56,12 @@ def spooled(
     if new_classes:
         clf.classes_, order = labels.sorted()
     engine = DiskEngine(
-        writer.files, writer.spool, len(clf.classes_), order, on_rows=rows.progress.advance, merged=writer.merged
+        writer.files,
+        writer.spool,
+        len(clf.classes_),
+        order,
+        on_rows=rows.progress.advance,
+        merged=writer.merged,
     )
     check_total(engine.masses, f"sample_weight{suffix}")
     if clf.class_weight is None:

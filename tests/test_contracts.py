@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import ClassVar
 
+import dask
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -21,6 +22,7 @@ import test_laws
 from conftest import MODELS, closed_form, discover, random_rows
 from riskbayes.engines import Engine, MemoryEngine, Scan
 from riskbayes.engines.blocks import BlockEngine
+from riskbayes.engines.dask import DaskEngine
 from riskbayes.engines.disk import DiskEngine
 from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.engines.spool import Spool
@@ -370,6 +372,12 @@ def engine_of(tmp_path):
             engine = kind(writer.files, writer.spool, r)
             engine.sample_rows = 2 * chunk
             return engine
+        if issubclass(kind, DaskEngine):
+            at = [slice(start, start + chunk) for start in range(0, len(y), chunk)]
+            blocks = [MemoryEngine(X[a], y[a], None if w is None else w[a], r) for a in at]
+            engine = kind([dask.delayed(block) for block in blocks], r)
+            engine.sample_rows = 2 * chunk
+            return engine
         if issubclass(kind, RecordedEngine):
             if model is not None and model.keeps_rows:
                 pytest.skip("as the engine that it records")
@@ -380,7 +388,8 @@ def engine_of(tmp_path):
             engine.chunk_cells = chunk * X.shape[1]
         return engine
 
-    return make
+    with dask.config.set(scheduler="synchronous"):
+        yield make
 
 
 def task_of(model, engine, frame=None):

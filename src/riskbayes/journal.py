@@ -34,6 +34,7 @@ class Journal:
     def __init__(self, path: Any):
         self.path = Path(path)
         self._places: dict[Any, tuple[int, int]] = {}
+        self._end = HEAD
         self._lock = Lock()
         if self.path.exists() and self.path.stat().st_size:
             self._open()

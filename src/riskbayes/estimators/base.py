@@ -28,10 +28,11 @@ from riskbayes.estimators.checks import (
     row_weights,
     statistics_overflow,
 )
+from riskbayes.estimators.dask_rows import is_dask, rows_of_dask
 from riskbayes.estimators.joint import JointMixin
 from riskbayes.estimators.spooling import check_alone, closing_rows, spooled
 from riskbayes.estimators.unlabelled import split_rows, with_unlabelled
-from riskbayes.exceptions import ColumnError, FlooredWarning, warn
+from riskbayes.exceptions import ColumnError, FlooredWarning, RowsLostError, warn
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loop import history_of, run
@@ -156,9 +157,10 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or Rows
+        X : array-like of shape (n_samples, n_features), Rows, or Dask array or data frame
             Training rows; :func:`riskbayes.rows` makes `Rows` of files, queries and streams, which need not
-            fit into memory and hold their labels and weights.
+            fit into memory and hold their labels and weights. The partitions of a Dask collection stay on
+            their workers; y and sample_weight are then Dask collections with the same partitions.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -202,7 +204,8 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
                 held = task.engine.beside(held, "validation")
                 task = replace(task, validation=held)
             self._calibrate(task, (X, y, sample_weight))
-            self._keep_densities(task.engine)
+            if self.status_ is not Status.LOST:
+                self._keep_densities(task.engine)
         return self
 
     def _rows(
@@ -223,7 +226,21 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         """
         if isinstance(X, Rows):
             check_alone(y, sample_weight, suffix)
-            engine = spooled(self, X, reset=reset, learn=learn, new_classes=new_classes, suffix=suffix)
+            engine: Engine = spooled(
+                self, X, reset=reset, learn=learn, new_classes=new_classes, suffix=suffix
+            )
+            return engine, None
+        if is_dask(X):
+            engine = rows_of_dask(
+                self,
+                X,
+                y,
+                sample_weight,
+                reset=reset,
+                learn=learn,
+                new_classes=new_classes,
+                suffix=suffix,
+            )
             return engine, None
         encoded = self._encode(X, reset=reset, learn=learn)
         if y is None:
@@ -380,7 +397,7 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
     """Restore the attributes of the estimator if the block raises: it fits entirely or not at all.
 
     Column errors get the name of the column; attributes of callbacks are not restored. A KeyboardInterrupt
-    that the loop caught is raised again at the end, when the best model so far is stored.
+    or a RowsLostError that the loop caught is raised again at the end, when the best model so far is stored.
     """
     before = dict(vars(estimator))
     try:
@@ -396,6 +413,12 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
         raise
     if estimator.status_ is Status.INTERRUPTED:
         raise KeyboardInterrupt
+    if estimator.status_ is Status.LOST:
+        raise RowsLostError(
+            f"The rows were lost after {estimator.n_iter_} iterations, of which the best model was kept: the "
+            "cluster that held them cannot be reached. Start another, and fit again; fit(checkpoint=...) "
+            "goes on from the last scan."
+        )
 
 
 def begin_fit(

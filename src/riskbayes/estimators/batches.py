@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
+from riskbayes.estimators.dask_rows import is_dask, lazily
 from riskbayes.estimators.spooling import fitted_names
 from riskbayes.sources import RowBatch, Rows
 
@@ -28,13 +29,20 @@ PREDICTIONS = (
 
 
 def over_batches(method: Callable) -> Callable:
-    """Let a method of rows also take :class:`riskbayes.Rows`: it then yields the result of each batch."""
+    """Let a method of rows also take rows that are not one array.
+
+    Of :class:`riskbayes.Rows` it yields the result of each batch; of a Dask collection it returns a lazy
+    array.
+    """
 
     @wraps(method)
     def predict(self: Any, X: Any, *args: Any, **options: Any) -> Any:
         if isinstance(X, Rows):
             check_is_fitted(self)
             return by_batch(self, method, X, args, options)
+        if is_dask(X):
+            check_is_fitted(self)
+            return lazily(self, method, X, args, options)
         return method(self, X, *args, **options)
 
     return predict

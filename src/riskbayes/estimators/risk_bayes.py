@@ -20,6 +20,7 @@ from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.batches import BatchPredictions, over_batches
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import check_labels, check_masses, classes_and_codes, listed, row_weights
+from riskbayes.estimators.dask_rows import refuse_dask
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.family import cross_validate, family, folds_of, recipe
 from riskbayes.estimators.kinds import Kinds
@@ -206,6 +207,7 @@ class RiskBayesClassifier(
             if isinstance(X, Rows):
                 self._fit_spooled(X, y, sample_weight)
             else:
+                refuse_dask(self, X)
                 self._fit_rows(X, y, sample_weight)
         return self
 

@@ -355,7 +355,6 @@ def test_workers_killed_at_ten_random_moments_change_nothing(client):
 
     def kill():
         while len(kills) < 10 and not over.is_set():
-            time.sleep(moments.uniform(0.05, 0.6))
             try:
                 pid = client.run(
                     os.getpid, workers=[moments.choice(list(client.scheduler_info()["workers"]))]
@@ -367,12 +366,11 @@ def test_workers_killed_at_ten_random_moments_change_nothing(client):
 
     killer = threading.Thread(target=kill)
     killer.start()
-    deadline, fits = time.monotonic() + 100, 0
+    deadline = time.monotonic() + 150
     try:
         while len(kills) < 10:
             assert time.monotonic() < deadline, f"{len(kills)} kills"
             found = clone(clf).fit(A, b)
-            fits += 1
             assert found.statistics_ == expected.statistics_
     finally:
         over.set()

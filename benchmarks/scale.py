@@ -71,6 +71,7 @@ def disk_fit(path, which):
         "categorical": lambda: riskbayes.CategoricalNB(learner=RC(max_iter=10, monitor="log_loss")),
         "recipe": riskbayes.RiskBayesClassifier,
     }[which]()
+    warm(clf, which)
     start = perf_counter()
     clf.fit(riskbayes.rows(path, target="label"))
     return {
@@ -78,6 +79,11 @@ def disk_fit(path, which):
         "n_iter": clf.n_iter_,
         "log_loss": clf.history_["log_loss"][-1],
     }
+
+
+def warm(clf, which):
+    """Fit a few rows in memory, so that kernels are compiled before anything is measured."""
+    clf.fit(*(categories if which == "categorical" else gaussians)(np.random.default_rng(1), 10**5))
 
 
 def memory_fit(path, which, share):
@@ -97,7 +103,7 @@ def memory_fit(path, which, share):
         "categorical": lambda: riskbayes.CategoricalNB(learner=RC(max_iter=10, monitor="log_loss")),
         "recipe": riskbayes.RiskBayesClassifier,
     }[which]()
-    clf.fit(X[:5000], y[:5000])  # compiles
+    warm(clf, which)
     times = []
     for _ in range(2):
         start = perf_counter()
@@ -360,6 +366,10 @@ MODELS = {
     "QDAModel": (lambda m, n, r: 4 * m * n * n * r, lambda n, r: r * (1 + n + n * n)),
 }
 """Operations of a scan, and numbers of the statistics, as doc/scale.md has them."""
+
+
+SIZES = ((1, 4e5, 50), (1, 1e5, 50), (1, 8e5, 50), (1, 4e5, 20), (2, 4e5, 50), (2, 8e5, 50))
+"""Workers, rows and columns of the cases below."""
 
 
 def case_costs(scale, folder):

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from riskbayes.arrays import Array
 from riskbayes.engines.base import Engine, Formula, Scan
 from riskbayes.engines.memory import MemoryEngine
-from riskbayes.engines.parts import Batch, Chosen, Drawn, Fold, Part, Scaled, Thinned, allotted, ranks
+from riskbayes.engines.parts import Batch, Chosen, Drawn, Fold, Part, Scaled, Thinned, allotted
 from riskbayes.frames import Frame
 from riskbayes.models.base import Fitted, GenerativeModel, Sample
 from riskbayes.objectives import Objective
@@ -274,8 +274,10 @@ def sampled(block: MemoryEngine, number: int, sizes: Array) -> tuple[Array, Arra
     """
     X, y, w = block._X, block._y, block._w
     assert y is not None
-    rank = ranks(y, None, block.n_classes, [0, number])
-    taken = rank < sizes[number][y]
+    taken, random = np.zeros(len(y), dtype=bool), np.random.default_rng([0, number])
+    for k, size in enumerate(sizes[number].tolist()):
+        own = np.flatnonzero(y == k) if size else y[:0]
+        taken[own if size == len(own) else own[random.choice(len(own), size, replace=False)]] = True
     largest = np.full(X.shape[1], -np.inf)
     if issparse(X):
         largest = X.max(axis=0).toarray().ravel() if len(y) else largest

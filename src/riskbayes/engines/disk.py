@@ -118,7 +118,8 @@ class DiskEngine(BlockEngine):
         y, w, width = read(self.files[number][1])
         # A view of one number has the shape of the columns and takes no memory.
         X = np.broadcast_to(np.float64(0.0), (len(y), width)) if labels_only else read(self.files[number][0])
-        block = MemoryEngine(X, y if self.labels is None else self.labels[y], w, self.n_classes)
+        codes = y.astype(np.int64) if self.labels is None else self.labels[y]
+        block = MemoryEngine(X, codes, w, self.n_classes)
         for part in self.parts:
             block = block_of(block, number, part)
         return block

@@ -190,7 +190,7 @@ class LabelCodes:
 
     def codes(self, labels: Array) -> Array:
         """Return the codes of a batch of labels."""
-        found, inverse = np.unique(labels, return_inverse=True)
+        found, inverse = distinct_labels(labels)
         kinds = {isinstance(label, str) for label in (*list(self.known)[:1], *found[:1].tolist())}
         if len(kinds) > 1:
             raise TypeError(
@@ -207,6 +207,14 @@ class LabelCodes:
         order = np.empty(len(classes), dtype=np.int64)
         order[[self.known[label] for label in classes.tolist()]] = np.arange(len(classes))
         return classes, order
+
+
+def distinct_labels(labels: Array) -> tuple[Array, Array]:
+    """Return the sorted distinct labels and the index of each; small whole numbers are not sorted."""
+    if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < len(labels):
+        seen = np.bincount(labels) > 0
+        return np.flatnonzero(seen).astype(labels.dtype), (np.cumsum(seen) - 1)[labels]
+    return np.unique(labels, return_inverse=True)
 
 
 def encoded_batch(clf: Any, batch: RowBatch, *, reset: bool, learn: bool) -> Array:

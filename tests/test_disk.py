@@ -6,6 +6,7 @@ import resource
 import signal
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -200,6 +201,7 @@ def sources(frame, folder):
     yield "query", rows(duckdb.sql(f"select * from '{folder}/parts/*.parquet'"), **named)
     yield "arrow table", rows(whole, **named)
     yield "reader", rows(pa.RecordBatchReader.from_batches(whole.schema, whole.to_batches(111)), **named)
+    yield "ibis", rows(SimpleNamespace(to_pyarrow_batches=lambda: whole.to_reader(90)), **named)
     yield "data frame", rows(frame, **named)
     yield "pandas", rows(frame.to_pandas(), **named)
     yield "table and labels", rows(X, y, sample_weight=w, batch_rows=450)

@@ -10,7 +10,8 @@ from uuid import uuid4
 
 import numpy as np
 
-from riskbayes.engines.blocks import BlockEngine, Total, Work, block_of
+from riskbayes.engines.block_work import Total, block_of
+from riskbayes.engines.blocks import BlockEngine, Work
 from riskbayes.engines.memory import EncodedRows, MemoryEngine
 from riskbayes.engines.parts import Batch, Part
 from riskbayes.exceptions import RowsLostError

@@ -11,7 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.engines.blocks import BlockEngine, Total, Work, block_of
+from riskbayes.engines.block_work import Total, block_of
+from riskbayes.engines.blocks import BlockEngine, Work
 from riskbayes.engines.memory import EncodedRows, MemoryEngine
 from riskbayes.engines.parts import Batch, Part, Scaled
 from riskbayes.engines.spool import Spool, read, read_ahead

@@ -13,9 +13,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
+from riskbayes.arrow import RowBatch
 from riskbayes.estimators.dask_rows import is_dask, lazily
 from riskbayes.estimators.spooling import fitted_names
-from riskbayes.sources import RowBatch, Rows
+from riskbayes.sources import Rows
 
 PREDICTIONS = (
     "predict",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.engines.blocks import joined
+from riskbayes.engines.block_work import joined
 from riskbayes.engines.dask import DaskEngine, computed, delayed, shared
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.engines.parts import Scaled

@@ -11,12 +11,13 @@ import numpy as np
 from scipy.sparse import issparse
 
 from riskbayes.arrays import Array, row_width
-from riskbayes.engines.blocks import joined
+from riskbayes.arrow import RowBatch
+from riskbayes.engines.block_work import joined
 from riskbayes.engines.disk import DiskEngine
 from riskbayes.engines.distinct import Merger
 from riskbayes.engines.spool import Spool
 from riskbayes.estimators.checks import check_total, check_weights, class_weights
-from riskbayes.sources import RowBatch, Rows
+from riskbayes.sources import Rows
 
 BLOCK_CELLS = 2**22
 """Cells of a block, rows x columns: 32 MiB of float64."""

@@ -150,7 +150,15 @@ def look_at(X: Any, y: Any, w: Any, number: int) -> Look:
             raise ValueError(
                 f"Partition {number} of X has {X.shape[0]} rows and that of {what} has {len(values)} entries."
             )
-    return Look(X.shape[0], X.shape[1], np.unique(labels), [distinct_values(c, j) for j, c in columns_of(X)])
+    return Look(X.shape[0], X.shape[1], np.unique(labels), values_of(X))
+
+
+def values_of(X: Any) -> list[Array]:
+    """Return the distinct values of each column of a partition; of an array of floats the ends, in one pass."""
+    if isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.size:
+        ends = np.stack([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)], axis=1)
+        return [pair[~np.isnan(pair)] for pair in ends]
+    return [distinct_values(column, name) for name, column in columns_of(X)]
 
 
 def label_array(y: Any) -> Array:

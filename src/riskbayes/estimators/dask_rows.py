@@ -154,7 +154,7 @@ def look_at(X: Any, y: Any, w: Any, number: int) -> Look:
 
 
 def values_of(X: Any) -> list[Array]:
-    """Return the distinct values of each column of a partition; of an array of floats the ends, in one pass."""
+    """Return the distinct values of each column of a partition; of an array of floats its ends."""
     if isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.size:
         ends = np.stack([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)], axis=1)
         return [pair[~np.isnan(pair)] for pair in ends]

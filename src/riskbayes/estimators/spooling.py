@@ -19,8 +19,8 @@ from riskbayes.engines.spool import Spool
 from riskbayes.estimators.checks import check_total, check_weights, class_weights
 from riskbayes.sources import Rows
 
-BLOCK_CELLS = 2**22
-"""Cells of a block, rows x columns: 32 MiB of float64."""
+BLOCK_CELLS = 2**21
+"""Cells of a block, rows x columns: 16 MiB of float64. Scans of fewer are not compiled."""
 
 
 def spooled(

@@ -18,7 +18,7 @@ READERS = ("to_pyarrow_batches", "to_arrow_reader", "fetch_record_batch", "to_re
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
 """Formats of Arrow by the ending of a file."""
 
-READ_AHEAD = {"batch_readahead": 2, "fragment_readahead": 1}
+READ_AHEAD: dict[str, Any] = {"batch_readahead": 2, "fragment_readahead": 1}
 """How far Arrow reads ahead: its defaults hold gigabytes of a wide table."""
 
 
@@ -135,7 +135,13 @@ def of_dataset(dataset: Any, named: Named, size: int) -> Iterator[RowBatch]:
     """Yield the batches of an Arrow dataset."""
     wanted = named.read(dataset.schema.names)
     wanted += [name for name in (named.target, named.weight) if name is not None and name not in wanted]
-    return of_arrow(dataset.to_batches(columns=wanted, batch_size=size, **READ_AHEAD), named, size)
+    options = dict(READ_AHEAD)
+    if dataset.format.default_extname == "parquet":
+        import pyarrow.dataset as ds  # an optional dependency, slow to import
+
+        # Buffers for columns that are still to come would hold the whole file.
+        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(pre_buffer=False)
+    return of_arrow(dataset.to_batches(columns=wanted, batch_size=size, **options), named, size)
 
 
 def of_arrow(batches: Iterable[Any], named: Named, size: int) -> Iterator[RowBatch]:

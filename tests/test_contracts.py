@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import ClassVar
 
+import dask
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -20,6 +21,13 @@ import riskbayes
 import test_laws
 from conftest import MODELS, closed_form, discover, random_rows
 from riskbayes.engines import Engine, MemoryEngine, Scan
+from riskbayes.engines.blocks import BlockEngine
+from riskbayes.engines.dask import DaskEngine
+from riskbayes.engines.disk import DiskEngine
+from riskbayes.engines.recorded import RecordedEngine
+from riskbayes.engines.spool import Spool
+from riskbayes.estimators.spooling import BlockWriter
+from riskbayes.journal import Journal
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm, Learner
 from riskbayes.learners.base import resolve_learner
 from riskbayes.learners.dfe import LabelSoftError
@@ -347,7 +355,9 @@ def engines_that(method):
 def engine_of(tmp_path):
     """Makes an engine of a kind over rows, which it reads in chunks of about `chunk` rows where it does."""
 
-    def make(kind, X, y, w, r, chunk=64):
+    def make(kind, X, y, w, r, chunk=64, model=None):
+        if model is not None and model.keeps_rows and issubclass(kind, BlockEngine):
+            pytest.skip(f"{kind.__name__} refuses a model that compares rows with all training rows")
         if issubclass(kind, FileEngine):
             folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
             folder.mkdir()
@@ -355,12 +365,31 @@ def engine_of(tmp_path):
             chunks = [(X[part], y[part], None if w is None else w[part]) for part in rows]
             # That which is worked on and that which is read; in `learn`, the sample and a new one.
             return kind.written(folder, chunks, r, RowsInMemory(2 * chunk + 2 * kind.sample_size))
+        if issubclass(kind, DiskEngine):
+            writer = BlockWriter(Spool(tmp_path), block_rows=chunk)
+            writer.add(X, y, w)
+            writer.flush()
+            engine = kind(writer.files, writer.spool, r)
+            engine.sample_rows = 2 * chunk
+            return engine
+        if issubclass(kind, DaskEngine):
+            at = [slice(start, start + chunk) for start in range(0, len(y), chunk)]
+            blocks = [MemoryEngine(X[a], y[a], None if w is None else w[a], r) for a in at]
+            engine = kind([dask.delayed(block) for block in blocks], r)
+            engine.sample_rows = 2 * chunk
+            return engine
+        if issubclass(kind, RecordedEngine):
+            if model is not None and model.keeps_rows:
+                pytest.skip("as the engine that it records")
+            journal = Journal(tmp_path / f"{len(list(tmp_path.iterdir()))}.journal")
+            return kind(make(MemoryEngine, X, y, w, r, chunk), journal)
         engine = kind(X, y, w, r)
         if issubclass(kind, MemoryEngine):
             engine.chunk_cells = chunk * X.shape[1]
         return engine
 
-    return make
+    with dask.config.set(scheduler="synchronous"):
+        yield make
 
 
 def task_of(model, engine, frame=None):
@@ -474,7 +503,7 @@ def test_statistics_and_scans_are_those_of_all_rows_at_once(kind, model, weighte
     w = w if weighted else None
     objective, frame = LogLoss(), None
     for chunk in (64, 97, 1000):
-        engine = engine_of(kind, X, y, w, 3, chunk)
+        engine = engine_of(kind, X, y, w, 3, chunk, model)
         assert (engine.n_rows, engine.n_classes) == (len(y), 3)
         np.testing.assert_allclose(engine.masses, np.bincount(y, w), rtol=1e-12)
         assert engine.mass == pytest.approx(len(y) if w is None else w.sum())
@@ -525,7 +554,7 @@ def test_a_scan_takes_any_objective(kind, objective, engine_of):
 @every_variant
 def test_a_formula_of_chunks_is_that_of_all_rows(kind, model, engine_of):
     X, y, w = random_rows(model, np.random.default_rng(4), m=300)
-    engine = engine_of(kind, X, y, w, 3)
+    engine = engine_of(kind, X, y, w, 3, model=model)
     task = task_of(model, engine)
     path = [Fitted.of(model, task.S), run(task, RC(max_iter=3)).fitted]
     Z, found = model.encode(X, task.S.frame), engine.map_rows(path, lambda Z, plan, _: model.scores(Z, plan))
@@ -567,7 +596,7 @@ def test_held_rows_and_kept_rows_are_all_rows(kind, size, engine_of):
 @every_variant
 def test_scaled_weights_scale_the_statistics(kind, model, engine_of):
     X, y, w = random_rows(model, np.random.default_rng(5), m=200)
-    engine = engine_of(kind, X, y, w, 3)
+    engine = engine_of(kind, X, y, w, 3, model=model)
     task, more = task_of(model, engine), engine.scaled(2.5).scaled(2.0)
     assert more.mass == pytest.approx(5.0 * engine.mass)
     assert more.statistics(model, task.S.frame).allclose(5.0 * task.S, rtol=1e-10)
@@ -601,7 +630,7 @@ def test_a_bootstrap_sample_has_as_many_rows(kind, engine_of):
 @every_variant
 def test_batches_are_all_rows(kind, model, engine_of):
     X, y, _ = random_rows(model, np.random.default_rng(6), m=296)
-    engine = engine_of(kind, X, y, None, 3, chunk=80)
+    engine = engine_of(kind, X, y, None, 3, chunk=80, model=model)
     assert len(y) % 80 == 0
     task = task_of(model, engine)
     fitted = Fitted.of(model, task.S)

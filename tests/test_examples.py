@@ -1,6 +1,11 @@
 """The examples run, and the paper's toy model is what the paper says."""
 
+import os
+import re
 import runpy
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -30,3 +35,27 @@ def test_a_model_of_ones_own_has_every_feature_of_an_estimator(capsys):
     for i in range(3):
         streamed.partial_fit(X[i : i + 1], y[i : i + 1], classes=[1, 2])
     assert streamed.parameters_.means[:, 0].tolist() == pytest.approx([0.0, 2.5])
+
+
+def printed_by(example, timeout=150):
+    """What an example prints in a process of its own."""
+    path = EXAMPLE.with_name(example)
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore"}
+    found = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, timeout=timeout, env=environment
+    )
+    assert found.returncode == 0, found.stderr[-2000:]
+    return found.stdout
+
+
+def test_sites_that_share_no_rows_train_the_model_of_all_rows():
+    gaps = re.findall(r"(\w+): largest difference .* (\S+)", printed_by("federated.py"))
+    assert [name for name, _ in gaps] == ["ClosedForm", "RC"]
+    assert max(float(gap) for _, gap in gaps) < 1e-9
+
+
+def test_rows_in_spark_train_the_model_of_all_rows():
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    assert float(printed_by("spark.py").split()[-1]) < 1e-8

@@ -23,6 +23,7 @@ from riskbayes.estimators import (
     TreeAugmentedNB,
 )
 from riskbayes.exceptions import FlooredWarning
+from riskbayes.sources import Rows, rows
 
 __version__ = "0.1.0.dev0"
 
@@ -42,7 +43,9 @@ __all__ = [
     "ProductOfExperts",
     "QuadraticDiscriminantAnalysis",
     "RiskBayesClassifier",
+    "Rows",
     "SmoothNB",
     "TreeAugmentedNB",
     "__version__",
+    "rows",
 ]

@@ -217,6 +217,19 @@ def row_width(X: Array) -> float:
     return X.nnz / max(1, X.shape[0]) if issparse(X) else X.shape[1]
 
 
+def largest_of_columns(X: Array) -> Array:
+    """Return the largest value of each column of a NumPy array, but for NaN.
+
+    Rows are compared in lines of 64: over few columns NumPy is then several times as fast.
+    """
+    reduce = np.fmax.reduce if X.dtype.kind == "f" else np.maximum.reduce
+    m, n = X.shape
+    if not X.flags.c_contiguous or m < 128:
+        return reduce(X, axis=0)
+    lines = reduce(X[: m - m % 64].reshape(-1, 64 * n), axis=0).reshape(64, n)
+    return reduce(np.concatenate([lines, X[m - m % 64 :]]), axis=0)
+
+
 def dense_row(X: Array, i: int) -> Array:
     """Return row i of a table, sparse or not, as a dense NumPy array of one axis."""
     return X[i : i + 1].toarray()[0] if issparse(X) else to_numpy(X[i, :])

@@ -26,6 +26,10 @@ class FlooredWarning(UserWarning):
     """The closed form reaches a floor of its parameters: the data do not determine them."""
 
 
+class RowsLostError(ConnectionError):
+    """The rows of a fit cannot be reached any more; the estimator has the best model so far, if any."""
+
+
 class ColumnError(ValueError):
     """A column of X cannot be used. Models know only its index; estimators add its name with `named`.
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from riskbayes.arrays import Array, namespace, to_numpy
+from riskbayes.exceptions import RowsLostError
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import Objective
 from riskbayes.statistics import Statistics
@@ -79,10 +80,10 @@ def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcom
         walk = Walk(task, learner, learner.begin(task))
         try:
             status = walk.go(start, learner.max_iter if max_iter is None else max_iter)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, RowsLostError) as error:
             if walk.chosen is None:
                 raise
-            status = Status.INTERRUPTED
+            status = Status.LOST if isinstance(error, RowsLostError) else Status.INTERRUPTED
         chosen = walk.chosen
         assert chosen is not None
         fitted = chosen.fitted

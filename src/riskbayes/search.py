@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from riskbayes.arrays import Array
 from riskbayes.engines.base import Engine
+from riskbayes.exceptions import RowsLostError
 from riskbayes.loop import LoopLearner, run
 from riskbayes.models.base import Fitted
 from riskbayes.risks import posterior
@@ -87,8 +88,8 @@ def walk_folds(
     def walk(kept: Engine, held: Engine) -> tuple[list[dict[str, Array]], float]:
         part = judged_by(quiet, kept, held)
         outcomes = [run(part, learner) for learner in learners]
-        if any(outcome.status is Status.INTERRUPTED for outcome in outcomes):
-            raise KeyboardInterrupt  # nothing can be selected by an unfinished history
+        for outcome in outcomes:
+            check_finished(outcome.status)
         return [outcome.history for outcome in outcomes], held.mass
 
     jobs = effective_n_jobs(n_jobs)
@@ -97,6 +98,14 @@ def walk_folds(
             delayed(walk)(kept, held) for kept, held in task.engine.folds(n_folds, random_state)
         )
     return [histories for histories, _ in folds], [mass for _, mass in folds]
+
+
+def check_finished(status: Status) -> None:
+    """Raise the error that ended a fit early: nothing can be selected by an unfinished history."""
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    if status is Status.LOST:
+        raise RowsLostError(f"No model can be selected: {status.message}.")
 
 
 def mean_paths(walks: list[list[dict[str, Array]]], masses: list[float], name: str, max_iter: int) -> Array:
@@ -125,8 +134,7 @@ def posteriors_along(task: Task, learner: LoopLearner, held: Engine, checkpoints
         at.update({point: iteration.fitted for point in checkpoints if point >= iteration.number})
         return False
 
-    if run(replace(task, on_iteration=keep), learner).status is Status.INTERRUPTED:
-        raise KeyboardInterrupt  # nothing can be selected by an unfinished fit
+    check_finished(run(replace(task, on_iteration=keep), learner).status)
     distinct = {id(fitted): fitted for fitted in at.values()}
 
     def finite_or_nan(Z: Any, plan: Any, first: int) -> Array:

@@ -27,6 +27,7 @@ class Status(StrEnum):
     CALLBACK = "callback", "a callback stopped the fit"
     UPDATED = "updated", "statistics were added or subtracted; the learner did not run"
     INTERRUPTED = "interrupted", "interrupted: the best model so far was kept"
+    LOST = "lost", "the rows were lost: the best model so far was kept"
 
     message: str
 
@@ -38,8 +39,8 @@ class Status(StrEnum):
 
     @property
     def is_stop(self) -> bool:
-        """True if the user asked to stop: nothing more is run then."""
-        return self in (Status.INTERRUPTED, Status.CALLBACK)
+        """True if the user asked to stop, or the rows are lost: nothing more is run then."""
+        return self in (Status.INTERRUPTED, Status.CALLBACK, Status.LOST)
 
 
 class Iteration(NamedTuple):

@@ -103,5 +103,13 @@ class Engine(ABC):
         """Yield each row as (encoded row, class code, weight), in random order if `random` is given."""
         raise self._cannot("go row by row")
 
+    def beside(self, engine: Engine, name: str) -> Engine:
+        """Return an engine over other rows of the same fit, treated as these are; by default as it is."""
+        return engine
+
+    def fingerprint(self) -> str:
+        """Return a digest of the rows, labels and weights, by which a checkpoint knows them again."""
+        raise self._cannot("tell its rows from others, which a checkpoint needs")
+
     def _cannot(self, what: str) -> NotImplementedError:
         return NotImplementedError(f"{type(self).__name__} cannot {what}.")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 
 from riskbayes.arrays import (
     Array,
@@ -225,6 +227,17 @@ class MemoryEngine(Engine):
             chunks,
             model.releases_lock(Z) and cells >= Z.shape[1],
         )
+
+    def fingerprint(self) -> str:
+        """Return a digest of the rows, labels and weights."""
+        found = blake2b(f"{self.n_classes}".encode(), digest_size=16)
+        table: Any = self._X
+        parts = [table.indptr, table.indices, table.data] if issparse(table) else [table]
+        for values in (*parts, self._y, self._w):
+            host = np.empty(0) if values is None else np.ascontiguousarray(to_numpy(values))
+            found.update(f"{values is None} {host.dtype} {host.shape}".encode())
+            found.update(host.reshape(-1).view(np.uint8).data)
+        return found.hexdigest()
 
     def class_counts(self) -> Array:
         """Return how many rows of positive weight each class has."""

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from riskbayes.arrays import Array, astype, converted, namespace, take_rows, to_device, to_numpy
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
+from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import (
     check_masses,
@@ -25,13 +26,17 @@ from riskbayes.estimators.checks import (
     row_weights,
     statistics_overflow,
 )
+from riskbayes.estimators.dask_rows import is_dask, rows_of_dask
 from riskbayes.estimators.joint import JointMixin
+from riskbayes.estimators.spooling import check_alone, closing_rows, spooled
 from riskbayes.estimators.unlabelled import split_rows, with_unlabelled
-from riskbayes.exceptions import ColumnError, FlooredWarning, warn
+from riskbayes.exceptions import ColumnError, FlooredWarning, RowsLostError, warn
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loop import history_of, run
 from riskbayes.models.base import Fitted, GenerativeModel
+from riskbayes.objectives import LogLoss
+from riskbayes.sources import Rows
 from riskbayes.statistics import Statistics
 from riskbayes.tables import encoded_names, validated_numbers
 from riskbayes.task import Iteration, Outcome, Status, Task
@@ -133,19 +138,22 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
         unlabelled: Any = False,
+        checkpoint: Any = None,
     ) -> Self:
         """Fit the model: compute its closed form, then run the learner's iterations.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
+        X : array-like of shape (n_samples, n_features), Rows, or Dask array or data frame
+            Training rows; :func:`riskbayes.rows` makes `Rows` of files, queries and streams, which need not
+            fit into memory and hold their labels and weights. The partitions of a Dask collection stay on
+            their workers; y and sample_weight are then Dask collections with the same partitions.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -157,16 +165,24 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
             What `y` holds for rows without a label, such as -1; None and NaN are for missing labels. These
             rows enter the closed form by their posterior (EM); the learner leaves their statistics in place.
             `doc/joint.md` shows where that helps and where it does not. False: every row has a label.
+        checkpoint : path, default=None
+            A file to which every scan is written. If it exists, the same fit goes on from there: rows, model
+            and learner must be those that it began with. Delete it to fit anew; it is a pickle, so open only
+            a file that you trust.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        with unchanged_on_error(self):
+        with closing_rows(X, X_val), unchanged_on_error(self):
             old = copy(self) if self.warm_start and hasattr(self, "statistics_") else None
+            if unlabelled is not False and isinstance(X, Rows):
+                raise ValueError("unlabelled goes with arrays: riskbayes.rows are rows with a label each.")
+            if checkpoint is not None and (old is not None or unlabelled is not False):
+                raise ValueError("checkpoint goes without warm_start and without unlabelled rows.")
             if unlabelled is False:
-                task = begin_fit(self, X, y, sample_weight)
+                task = begin_fit(self, X, y, sample_weight, checkpoint=checkpoint)
             else:
                 split = split_rows(X, y, sample_weight, unlabelled)
                 task = begin_fit(self, split.X, split.y, split.sample_weight)
@@ -178,9 +194,11 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
             self._forgotten = None
             if not (X_val is None and y_val is None and sample_weight_val is None):
                 held = self._validation_rows(task.S, X_val, y_val, sample_weight_val)
+                held = task.engine.beside(held, "validation")
                 task = replace(task, validation=held)
             self._calibrate(task, (X, y, sample_weight))
-            self._keep_densities(task.engine)
+            if self.status_ is not Status.LOST:
+                self._keep_densities(task.engine)
         return self
 
     def _rows(
@@ -193,12 +211,30 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         learn: bool = False,
         new_classes: bool = False,
         suffix: str = "",
-    ) -> tuple[Engine, Array]:
-        """Return an engine over validated rows with labels, and the encoded rows.
+    ) -> tuple[Engine, Array | None]:
+        """Return an engine over validated rows with labels, and the encoded rows; None if they are on a disk.
 
         `reset` and `learn` are those of `_encode`; `new_classes` sets `classes_` by y. Messages append
         `suffix` to the names of the arguments.
         """
+        if isinstance(X, Rows):
+            check_alone(y, sample_weight, suffix)
+            engine: Engine = spooled(
+                self, X, reset=reset, learn=learn, new_classes=new_classes, suffix=suffix
+            )
+            return engine, None
+        if is_dask(X):
+            engine = rows_of_dask(
+                self,
+                X,
+                y,
+                sample_weight,
+                reset=reset,
+                learn=learn,
+                new_classes=new_classes,
+                suffix=suffix,
+            )
+            return engine, None
         encoded = self._encode(X, reset=reset, learn=learn)
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -263,10 +299,14 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         """Return an engine over the validation rows; refuse rows whose scores in the closed form overflow."""
         if X is None and y is None:
             raise ValueError("sample_weight_val weights the rows of X_val: pass X_val and y_val too.")
-        if X is None or y is None:
+        if (X is None or y is None) and not isinstance(X, Rows):
             raise ValueError("X_val and y_val go together: pass both or none.")
         engine, encoded = self._rows(X, y, sample_weight, suffix="_val")
-        self._check_rows(encoded, Fitted.of(self.model_, S), "X_val")
+        fitted = Fitted.of(self.model_, S)
+        if encoded is not None:
+            self._check_rows(encoded, fitted, "X_val")
+        elif not np.isfinite(engine.scan(fitted, LogLoss(), risks_only=True).risks.mean()["log_loss"]):
+            raise ValueError("X_val has rows too far from those of the fit for a finite score. Drop them.")
         return engine
 
     def _codes(self, labels: Array, name: str) -> Array:
@@ -343,7 +383,7 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
     """Restore the attributes of the estimator if the block raises: it fits entirely or not at all.
 
     Column errors get the name of the column; attributes of callbacks are not restored. A KeyboardInterrupt
-    that the loop caught is raised again at the end, when the best model so far is stored.
+    or a RowsLostError that the loop caught is raised again at the end, when the best model so far is stored.
     """
     before = dict(vars(estimator))
     try:
@@ -359,6 +399,12 @@ def unchanged_on_error(estimator: Any) -> Iterator[None]:
         raise
     if estimator.status_ is Status.INTERRUPTED:
         raise KeyboardInterrupt
+    if estimator.status_ is Status.LOST:
+        raise RowsLostError(
+            f"The rows were lost after {estimator.n_iter_} iterations, of which the best model was kept: the "
+            "cluster that held them cannot be reached. Start another, and fit again; fit(checkpoint=...) "
+            "goes on from the last scan."
+        )
 
 
 def begin_fit(
@@ -369,15 +415,16 @@ def begin_fit(
     *,
     reset: bool = True,
     new_classes: bool = True,
+    checkpoint: Any = None,
 ) -> Task:
     """Validate training rows and make the model; return the learner's task, which starts at the closed form.
 
     A batch of a stream has `new_classes=False`, for the user declares the classes, and all but the first one
-    `reset=False`.
+    `reset=False`. Scans are recorded in the file `checkpoint`, if there is one.
     """
     clf.learner_, clf.class_weight_ = resolve_learner(clf.learner, clf._named_learners), None
     engine, encoded = clf._rows(X, y, sample_weight, reset=reset, learn=True, new_classes=new_classes)
-    if new_classes and (sample_weight is not None or clf.class_weight is not None):
+    if new_classes and (sample_weight is not None or clf.class_weight is not None or encoded is None):
         check_masses(clf.classes_, engine.masses, every=clf._needs_all_classes())
     if clf.classes_.shape[0] < 2 and clf._needs_all_classes():
         raise ValueError(
@@ -386,6 +433,9 @@ def begin_fit(
         )
     clf.model_ = model = clf._make_model()
     clf.learner_.check(model, clf.classes_.shape[0])
+    if checkpoint is not None:
+        settings = {"model": model, "learner": clf.learner_, "classes": to_numpy(clf.classes_)}
+        engine = RecordedEngine.opened(engine, checkpoint, settings)
     S = engine.statistics(model, engine.learn(model))
     with np.errstate(over="ignore", invalid="ignore"):
         if not S.is_finite():

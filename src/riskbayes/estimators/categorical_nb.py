@@ -67,9 +67,10 @@ class CategoricalInput(BaseGenerativeClassifier):
     def _check_sizes(self, X: Array, *, reset: bool) -> None:
         """Refuse codes far larger than the number of rows, as identifiers are, or too large for any count."""
         rows, known = X.shape[0], self._least_categories(X.shape[1])
-        if not reset:
-            rows += round(self.data_statistics_.total)
-            known = np.maximum(known, self.data_statistics_.frame.n_categories)
+        before = None if reset else getattr(self, "data_statistics_", None)  # a fit in batches has none yet
+        if before is not None:
+            rows += round(before.total)
+            known = np.maximum(known, before.frame.n_categories)
         sizes = categories_of(X, known).n_categories
         far = sizes > np.maximum(known, max(ALWAYS_COUNTED, CODES_PER_ROW * rows))
         if far.any():

@@ -163,8 +163,13 @@ def check_masses(classes: Array, masses: Array, every: bool = True) -> None:
         )
 
 
-def statistics_overflow(model: GenerativeModel, S: Statistics, X: Array) -> ColumnError:
-    """Return the error for rows whose statistics overflow; it names the value farthest from their centre."""
+def statistics_overflow(model: GenerativeModel, S: Statistics, X: Array | None) -> ValueError:
+    """Return the error for rows whose statistics overflow; it names the value farthest from their centre.
+
+    X is None for rows that are not in memory.
+    """
+    if X is None:
+        return ValueError("The sums of values of X, or of their squares, overflow. Scale the columns.")
     centre = model.centre(S.frame)
     if issparse(X):
         place = int(np.argmax(np.abs(X.data)))

@@ -27,6 +27,7 @@ from riskbayes.arrays import (
     to_numpy,
 )
 from riskbayes.engines import engine_for
+from riskbayes.estimators.batches import BatchPredictions, over_batches
 from riskbayes.estimators.checks import or_wider
 from riskbayes.exceptions import ColumnError
 from riskbayes.models.base import Fitted, GenerativeModel
@@ -39,7 +40,7 @@ MOST_SUSPECTS = 64
 """How many columns of a row that overflows are tried one by one, the farthest from the fit's centre first."""
 
 
-class PredictionMixin:
+class PredictionMixin(BatchPredictions):
     """The prediction methods of an estimator."""
 
     model_: GenerativeModel
@@ -62,6 +63,7 @@ class PredictionMixin:
         """Return the parameters that `sample` draws from, given those of the model as NumPy arrays."""
         return theta
 
+    @over_batches
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return the log joint log p(x, y) of each row and class.
 
@@ -148,6 +150,7 @@ class PredictionMixin:
         check_same_namespace(X, self, attribute="_fitted_on", method=method)
         return self._encode(X, reset=False, learn=False)
 
+    @over_batches
     def score_samples(self, X: Any) -> Array:
         """Return the log density (or log probability) log p(x) of each row.
 
@@ -170,6 +173,7 @@ class PredictionMixin:
             )
         return self._map_rows(rows, "log_joint", log_evidence)
 
+    @over_batches
     def predict_log_proba(self, X: Any) -> Array:
         """Return the log posterior log p(y | x).
 
@@ -185,6 +189,7 @@ class PredictionMixin:
         """
         return self._map_rows(self._encode_again(X, "predict_log_proba"), "scores", log_posterior)
 
+    @over_batches
     def predict_proba(self, X: Any) -> Array:
         """Return the posterior p(y | x).
 
@@ -200,6 +205,7 @@ class PredictionMixin:
         """
         return self._map_rows(self._encode_again(X, "predict_proba"), "scores", posterior)
 
+    @over_batches
     def predict(self, X: Any) -> Array:
         """Return the class of the largest posterior; after training for costs, that of least expected cost.
 
@@ -223,6 +229,7 @@ class PredictionMixin:
             codes = to_numpy(codes)
         return take_rows(self.classes_, codes)
 
+    @over_batches
     def decide(self, X: Any, cost_matrix: Any) -> Array:
         """Return the class of least expected cost under the posterior, however the model was trained.
 
@@ -245,6 +252,7 @@ class PredictionMixin:
         )
 
     @available_if(lambda self: self._has_decision_function)
+    @over_batches
     def decision_function(self, X: Any) -> Array:
         """Return the log joint of each class; for two classes the log odds of the second.
 

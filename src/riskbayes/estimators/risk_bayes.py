@@ -17,8 +17,10 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import unchanged_on_error
+from riskbayes.estimators.batches import BatchPredictions, over_batches
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import check_labels, check_masses, classes_and_codes, listed, row_weights
+from riskbayes.estimators.dask_rows import refuse_dask
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
 from riskbayes.estimators.kinds import Kinds
@@ -26,12 +28,14 @@ from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in
 from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
 from riskbayes.estimators.priors import PriorsMixin
 from riskbayes.estimators.scaling import ColumnScales
+from riskbayes.estimators.spooling import check_alone, closing_rows, spooled
 from riskbayes.estimators.table_input import TABLE_PARAMETERS, columns_read, read_table
-from riskbayes.exceptions import FlooredWarning, warn
+from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.preprocessing.columns import Column
 from riskbayes.risks import log_posterior
+from riskbayes.sources import Rows
 from riskbayes.tables import cell_values, encoded_names, naming_columns
 
 
@@ -54,7 +58,9 @@ def has_density(clf: RiskBayesClassifier) -> bool:
     return True
 
 
-class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class RiskBayesClassifier(
+    BatchPredictions, PriorsMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+):
     """Classifier that fits or chooses generative models, trained by risk-based calibration.
 
     Takes tables as they are: arrays and data frames (pandas, polars, Arrow) of numbers in any unit, strings,
@@ -179,13 +185,14 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the recipe, or choose members and fit them.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
+        X : array-like of shape (n_samples, n_features), or Rows
+            Training rows; with strategy="single" also :func:`riskbayes.rows`, which need not fit into memory
+            and hold their labels and weights.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -196,10 +203,14 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         self : object
             The fitted estimator.
         """
-        with unchanged_on_error(self), warnings.catch_warnings():
+        with closing_rows(X), unchanged_on_error(self), warnings.catch_warnings():
             # Priors determine what the rows do not, and a constant column does no harm.
             warnings.simplefilter("ignore", FlooredWarning)
-            self._fit_rows(X, y, sample_weight)
+            if isinstance(X, Rows):
+                self._fit_spooled(X, y, sample_weight)
+            else:
+                refuse_dask(self, X)
+                self._fit_rows(X, y, sample_weight)
         return self
 
     def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -236,6 +247,48 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         found: Any = map(list, zip(*paths, strict=True)) if self.strategy == "ensemble" else paths[0]
         self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
         fit.end(dict)
+
+    def _fit_spooled(self, X: Rows, y: Any, sample_weight: Any) -> None:
+        """Fit the recipe to rows that are read in batches, and set the fitted attributes."""
+        if self.strategy != "single":
+            raise ValueError(
+                f"strategy={self.strategy!r} needs all rows in memory, and X is riskbayes.rows. Set "
+                "strategy='single', or pass a sample of the rows as an array."
+            )
+        start = perf_counter()
+        check_alone(y, sample_weight, "")
+        self.class_weight_ = self._table = None
+        engine = spooled(self, X, reset=True, learn=True, new_classes=True)
+        check_masses(self.classes_, engine.masses)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least two classes in y; got one class, "
+                f"{listed(self.classes_)}."
+            )
+        self.class_prior_, self._priors, self._log_ratio = engine.masses / engine.mass, None, None
+        self._scales = ColumnScales.learn(engine.extremes())
+        for j in self._scales.scaled.tolist():
+            raise ColumnError(
+                j, "has a range so large or small that its squares overflow. Scale it before `fit`."
+            )
+        kinds = Kinds.of(["number"] * engine.width if self._table is None else self._table.kinds)
+        clf, fit = recipe(kinds=kinds, n_rows=engine.n_rows), FitTask(self, 1, (X, y, sample_weight))
+        with fit.fitting("member", clf):
+            clf.fit(Rows(lambda: iter(()), engine.n_rows, engine=engine))
+        self._set_single(clf, start)
+        fit.end(dict)
+
+    def _set_single(self, clf: Any, start: float) -> None:
+        """Set the fitted attributes of one member."""
+        self.members_, self.leaderboard_ = [(clf, 1.0)], in_train("product", clf, perf_counter() - start)
+        self.history_, self.n_iter_, self.status_ = clf.history_, clf.n_iter_, clf.status_
+        self.best_iteration_ = best_iteration(clf)
+
+    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
+        return read_table(self, X, reset=reset, learn=learn)
+
+    def _check_labels(self, y: Any, X: Array) -> Array:
+        return self._labels(y)
 
     def _labels(self, y: Any) -> Array:
         """Return validated labels."""
@@ -302,6 +355,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         if self.verbose:
             print(f"[{type(self).__name__}] {line}")
 
+    @over_batches
     def predict_proba(self, X: Any) -> Array:
         """Return the posterior of each class, averaged over the members.
 
@@ -337,6 +391,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         with naming_columns(self):
             return self._scales.apply_to_new(X)
 
+    @over_batches
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`, which does not underflow.
 
@@ -359,6 +414,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
             found = logsumexp(np.stack(logs), axis=0, b=weights)
         return found if self._log_ratio is None else log_posterior(found + self._log_ratio)
 
+    @over_batches
     def predict(self, X: Any) -> Array:
         """Return the most probable class.
 
@@ -375,6 +431,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
+    @over_batches
     def decide(self, X: Any, cost_matrix: Any) -> Array:
         """Return the class of least expected cost under the posterior.
 
@@ -394,6 +451,7 @@ class RiskBayesClassifier(PriorsMixin, CallbackSupportMixin, ClassifierMixin, Ba
         C = check_cost_matrix(cost_matrix, len(self.classes_), "cost_matrix")
         return self.classes_[(self.predict_proba(X) @ C).argmin(axis=1)]
 
+    @over_batches
     def decision_function(self, X: Any) -> Array:
         """Return the log posterior of each class; for two classes the log odds of the second.
 

@@ -13,6 +13,8 @@ from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.base import BaseGenerativeClassifier, begin_fit, unchanged_on_error
 from riskbayes.estimators.checks import labels_like, listed, statistics_overflow
+from riskbayes.estimators.dask_rows import refuse_dask
+from riskbayes.estimators.spooling import refuse_rows
 from riskbayes.frames import same_values
 from riskbayes.learners.base import resolve_learner
 from riskbayes.models.base import Fitted
@@ -75,6 +77,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
 
     def _add_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         """Add the statistics of a batch; calibrate on it, if every class has rows by now."""
+        refuse_rows(X)
+        refuse_dask(self, X)
         first = not hasattr(self, "classes_")
         if first:
             if classes is None:
@@ -235,6 +239,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Engine, Statistics]:
         """Return an engine over rows to calibrate on or to forget, and their statistics."""
         check_is_fitted(self)
+        refuse_rows(X)
+        refuse_dask(self, X)
         engine, encoded = self._rows(X, y, sample_weight)
         self._check_counted(encoded)
         with naming_columns(self):

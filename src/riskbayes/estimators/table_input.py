@@ -44,7 +44,7 @@ class TableInput(BaseGenerativeClassifier):
     unseen: str
 
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        X = read_table(self, X, reset=reset, choose=self._categorical)
+        X = read_table(self, X, reset=reset, choose=self._categorical, learn=learn)
         if reset:
             self._row_dtype = "float32" if X.dtype == namespace(X).float32 else "float64"
         return X
@@ -95,11 +95,13 @@ Choose = Callable[[list[str], bool], list[bool] | None]
 """The method `_categorical` of an estimator."""
 
 
-def read_table(estimator: Any, X: Any, *, reset: bool, choose: Choose | None = None) -> Array:
+def read_table(
+    estimator: Any, X: Any, *, reset: bool, choose: Choose | None = None, learn: bool = False
+) -> Array:
     """Return the validated rows of a table as an array of numbers, codes and NaN.
 
     With `reset` the kinds of the columns are learned from these rows and stored as `estimator._table`; it is
-    None for a table of numbers, which is read as it is.
+    None for a table of numbers, which is read as it is. With `learn` alone new categories are added to it.
     """
     with naming_columns(estimator):
         check_plain(estimator, X)
@@ -118,6 +120,9 @@ def read_table(estimator: Any, X: Any, *, reset: bool, choose: Choose | None = N
         check_array(np.broadcast_to(False, X.shape), estimator=estimator)  # refuses empty tables
     else:
         X = validate_data(estimator, with_kinds(X), reset=reset, dtype=None, ensure_all_finite=False)
+    if not reset and learn:
+        estimator._table, found = estimator._table.extended(X)
+        return found
     if not reset:
         return estimator._table.encode(X)
     informative = estimator.missing == "informative"

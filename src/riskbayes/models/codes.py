@@ -14,6 +14,7 @@ from riskbayes.arrays import (
     Array,
     astype,
     float_dtype,
+    largest_of_columns,
     like,
     namespace,
     rows_above,
@@ -182,7 +183,7 @@ def categories_of(X: Array, least: Array | int | None = None, largest: Array | N
     if X.shape[0] == 0:
         return Categories(np.ones(X.shape[1]) if least is None else np.maximum(1, least))
     if largest is None:
-        largest = np.fmax.reduce(X, axis=0) if is_float(X) else namespace(X).max(X, axis=0)
+        largest = largest_of_columns(X) if isinstance(X, np.ndarray) else namespace(X).max(X, axis=0)
     top = np.fmax(to_numpy(largest).astype(np.float64), 0.0)
     top = np.minimum(top, 2.0**62).astype(np.int64) + 1  # a float may be too large for int64
     return Categories(top if least is None else np.maximum(top, least))

@@ -98,8 +98,9 @@ class CategoryEncoder:
         if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
             X = whole_numbers(X, names)
             plain = self.columns or tuple(ColumnCodes(name, None) for name in names)
-            usual = np.fmin.reduce(X, axis=None, initial=0) >= 0
-            usual = usual and np.fmax.reduce(X, axis=None, initial=0) < UNSEEN
+            # For whole numbers `min` and `max` are several times as fast.
+            low, high = (np.fmin.reduce, np.fmax.reduce) if X.dtype.kind == "f" else (np.min, np.max)
+            usual = low(X, axis=None, initial=0) >= 0 and high(X, axis=None, initial=0) < UNSEEN
             if usual and all(column.categories is None for column in plain):
                 return X, CategoryEncoder(plain)
         codes, columns = [], []

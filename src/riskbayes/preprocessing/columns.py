@@ -80,6 +80,20 @@ class Reader:
             return [part_of_date(dates, part) for part in self.parts]
         return [self.category_codes(found, unseen)]
 
+    def extended(self, found: Values) -> Reader:
+        """Return this reader with the new categories among these cells after the known ones."""
+        if self.column.kind != "category":
+            return self
+        held = {value for value, gone in zip(found.values, found.missing, strict=True) if not gone}
+        new = sorted(held - self.codes.keys(), key=lambda value: (str(type(value)), value))
+        if not new or isinstance(new[0], str) != isinstance(self.categories[0], str):
+            return self  # to encode them raises an error
+        known = (*self.categories, *new)
+        if len(known) > MOST_CATEGORIES:
+            raise too_many(self.index, self.column.name, len(known))
+        codes = {value: float(code) for code, value in enumerate(known)}
+        return replace(self, column=replace(self.column, n_values=len(known)), categories=known, codes=codes)
+
     def category_codes(self, found: Values, unseen: str) -> Array:
         """Return the code of each value; NaN if it is missing, or unseen with unseen="missing"."""
         values = found.values.tolist() if isinstance(found.values, np.ndarray) else found.values
@@ -192,12 +206,7 @@ def learn_column(found: Values, j: int, name: str, forced: bool) -> Reader:
         if not forced and number > FEW_VALUES and number > ID_SHARE * (m - gone):
             return left_out(name, j, f"an identifier: {number} distinct values", gone, number)
         if number > MOST_CATEGORIES:
-            raise ColumnError(
-                j,
-                f"has {number} distinct values, and at most {MOST_CATEGORIES} categories are counted. Drop "
-                "it, or merge its rare values.",
-                name,
-            )
+            raise too_many(j, name, number)
         try:
             ordered = tuple(sorted(distinct))
         except TypeError:
@@ -215,6 +224,16 @@ def learn_column(found: Values, j: int, name: str, forced: bool) -> Reader:
         return Reader(Column(name, "number", ("number",), "", gone, number), j)
     varying = [part for part in PARTS if len(np.unique(part_of_date(values, part))) > 1]
     return Reader(Column(name, "date", tuple(varying), "", gone, number), j, (), tuple(varying))
+
+
+def too_many(j: int, name: str, number: int) -> ColumnError:
+    """Return the error for a column with more categories than are counted."""
+    return ColumnError(
+        j,
+        f"has {number} distinct values, and at most {MOST_CATEGORIES} categories are counted. Drop it, or "
+        "merge its rare values.",
+        name,
+    )
 
 
 def left_out(name: str, j: int, reason: str, gone: int, number: int) -> Reader:

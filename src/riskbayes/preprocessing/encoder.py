@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import narwhals as nw
@@ -91,6 +91,17 @@ class TableEncoder:
         """Return the encoded rows of a table with the same columns."""
         pairs = zip(self.readers, columns_of(X), strict=True)
         return self.stack([read_column(column, r.index, r.column.name) for r, column in pairs])
+
+    def extended(self, X: Any) -> tuple[Self, Array]:
+        """Return this encoder with the new categories of further rows, and the encoded rows.
+
+        The kinds of the columns stay, and the codes of known categories do.
+        """
+        pairs = zip(self.readers, columns_of(X), strict=True)
+        cells = [read_column(column, r.index, r.column.name) for r, column in pairs]
+        readers = tuple(r.extended(found) for r, found in zip(self.readers, cells, strict=True))
+        encoder = replace(self, readers=readers)
+        return encoder, encoder.stack(cells)
 
     def stack(self, cells: Sequence[Values]) -> Array:
         """Return the encoded columns of all readers and marks, side by side."""

@@ -1,0 +1,416 @@
+"""Time, memory and bytes of rows on a disk and on Dask, at sizes that do not fit into memory.
+
+`python benchmarks/scale.py categorical numbers dask distinct costs` runs these cases; `--scale 0.01` runs all
+at a hundredth of the size, `--folder` says where to generate the files (they are removed). Each measurement
+is a process of its own, so that its peak of resident memory is its own too.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from scipy.optimize import nnls
+
+SEED, BATCH = 0, 2**17
+
+
+# --- files ------------------------------------------------------------------------------------------
+
+
+def write_rows(path, m, make, names):
+    """Write m generated rows to a Parquet file, a batch at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer, rng = None, np.random.default_rng(SEED)
+    for start in range(0, m, BATCH):
+        X, y = make(rng, min(BATCH, m - start))
+        table = pa.table({**{name: X[:, j] for j, name in enumerate(names)}, "label": y})
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    writer.close()
+
+
+def categories(rng, m, n=20, k=10):
+    """Codes of n columns with k categories, a third of which depend on the class."""
+    y = rng.integers(2, size=m, dtype=np.uint8)
+    X = rng.integers(k - 1, size=(m, n), dtype=np.uint8)
+    X[:, ::3] += y[:, None] & (rng.random((m, len(range(0, n, 3)))) < 0.3)
+    return X, y
+
+
+def gaussians(rng, m, n=50, r=3):
+    """Numbers with a mean for each class, correlated."""
+    y = rng.integers(r, size=m, dtype=np.uint8)
+    means = np.random.default_rng(1).standard_normal((r, n)) * 0.3
+    X = rng.standard_normal((m, n))
+    X[:, 1:] += 0.5 * X[:, :-1]
+    return X + means[y], y
+
+
+def few_values(rng, m):
+    """Six columns of four categories."""
+    return categories(rng, m, n=6, k=4)
+
+
+# --- what is measured, each in a process ------------------------------------------------------------
+
+
+def disk_fit(path, which):
+    """Fit from the file; return the time and the iterations."""
+    import riskbayes
+    from riskbayes.learners import RC
+
+    clf = {
+        "categorical": lambda: riskbayes.CategoricalNB(learner=RC(max_iter=10, monitor="log_loss")),
+        "recipe": riskbayes.RiskBayesClassifier,
+    }[which]()
+    warm(clf, which)
+    start = perf_counter()
+    clf.fit(riskbayes.rows(path, target="label"))
+    return {
+        "seconds": perf_counter() - start,
+        "n_iter": clf.n_iter_,
+        "log_loss": clf.history_["log_loss"][-1],
+    }
+
+
+def warm(clf, which):
+    """Fit a few rows in memory, so that kernels are compiled before anything is measured."""
+    clf.fit(*(categories if which == "categorical" else gaussians)(np.random.default_rng(1), 10**5))
+
+
+def memory_fit(path, which, share):
+    """Fit an array of the first `share` of the rows; return the time of the fit alone."""
+    import pyarrow.parquet as pq
+
+    import riskbayes
+    from riskbayes.learners import RC
+
+    file = pq.ParquetFile(path)
+    groups = list(range(max(1, round(file.num_row_groups * share))))
+    table = file.read_row_groups(groups)
+    X = np.column_stack([table[name].to_numpy() for name in table.column_names[:-1]])
+    y = table["label"].to_numpy()
+    del table
+    clf = {
+        "categorical": lambda: riskbayes.CategoricalNB(learner=RC(max_iter=10, monitor="log_loss")),
+        "recipe": riskbayes.RiskBayesClassifier,
+    }[which]()
+    warm(clf, which)
+    times = []
+    for _ in range(2):
+        start = perf_counter()
+        clf.fit(X, y)
+        times.append(perf_counter() - start)
+    return {"seconds": min(times), "rows": len(y), "n_iter": clf.n_iter_}
+
+
+def sgd_fit(path, coded):
+    """One pass of SGDClassifier over the file, one-hot if the columns are codes."""
+    import pyarrow.parquet as pq
+    from scipy.sparse import csr_array
+    from sklearn.linear_model import SGDClassifier
+
+    start, clf = perf_counter(), SGDClassifier(loss="log_loss", random_state=0)
+    for batch in pq.ParquetFile(path).iter_batches(BATCH):
+        X = np.column_stack([batch.column(j).to_numpy() for j in range(batch.num_columns - 1)])
+        y = batch.column("label").to_numpy()
+        if coded:
+            m, n = X.shape
+            columns = (X + 10 * np.arange(n)).ravel().astype(np.int32)
+            ends = np.arange(0, m * n + 1, n, dtype=np.int32)
+            X = csr_array((np.ones(m * n), columns, ends), shape=(m, 10 * n))
+        clf.partial_fit(X, y, classes=[0, 1] if coded else [0, 1, 2])
+    return {"seconds": perf_counter() - start}
+
+
+def lightgbm_fit(path, coded):
+    """LightGBM, 20 trees, whose data set is made of the file's row groups."""
+    import lightgbm as lgb
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    names = file.schema_arrow.names[:-1]
+
+    class Groups(lgb.Sequence):
+        batch_size = BATCH
+        held = None, None
+
+        def __len__(self):
+            return file.metadata.num_rows
+
+        def group(self, i):
+            if self.held[0] != i:
+                table = file.read_row_group(i, columns=names)
+                self.held = i, np.column_stack([table[name].to_numpy() for name in names]).astype(np.float64)
+            return self.held[1]
+
+        def __getitem__(self, index):
+            if isinstance(index, slice):
+                start, stop, _ = index.indices(len(self))
+                parts, at = [], start
+                while at < stop:
+                    rows = self.group(at // BATCH)[at % BATCH : at % BATCH + stop - at]
+                    parts.append(rows)
+                    at += len(rows)
+                return np.concatenate(parts)
+            return self.group(index // BATCH)[index % BATCH]
+
+    start = perf_counter()
+    label = pq.read_table(path, columns=["label"])["label"].to_numpy()
+    data = lgb.Dataset(Groups(), label, categorical_feature=list(range(len(names))) if coded else "auto")
+    params = {"objective": "binary"} if coded else {"objective": "multiclass", "num_class": 3}
+    lgb.train({**params, "verbose": -1}, data, num_boost_round=20)
+    return {"seconds": perf_counter() - start}
+
+
+def dask_fit(path, share, workers):
+    """Fit QDA on Dask with workers of one thread, or in memory (0 workers); return times and bytes sent."""
+    import pyarrow.parquet as pq
+
+    import riskbayes
+    from riskbayes.learners import RC
+
+    clf = riskbayes.QuadraticDiscriminantAnalysis(learner=RC(max_iter=10, monitor="log_loss"))
+    file = pq.ParquetFile(path)
+    groups = max(1, round(file.num_row_groups * share))
+
+    def read(i):
+        table = pq.ParquetFile(path).read_row_group(i)
+        return np.column_stack([table[name].to_numpy() for name in table.column_names])
+
+    if not workers:
+        table = np.concatenate([read(i) for i in range(groups)])
+        X, y = table[:, :-1].copy(), table[:, -1].astype(int)
+        del table
+        times = []
+        for _ in range(2):
+            start = perf_counter()
+            clf.fit(X, y)
+            times.append(perf_counter() - start)
+        return {"seconds": min(times), "rows": len(y), "n_iter": clf.n_iter_}
+    import dask
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(workers, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster,
+        Client(cluster) as client,
+    ):
+        sizes = [file.metadata.row_group(i).num_rows for i in range(groups)]
+        width = len(file.schema_arrow.names)
+        parts = [da.from_delayed(dask.delayed(read)(i), (m, width), float) for i, m in enumerate(sizes)]
+        table = da.concatenate(parts).persist()
+        X, y = table[:, :-1].persist(), table[:, -1].astype(int).persist()
+        client.gather(client.submit(sum, [0]))
+        dask.compute(X[-1:], y[-1:])
+        del table, parts
+        times, sent = [], []
+        for most in (1, 10):  # the difference is what nine iterations send
+            before, start = to_driver(client), perf_counter()
+            clf.set_params(learner__max_iter=most).fit(X, y)
+            times.append(perf_counter() - start)
+            sent.append((to_driver(client) - before, clf.n_iter_))
+        each = (sent[1][0] - sent[0][0]) / (sent[1][1] - sent[0][1])
+        size = sum(value.nbytes for value in clf.statistics_.values())
+        return {"seconds": min(times[1:]), "rows": sum(sizes), "n_iter": clf.n_iter_, "sent": each / size}
+
+
+def to_driver(client):
+    """Bytes of results that left the workers and did not go to another worker, by Dask's metrics."""
+
+    def metrics(dask_worker):
+        return dask_worker.transfer_outgoing_bytes_total - sum(
+            each["total"] for each in dask_worker.transfer_incoming_log
+        )
+
+    return sum(client.run(metrics).values())
+
+
+def merged_fit(path, merge):
+    """Fit categories with or without merging identical rows."""
+    import riskbayes
+    from riskbayes.learners import RC
+
+    clf, start = riskbayes.CategoricalNB(learner=RC(max_iter=10, monitor="log_loss")), perf_counter()
+    clf.fit(riskbayes.rows(path, target="label", merge=merge))
+    return {"seconds": perf_counter() - start, "log_loss": clf.history_["log_loss"][-1]}
+
+
+def scan_costs(model, m, n, r, workers):
+    """Return the seconds of a scan of one engine, and the bytes of rows and statistics."""
+    import riskbayes.models as models
+    from riskbayes.engines import MemoryEngine
+    from riskbayes.engines.dask import DaskEngine
+    from riskbayes.models.base import Fitted
+    from riskbayes.objectives import LogLoss
+
+    rng = np.random.default_rng(SEED)
+    X, y = categories(rng, m, n) if model == "CategoricalModel" else gaussians(rng, m, n, r)
+    y = y.astype(np.int64)
+    made, times, size = getattr(models, model)(), [], 2**16
+
+    def measured(engine):
+        S = made.settle(engine.statistics(made, engine.learn(made)))
+        fitted = Fitted.of(made, S)
+        for _ in range(4):
+            start = perf_counter()
+            engine.scan(fitted, LogLoss())
+            times.append(perf_counter() - start)
+        return {"seconds": float(np.median(times[1:])), "S": sum(v.nbytes for v in S.values()), "X": X.nbytes}
+
+    if not workers:
+        return measured(MemoryEngine(X, y, None, r))
+    import dask
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(workers, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster,
+        Client(cluster),
+    ):
+        at = [slice(i, i + size) for i in range(0, m, size)]
+        return measured(DaskEngine([dask.delayed(MemoryEngine)(X[a], y[a], None, r) for a in at], r))
+
+
+# --- cases ------------------------------------------------------------------------------------------
+
+
+def in_process(function, *args):
+    """Return what a function of this file returns in a process of its own, with its peak memory in MB."""
+    command = [sys.executable, __file__, "--run", json.dumps([function.__name__, *args])]
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    found = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if found.returncode:
+        raise RuntimeError(found.stderr[-3000:])
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+def line(name, found, more=""):
+    print(f"  {name:44s} {found['seconds']:8.1f} s   peak {found['peak']:7.0f} MB   {more}", flush=True)
+
+
+def from_disk(title, which, m, make, n, coded, bound, folder):
+    """Print a fit from disk beside ten fits in memory of a tenth, and its peers."""
+    path = str(folder / f"{which}.parquet")
+    write_rows(path, m, make, [f"x{j}" for j in range(n)])
+    print(f"{title}: {m:,} rows x {n} columns, {os.path.getsize(path) / 1e6:.0f} MB of Parquet")
+    found = in_process(disk_fit, path, which)
+    line("riskbayes.rows", found, f"{found['n_iter']} iterations; bound {bound} MB")
+    tenth = in_process(memory_fit, path, which, 0.1)
+    ratio = found["seconds"] / (tenth["seconds"] * m / tenth["rows"])
+    line(
+        "in memory, a tenth",
+        tenth,
+        f"{tenth['n_iter']} iterations; from disk takes {ratio:.2f} times ten of it",
+    )
+    line("SGDClassifier, one pass from disk", in_process(sgd_fit, path, coded))
+    line("LightGBM, 20 trees from disk", in_process(lightgbm_fit, path, coded))
+    os.remove(path)
+
+
+def case_categorical(scale, folder):
+    from_disk("Categories", "categorical", int(2e7 * scale), categories, 20, True, 1000, folder)
+
+
+def case_numbers(scale, folder):
+    from_disk("Numbers, RiskBayesClassifier", "recipe", int(4e6 * scale), gaussians, 50, False, 1500, folder)
+
+
+def case_dask(scale, folder):
+    m, path = int(2e6 * scale), str(folder / "dask.parquet")
+    write_rows(path, m, gaussians, [f"x{j}" for j in range(50)])
+    print(f"QDA, {m:,} rows x 50 columns, 10 iterations")
+    memory = in_process(dask_fit, path, 1.0, 0)
+    line("in memory, two threads", memory)
+    for workers in (2,):
+        found = in_process(dask_fit, path, 1.0, workers)
+        more = f"{found['seconds'] / memory['seconds']:.2f} times; "
+        more += f"{found['sent']:.2f} statistics an iteration to the driver"
+        line(f"Dask, {workers} workers", found, more)
+    os.remove(path)
+
+
+def case_distinct(scale, folder):
+    from riskbayes.engines.distinct import merge_rows
+    from riskbayes.experiments.datasets import load_csv
+    from riskbayes.preprocessing import KMeansBins
+
+    data = os.environ.get("RISKBAYES_DATA")
+    if data:
+        adult = load_csv("adult_coded", Path(data))
+        codes = KMeansBins().fit_transform(np.asarray(adult.X, dtype=float))
+        labels = np.unique(adult.y, return_inverse=True)[1]
+        kept = len(merge_rows(codes.astype(np.int64), labels, None)[1])
+        print(
+            f"adult, five bins: {len(labels):,} rows, {kept:,} distinct: {len(labels) / kept:.2f} times fewer"
+        )
+    path = str(folder / "few.parquet")
+    write_rows(path, int(2e7 * scale), few_values, [f"x{j}" for j in range(6)])
+    print(f"{int(2e7 * scale):,} rows x 6 columns of 4 categories")
+    line("as they are", in_process(merged_fit, path, False))
+    line("merged", in_process(merged_fit, path, True))
+    os.remove(path)
+
+
+MODELS = {
+    "CategoricalModel": (lambda m, n, r: 4 * m * n * r, lambda n, r: r * (1 + 9 * n + -(-n // 3))),
+    "GaussianNBModel": (lambda m, n, r: 8 * m * n * r, lambda n, r: r * (1 + 2 * n)),
+    "LDAModel": (lambda m, n, r: 4 * m * n * r, lambda n, r: r * (1 + n) + n * n),
+    "QDAModel": (lambda m, n, r: 4 * m * n * n * r, lambda n, r: r * (1 + n + n * n)),
+}
+"""Operations of a scan, and numbers of the statistics, as doc/scale.md has them."""
+
+
+SIZES = ((1, 4e5, 50), (1, 1e5, 50), (1, 8e5, 50), (1, 4e5, 20), (2, 4e5, 50), (2, 8e5, 50))
+"""Workers, rows and columns of the cases below."""
+
+
+def case_costs(scale, folder):
+    print("Seconds of a scan on Dask, and by the formula: overhead + operations / (workers x rate)")
+    for model, (operations, numbers) in MODELS.items():
+        r = 2 if model == "CategoricalModel" else 3
+        sizes = [(workers, int(m * scale), n) for workers, m, n in SIZES]
+        found = [in_process(scan_costs, model, m, n, r, workers) for workers, m, n in sizes]
+        seconds = np.array([each["seconds"] for each in found])
+        work = np.array([operations(m, n, r) / workers for workers, m, n in sizes])
+        # Least squares of relative errors, with neither constant below zero.
+        (overhead, pace), _ = nnls(np.stack([1 / seconds, work / seconds], axis=1), np.ones(len(work)))
+        print(f"  {model}: overhead {1e3 * overhead:.1f} ms, rate {1e-9 / max(pace, 1e-30):.2f} G/s")
+        for (workers, m, n), each, own in zip(sizes, found, work, strict=True):
+            said = overhead + pace * own
+            print(
+                f"    {workers} workers {m:8,} x {n}: {each['seconds']:.4f} s, formula {said:.4f} "
+                f"({each['seconds'] / said:.2f}); statistics {each['S']} bytes, formula {8 * numbers(n, r)}",
+                flush=True,
+            )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    cases = {name[5:]: case for name, case in globals().items() if name.startswith("case_")}
+    parser.add_argument("cases", nargs="*", default=list(cases))
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--folder", default=None)
+    parser.add_argument("--run", default=None, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.run:
+        name, *given = json.loads(args.run)
+        found = globals()[name](*given)
+        found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps(found))
+        return
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        for name in args.cases:
+            cases[name](args.scale, Path(folder))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,200 @@
+"""Rows of Arrow: Parquet and Arrow IPC files, and queries that return Arrow batches."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from riskbayes.arrays import Array
+
+READERS = ("to_pyarrow_batches", "to_arrow_reader", "fetch_record_batch", "to_reader")
+"""Methods of queries and tables that return a reader of Arrow batches: Ibis, DuckDB, Arrow."""
+
+FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
+"""Formats of Arrow by the ending of a file."""
+
+READ_AHEAD: dict[str, Any] = {"batch_readahead": 2, "fragment_readahead": 1}
+"""How far Arrow reads ahead: its defaults hold gigabytes of a wide table."""
+
+
+class RowBatch(NamedTuple):
+    """Some rows: an array or a table, and their labels and weights, if there are any."""
+
+    X: Any
+    y: Any = None
+    w: Any = None
+    names: Any = None
+    """Names of the columns, if the source knows them and X is an array."""
+
+
+class Named(NamedTuple):
+    """The columns of a source by what they are: labels, weights, and what is read."""
+
+    target: str | None
+    weight: Any
+    columns: Sequence[str] | None
+
+    def check(self, names: Sequence[str], y: Any) -> None:
+        """Refuse names that the source does not have, and labels beside named columns."""
+        if y is not None:
+            raise ValueError("The labels of files and queries are a column: pass its name as target=...")
+        if self.weight is not None and not isinstance(self.weight, str):
+            raise ValueError(
+                "The weights of files and queries are a column: pass its name as sample_weight=..."
+            )
+        wanted = [("target", self.target), ("sample_weight", self.weight)]
+        wanted += [("columns", name) for name in self.columns or ()]
+        for what, name in wanted:
+            if name is not None and name not in names:
+                known = ", ".join(map(repr, list(names)[:5]))
+                raise ValueError(f"{what}: {name!r} is no column of the rows, which have {known} ...")
+
+    def check_none(self, y: Any) -> None:
+        """Refuse names and labels beside batches, which hold their own."""
+        if y is not None or any(value is not None for value in self):
+            raise ValueError(
+                "Batches hold their labels and weights: pass an iterable of (X, y) or (X, y, sample_weight), "
+                "without y, target, sample_weight and columns."
+            )
+
+    def read(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of X among the columns of a source."""
+        taken = (self.target, self.weight)
+        return [name for name in (self.columns or names) if name not in taken]
+
+    def split_table(self, data: Any, y: Any) -> tuple[Any, Any, Any]:
+        """Return the columns of X, the labels and the weights of a data frame."""
+        names = [str(name) for name in data.columns]
+        self.check(names, y)
+        y = None if self.target is None else data[self.target]
+        w = None if self.weight is None else data[self.weight]
+        return data[self.read(names)], y, w
+
+
+def open_files(data: Any) -> Any:
+    """Return an Arrow dataset of Parquet or Arrow IPC files; say which files there are not."""
+    import pyarrow.dataset as ds  # an optional dependency, slow to import
+
+    found: list[str] = []
+    for each in [data] if isinstance(data, str | os.PathLike) else data:
+        path = Path(each)
+        if path.is_dir():
+            files = sorted(str(file) for file in path.rglob("*") if file.suffix in FORMATS)
+        else:
+            files = [str(path)] if path.exists() else sorted(glob.glob(str(each), recursive=True))
+        if not files:
+            raise FileNotFoundError(
+                f"riskbayes.rows found no file {str(each)!r}. It reads files, folders and patterns of "
+                f"{', '.join(FORMATS)}."
+            )
+        found += files
+    formats = {FORMATS.get(Path(file).suffix) for file in found}
+    if len(formats) > 1 or None in formats:
+        odd = next((file for file in found if Path(file).suffix not in FORMATS), found[-1])
+        raise ValueError(
+            f"riskbayes.rows reads files of one format, Parquet or Arrow IPC ({', '.join(FORMATS)}); got "
+            f"{odd!r} among them."
+        )
+    return ds.dataset(found, format=formats.pop())
+
+
+def arrow_reader(data: Any, batch_rows: int) -> Callable[[], Any] | None:
+    """Return a function that returns an iterator over Arrow batches; None if the object offers none."""
+    if hasattr(data, "collect_batches"):  # a polars LazyFrame
+        return lambda: (batch.to_arrow() for batch in data.collect_batches(chunk_size=batch_rows))
+    if type(data).__name__ == "LazyFrame":
+        raise TypeError(
+            "riskbayes.rows reads a LazyFrame by `collect_batches`, which polars has from 1.34 on."
+        )
+    if hasattr(data, "read_next_batch"):
+        return lambda: data
+    if hasattr(data, "to_batches") and hasattr(data, "count_rows"):  # an Arrow dataset
+        return lambda: data.to_batches(**READ_AHEAD)
+    for name in READERS:
+        if hasattr(data, name):
+            return getattr(data, name)
+    return None
+
+
+def arrow_names(data: Any) -> list[str] | None:
+    """Return the column names of an Arrow source, if it tells them before it is read."""
+    schema = data.collect_schema() if hasattr(data, "collect_schema") else getattr(data, "schema", None)
+    if callable(schema):
+        schema = schema()
+    names = getattr(schema, "names", None) or getattr(data, "columns", None)
+    names = names() if callable(names) else names
+    return None if names is None else [str(name) for name in names]
+
+
+def of_dataset(dataset: Any, named: Named, size: int) -> Iterator[RowBatch]:
+    """Yield the batches of an Arrow dataset."""
+    wanted = named.read(dataset.schema.names)
+    wanted += [name for name in (named.target, named.weight) if name is not None and name not in wanted]
+    options = dict(READ_AHEAD)
+    if dataset.format.default_extname == "parquet":
+        import pyarrow.dataset as ds  # an optional dependency, slow to import
+
+        # Buffers for columns that are still to come would hold the whole file.
+        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(pre_buffer=False)
+    return of_arrow(dataset.to_batches(columns=wanted, batch_size=size, **options), named, size)
+
+
+def of_arrow(batches: Iterable[Any], named: Named, size: int) -> Iterator[RowBatch]:
+    """Yield batches of `size` rows of Arrow batches, whatever the size of those."""
+    import pyarrow as pa  # an optional dependency, slow to import
+
+    held: list[Any] = []
+    count = 0
+    for batch in batches:
+        table = pa.table(batch) if not isinstance(batch, pa.Table) else batch
+        while table.num_rows:
+            take = min(size - count, table.num_rows)
+            held.append(table.slice(0, take))
+            table, count = table.slice(take), count + take
+            if count == size:
+                yield of_arrow_table(pa.concat_tables(held, promote_options="permissive"), named)
+                held, count = [], 0
+    if count:
+        yield of_arrow_table(pa.concat_tables(held, promote_options="permissive"), named)
+
+
+def of_arrow_table(table: Any, named: Named) -> RowBatch:
+    """Return a batch of an Arrow table: its numbers as an array, with NaN for nulls, or the table itself."""
+    named.check(table.column_names, None)
+
+    def column(name: str | None) -> Array | None:
+        return None if name is None else plain_column(table[name], name)
+
+    X = table.select(named.read(table.column_names))
+    return RowBatch(numbers_of(X), column(named.target), column(named.weight), X.column_names)
+
+
+def plain_column(column: Any, name: str) -> Array:
+    """Return a column of labels or weights as an array; refuse nulls."""
+    import pyarrow as pa  # an optional dependency, slow to import
+
+    if column.null_count:
+        raise ValueError(f"Column {name!r} has {column.null_count} missing entries. Drop or fill these rows.")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    found = column.to_numpy(zero_copy_only=False) if not hasattr(column, "chunks") else column.to_numpy()
+    return found.astype(str).astype(object) if found.dtype.kind in "OU" else found
+
+
+def numbers_of(table: Any) -> Any:
+    """Return the columns of an Arrow table as an array if all are numbers; else the table itself."""
+    import pyarrow as pa  # an optional dependency, slow to import
+
+    types = [field.type for field in table.schema]
+    if not types or not all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in types):
+        return table
+    columns = [column.to_numpy() for column in table.columns]
+    found = np.empty((table.num_rows, len(columns)), dtype=np.result_type(*(c.dtype for c in columns)))
+    for j, column in enumerate(columns):
+        found[:, j] = column
+    return found

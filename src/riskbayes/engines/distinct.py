@@ -1,0 +1,73 @@
+"""Identical rows, merged into one with their weight: exact for every model, whose statistics are sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from riskbayes.arrays import Array
+
+LEAST_GAIN = 2.0
+"""Rows are merged if there are so many times more of them than distinct ones."""
+
+
+def merge_rows(X: Array, y: Array, w: Array | None) -> tuple[Array, Array, Array]:
+    """Return the distinct rows of codes with their labels, and the weight of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from riskbayes.engines.distinct import merge_rows
+    >>> X, y, w = merge_rows(np.array([[0, 1], [2, 1], [0, 1]]), np.array([0, 1, 0]), None)
+    >>> X.tolist(), y.tolist(), w.tolist()
+    ([[0, 1], [2, 1]], [0, 1], [2.0, 1.0])
+    """
+    first, inverse = np.unique(keys_of(X, y), return_index=True, return_inverse=True)[1:]
+    return X[first], y[first], np.bincount(inverse, w, len(first)).astype(np.float64)
+
+
+def keys_of(X: Array, y: Array) -> Array:
+    """Return a key of each row: equal for equal rows and labels, different otherwise.
+
+    A number, if the codes of a row fit into 64 bits; else its bytes.
+    """
+    tops = [*(X.max(axis=0).astype(object) + 1).tolist(), int(y.max()) + 1]
+    size = 1
+    for top in tops:
+        size *= int(top)
+    if size < 2**63:
+        key = y.astype(np.int64)
+        for j, top in enumerate(tops[:-1]):
+            key *= top
+            key += X[:, j]
+        return key
+    whole = np.ascontiguousarray(np.column_stack([X, y]))
+    return whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).ravel()
+
+
+class Merger:
+    """Merges the rows of one block after another as long as the distinct ones fit into a block."""
+
+    def __init__(self) -> None:
+        self.held: tuple[Array, Array, Array] | None = None
+        self._asked = False
+
+    def pays(self, X: Array, y: Array) -> bool:
+        """True if rows of this block, the first one, repeat often enough; later blocks are not asked."""
+        if not self._asked:
+            self._asked = True
+            if not isinstance(X, np.ndarray) or X.dtype.kind not in "iu" or X.min() < 0:
+                return False
+            return len(y) >= LEAST_GAIN * len(merge_rows(X, y, None)[1])
+        return True
+
+    def add(self, X: Array, y: Array, w: Array | None, most: int) -> Iterator[tuple[Array, Array, Array]]:
+        """Merge rows with those that are held; yield these when they are more than half of `most`."""
+        found = merge_rows(X, y, w)
+        if self.held is not None:
+            found = merge_rows(*(np.concatenate(pair) for pair in zip(self.held, found, strict=True)))
+        self.held = found
+        if len(found[1]) > most // 2:
+            self.held = None
+            yield found

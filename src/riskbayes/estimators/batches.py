@@ -1,0 +1,140 @@
+"""Predictions of rows that do not come as one array: batch after batch, or as a lazy collection."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from copy import copy
+from functools import wraps
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from riskbayes.arrays import Array
+from riskbayes.arrow import RowBatch
+from riskbayes.estimators.dask_rows import is_dask, lazily
+from riskbayes.estimators.spooling import fitted_names
+from riskbayes.sources import Rows
+
+PREDICTIONS = (
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "predict_joint_log_proba",
+    "decision_function",
+    "score_samples",
+)
+"""Methods that `predict_to` writes the results of."""
+
+
+def over_batches(method: Callable) -> Callable:
+    """Let a method of rows also take rows that are not one array.
+
+    Of :class:`riskbayes.Rows` it yields the result of each batch; of a Dask collection it returns a lazy
+    array.
+    """
+
+    @wraps(method)
+    def predict(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(X, Rows):
+            check_is_fitted(self)
+            return by_batch(self, method, X, args, options)
+        if is_dask(X):
+            check_is_fitted(self)
+            return lazily(self, method, X, args, options)
+        return method(self, X, *args, **options)
+
+    return predict
+
+
+def by_batch(clf: Any, method: Callable, rows: Rows, args: tuple, options: dict) -> Iterator[Array]:
+    """Yield the result of a method for each batch of rows."""
+    for batch in rows.batches():
+        yield method(reader_of(clf, batch), batch.X, *args, **options)
+        rows.progress.advance(len(batch.X))
+    rows.progress.stop()
+
+
+def reader_of(clf: Any, batch: RowBatch) -> Any:
+    """Return the estimator, or a copy that expects no names if the columns of the batch were compared."""
+    if batch.names is None or not isinstance(batch.X, np.ndarray):
+        return clf
+    fitted_names(clf, batch)
+    bare = copy(clf)
+    vars(bare).pop("feature_names_in_", None)
+    return bare
+
+
+class BatchPredictions:
+    """`predict_to` of a classifier."""
+
+    classes_: Array
+
+    _written: ClassVar[tuple[str, ...]] = PREDICTIONS
+
+    def predict_to(self, X: Any, path: Any, method: str = "predict_proba") -> Path:
+        """Write predictions to a Parquet file, batch after batch.
+
+        The file appears when it is complete. It has a column for each class, named as the class is, or a
+        column named as the method, if that returns one value a row.
+
+        Parameters
+        ----------
+        X : Rows or array-like of shape (n_samples, n_features)
+            Rows to predict, from :func:`riskbayes.rows`.
+        path : path
+            The file to write; an existing one is replaced.
+        method : str, default="predict_proba"
+            The method whose results are written, such as "predict".
+
+        Returns
+        -------
+        path : Path
+            The file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import pyarrow.parquet as pq
+        >>> import riskbayes
+        >>> X, y = np.array([[0.0], [0.5], [2.0], [2.5]]), ["a", "a", "b", "b"]
+        >>> clf = riskbayes.GaussianNB().fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = clf.predict_to(riskbayes.rows(X), f"{folder}/out.parquet", "predict")
+        ...     pq.read_table(path)["predict"].to_pylist()
+        ['a', 'a', 'b', 'b']
+        """
+        import pyarrow as pa  # an optional dependency, slow to import
+        import pyarrow.parquet as pq
+
+        check_is_fitted(self)
+        if method not in self._written or not hasattr(self, method):
+            known = ", ".join(repr(name) for name in self._written if hasattr(self, name))
+            raise ValueError(f"predict_to writes the results of {known}; got {method!r}.")
+        found = getattr(self, method)(X)
+        path, part = Path(path), Path(f"{path}.part")
+        writer = None
+        try:
+            for values in found if isinstance(X, Rows) else [found]:
+                table = pa.table(self._named_results(method, np.asarray(values)))
+                writer = writer or pq.ParquetWriter(part, table.schema)
+                writer.write_table(table)
+            if writer is None:
+                raise ValueError("The rows are empty: there is nothing to predict.")
+            writer.close()
+            os.replace(part, path)
+        except BaseException:
+            if writer is not None:
+                writer.close()
+            part.unlink(missing_ok=True)
+            raise
+        return path
+
+    def _named_results(self, method: str, values: Array) -> dict[str, Array]:
+        """Return results of a method as columns."""
+        if values.ndim == 1:
+            return {method: values}
+        return {str(label): values[:, k] for k, label in enumerate(self.classes_)}

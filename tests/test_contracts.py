@@ -398,10 +398,9 @@ def task_of(model, engine, frame=None):
     return Task(model, engine, model.settle(S))
 
 
-def at_once(fitted, objective, X, y, w):
-    """dS and the risks of a scan, by definition: all rows, no plan."""
-    model, S, theta = fitted
-    Z = model.encode(X, S.frame)
+def at_once(fitted, objective, Z, y, w):
+    """dS and the risks of a scan of encoded rows, by definition: all rows, no plan."""
+    model, _, theta = fitted
     P, risks = posterior_and_risks(model.log_joint(Z, theta), y, w, objective)
     E = objective.residual(P, y) * (1.0 if w is None else w[:, None])
     return model.residual_statistics(Z, E, theta), risks.mean()
@@ -509,11 +508,14 @@ def test_statistics_and_scans_are_those_of_all_rows_at_once(kind, model, weighte
         assert engine.mass == pytest.approx(len(y) if w is None else w.sum())
         frame = engine.learn(model) if frame is None else frame
         S = engine.statistics(model, frame)
-        assert S.allclose(model.label_statistics(model.encode(X, frame), y, w, 3), rtol=1e-10, atol=1e-10)
+        # The engine that learned the frame leaves its rows out of their own comparison.
+        encode = model.encode_own if chunk == 64 else model.encode
+        Z = encode(X, frame)
+        assert S.allclose(model.label_statistics(Z, y, w, 3), rtol=1e-10, atol=1e-10)
         fitted = Fitted.of(model, model.settle(S))
         for _ in range(2):  # an engine may remember what it saw
             scan = engine.scan(fitted, objective)
-            dS, risks = at_once(fitted, objective, X, y, w)
+            dS, risks = at_once(fitted, objective, Z, y, w)
             assert scan.dS.allclose(dS, rtol=1e-9, atol=1e-9)
             assert scan.risks.mean() == pytest.approx(risks, rel=1e-9)
         held = engine.scan(fitted, objective, risks_only=True)
@@ -544,7 +546,8 @@ def test_a_scan_takes_any_objective(kind, objective, engine_of):
         engine = engine_of(kind, X, y, w, 3)
         task = task_of(model, engine)
         fitted = Fitted.of(model, task.S)
-        scan, (dS, risks) = engine.scan(fitted, objective), at_once(fitted, objective, X, y, w)
+        Z = fitted.model.encode(X, fitted.S.frame)
+        scan, (dS, risks) = engine.scan(fitted, objective), at_once(fitted, objective, Z, y, w)
         assert scan.dS.allclose(dS, rtol=1e-9, atol=1e-9)
         assert scan.risks.mean() == pytest.approx(risks, rel=1e-9)
         assert objective.risk in risks

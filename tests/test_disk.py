@@ -555,7 +555,7 @@ def test_only_fit_and_predictions_take_rows():
             method(source, y)
     with pytest.raises(ValueError, match="unlabelled goes with arrays"):
         clf.fit(source, unlabelled=-1)
-    with pytest.raises(ValueError, match="strategy='cv' makes folds of rows in memory"):
+    with pytest.raises(ValueError, match="strategy='cv' needs all rows in memory"):
         riskbayes.RiskBayesClassifier("cv").fit(source)
 
 

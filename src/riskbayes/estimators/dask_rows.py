@@ -14,7 +14,7 @@ from riskbayes.engines.block_work import joined
 from riskbayes.engines.dask import DaskEngine, computed, delayed, shared
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.engines.parts import Scaled
-from riskbayes.estimators.checks import check_total, check_weights, class_weights
+from riskbayes.estimators.checks import check_total, check_weights, class_weights, labels_like
 from riskbayes.estimators.spooling import LabelCodes, smallest
 
 LOOKED_AT = 2**14
@@ -72,7 +72,7 @@ def rows_of_dask(
     if new_classes:
         labels = LabelCodes()
         for i in filled:
-            labels.codes(clf._check_labels(looks[i].labels, np.empty(0)))
+            labels.codes(labels_like(clf, looks[i].labels, np.empty(0)))
         clf.classes_ = labels.sorted()[0]
     reader = copy(clf)
     for name in [name for name in vars(reader) if name.startswith(("_callback", "_skl"))]:
@@ -237,7 +237,7 @@ def read_partitions(clf: Any, parts: list[list[Any]], suffix: str) -> MemoryEngi
     blocks = []
     for X, y, w in parts:
         rows = clf._encode(X, reset=False, learn=False)
-        codes = clf._codes(clf._check_labels(label_array(y), rows), f"y{suffix}")
+        codes = clf._codes(labels_like(clf, label_array(y), rows), f"y{suffix}")
         weights = None if w is None else check_weights(np.asarray(w).ravel(), rows, f"sample_weight{suffix}")
         blocks.append((smallest(rows) if isinstance(rows, np.ndarray) else rows, codes, weights))
     X, y, w = (joined(list(values)) for values in zip(*blocks, strict=True))

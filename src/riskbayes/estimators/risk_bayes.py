@@ -287,9 +287,6 @@ class RiskBayesClassifier(
     def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
         return read_table(self, X, reset=reset, learn=learn)
 
-    def _check_labels(self, y: Any, X: Array) -> Array:
-        return self._labels(y)
-
     def _labels(self, y: Any) -> Array:
         """Return validated labels."""
         if y is None:

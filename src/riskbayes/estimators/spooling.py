@@ -16,7 +16,7 @@ from riskbayes.engines.block_work import joined
 from riskbayes.engines.disk import DiskEngine
 from riskbayes.engines.distinct import Merger
 from riskbayes.engines.spool import Spool
-from riskbayes.estimators.checks import check_total, check_weights, class_weights
+from riskbayes.estimators.checks import check_total, check_weights, class_weights, labels_like
 from riskbayes.sources import Rows
 
 BLOCK_CELLS = 2**21
@@ -42,7 +42,7 @@ def spooled(
                 f"{type(clf).__name__} requires y to be passed: the rows have no labels. Name their column "
                 "by riskbayes.rows(target=...), or pass batches (X, y)."
             )
-        y = clf._check_labels(batch.y, X)
+        y = labels_like(clf, batch.y, X)
         if X.shape[0] != y.shape[0]:
             raise ValueError(f"Batch {number} has {X.shape[0]} rows and {y.shape[0]} labels.")
         codes = labels.codes(y) if new_classes else clf._codes(y, f"y{suffix}")

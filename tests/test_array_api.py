@@ -294,9 +294,12 @@ def test_large_covariances_are_floored_by_products(name):
         np.testing.assert_allclose(host(a), b, rtol=1e-5, atol=1e-6)
 
 
-NUMPY_ONLY = {"SmoothModel", "MixtureModel", "TreeModel", "PoissonModel", "BinnedModel"}
-"""Models whose rows are sparse tables, in bins, or shared among components, as NumPy and SciPy have them, or
-whose probabilities need a function that only SciPy has."""
+NUMPY_ONLY = {
+    *("SmoothModel", "MixtureModel", "TreeModel", "PoissonModel", "BinnedModel"),
+    *("NeighboursModel", "LeavesModel"),
+}
+"""Models whose rows are sparse tables, in bins, neighbours, leaves, or shared among components, as NumPy and
+SciPy have them, or whose probabilities need a function that only SciPy has."""
 
 
 @pytest.mark.parametrize("name", ["numpy", *LIBRARIES])

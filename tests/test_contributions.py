@@ -23,7 +23,9 @@ from riskbayes.models.bernoulli import BernoulliModel
 from riskbayes.models.binned import BinnedModel
 from riskbayes.models.hats import Hats, Places
 from riskbayes.models.kernels import smooth as kernel
+from riskbayes.models.leaves import LeavesModel
 from riskbayes.models.multinomial import ComplementModel, MultinomialModel
+from riskbayes.models.neighbours import NeighboursModel
 from riskbayes.models.poisson import PoissonModel
 
 seeds = st.integers(0, 2**32 - 1)
@@ -49,8 +51,8 @@ def rows_of(fitted, X):
     return fitted.model.encode(X, fitted.S.frame)
 
 
-def test_all_models_but_mixtures_offer_contributions():
-    assert set(MODELS) - set(EXPLAINED) == {MixtureModel}
+def test_all_models_but_those_of_all_columns_at_once_offer_contributions():
+    assert set(MODELS) - set(EXPLAINED) == {MixtureModel, NeighboursModel, LeavesModel}
 
 
 @every_explained

@@ -361,6 +361,7 @@ def test_workers_killed_at_ten_random_moments_change_nothing(client):
                 )
                 os.kill(next(iter(pid.values())), signal.SIGKILL)
                 kills.append(pid)
+                client.wait_for_workers(2, timeout=60)
             except Exception:  # a worker that is just starting, or gone
                 continue
 

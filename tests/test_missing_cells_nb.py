@@ -15,11 +15,9 @@ from scipy.integrate import quad
 from scipy.special import log_softmax, logsumexp
 from sklearn.base import clone
 from sklearn.metrics import mutual_info_score
-from sklearn.preprocessing import QuantileTransformer
 
 from conftest import closed_form, encoded, log_joint, random_rows
 from riskbayes import CategoricalNB, KDependenceNB, SmoothNB, TreeAugmentedNB
-from riskbayes.estimators.member import NormalScores
 from riskbayes.learners import RC
 from riskbayes.models import CategoricalModel, SmoothModel, TreeModel
 from riskbayes.models.base import Fitted, Sample
@@ -548,18 +546,6 @@ def test_bins_come_from_present_values_and_missing_ones_stay_so(seed):
         x = X[~np.isnan(X[:, j]), j : j + 1]
         np.testing.assert_array_equal(codes[~np.isnan(X[:, j]), j], KMeansBins().fit_transform(x)[:, 0])
     assert bins.transform(np.nan_to_num(X)).dtype == np.uint8
-
-
-def test_normal_scores_let_missing_values_pass():
-    X, _, _ = holes_for(SmoothNB)
-    X = np.column_stack([1e200 * X, np.full(len(X), np.nan)])
-    scores = NormalScores().fit(X).transform(X)
-    np.testing.assert_array_equal(np.isnan(scores), np.isnan(X))
-    x = np.ldexp(X[:, :1], -NormalScores().fit(X).exponents_[0])
-    theirs = QuantileTransformer(
-        n_quantiles=len(X) // 2 if len(X) < 200 else 100, output_distribution="normal", subsample=None
-    ).fit_transform(x)
-    np.testing.assert_allclose(scores[:, :1], np.clip(theirs, -3, 3))
 
 
 def test_codes_of_a_table_without_holes_take_no_room_for_them():

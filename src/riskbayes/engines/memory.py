@@ -115,8 +115,11 @@ class MemoryEngine(Engine):
         """Return the encoded rows. A fit encodes them once, because its frames compare equal."""
         known = self._encoded
         if known is None or known.model is not model or known.frame != frame:
-            encode = model.encode_own if frame == self._learned else model.encode
-            known = self._encoded = EncodedRows(model, frame, encode(self._X, frame))
+            if self._learned is not None and frame == self._learned:
+                Z = model.encode_own(self._X, self._learned)
+            else:
+                Z = model.encode(self._X, frame)
+            known = self._encoded = EncodedRows(model, frame, Z)
         known.frame = frame  # a settled frame is equal to the one that was learned
         return known
 

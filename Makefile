@@ -62,6 +62,8 @@ reproduce: $(READY)
 bench: $(READY)
 	@$(BIN)/riskbayes bench --json results/bench.json
 	@$(BIN)/python benchmarks/import_time.py
+	@echo "Installing the peers that are measured against ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	@if [ -z "$$RISKBAYES_DATA" ]; then \
 	  echo "Set RISKBAYES_DATA to the folder of the paper's data sets for: costs soft_error default_rc smooth_nb recipe family mixed holes"; \
 	else for name in costs soft_error default_rc smooth_nb recipe family mixed holes; do \

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from riskbayes import ProductOfExperts, QuadraticDiscriminantAnalysis, SmoothNB
 from riskbayes.estimators.family import fold_posteriors
-from riskbayes.estimators.member import ANCHOR, CHECKPOINTS, RATE, Member
+from riskbayes.estimators.member import ANCHOR, RATE, Member
 from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
 
@@ -83,9 +83,9 @@ def errors(name: str, split: int) -> list[list[float]]:
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for setting in SETTINGS.values():
-            learner = setting.learner(CHECKPOINTS[-1])
+            learner = setting.learner(SHOWN[-1])
             member, r = setting.member(data.X.shape[1]), int(codes.max()) + 1
-            P = fold_posteriors(member, data.X, codes, None, kept, held, r, split, learner)
+            P = fold_posteriors(member, data.X, codes, None, kept, held, r, learner, SHOWN)
             found.append([100 * (p.argmax(axis=1) != codes[held]).mean() for p in P])
     return found
 
@@ -93,20 +93,19 @@ def errors(name: str, split: int) -> list[list[float]]:
 def main() -> None:
     units = [(name, split) for split in SPLITS for name in PAPER_TABULAR]
     rows = Parallel(os.cpu_count())(delayed(errors)(*unit) for unit in units)
-    found = np.array(rows).reshape(len(SPLITS), len(PAPER_TABULAR), len(SETTINGS), len(CHECKPOINTS))
-    places = [CHECKPOINTS.index(scans) for scans in SHOWN]
+    found = np.array(rows).reshape(len(SPLITS), len(PAPER_TABULAR), len(SETTINGS), len(SHOWN))
     table = Table(
         "setting",
         *(f"{scans} scans" for scans in SHOWN),
         "to the recipe, 24 scans",
         title=f"Held out, {len(PAPER_TABULAR)} sets, splits {', '.join(map(str, SPLITS))}",
     )
-    at = CHECKPOINTS.index(24)
+    at = SHOWN.index(24)
     for i, name in enumerate(SETTINGS):
         gap = (found[:, :, i, at] - found[:, :, 0, at]).mean(axis=1)
         error = gap.std(ddof=1) / np.sqrt(len(gap))
         means = found[:, :, i].mean(axis=(0, 1))
-        cells = (f"{means[place]:.2f}" for place in places)
+        cells = (f"{mean:.2f}" for mean in means)
         table.add_row(name, *cells, f"{gap.mean():+.2f} ± {error:.2f}" if i else "")
     Console(width=130).print(table)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from time import perf_counter
 from typing import Any
@@ -136,19 +136,20 @@ def fold_posteriors(
     held: Array,
     n_classes: int,
     learner: Any = None,
+    checkpoints: Sequence[int] = CHECKPOINTS,
 ) -> Array:
     """Return the posteriors of a fold's held rows at each checkpoint; the learner is the family's by default.
 
     They are NaN if the fold's rows cannot be used, so that the member is not chosen.
     """
-    learner = learner or family_learner(CHECKPOINTS[-1])
-    found = np.zeros((len(CHECKPOINTS), len(held), n_classes), np.float32)
+    learner = learner or family_learner(checkpoints[-1])
+    found = np.zeros((len(checkpoints), len(held), n_classes), np.float32)
     before = fitted_before(member.before, X[kept])
     X_kept, X_held = transformed(before, X[kept]), transformed(before, X[held])
     clf = clone(member.estimator).set_params(learner=learner)
     try:
         task = begin_fit(clf, X_kept, y[kept], None if w is None else w[kept])
-        found[:, :, clf.classes_] = posteriors_along(task, learner, rows_for(clf, X_held), CHECKPOINTS)
+        found[:, :, clf.classes_] = posteriors_along(task, learner, rows_for(clf, X_held), checkpoints)
     except ColumnError:
         found[:] = np.nan
     return found

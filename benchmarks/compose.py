@@ -22,7 +22,6 @@ import numpy as np
 from default_rc import MOST_ROWS
 from joblib import Parallel, delayed
 from mixed import INTERACTIONS, names, table
-from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import QuantileTransformer
 from threadpoolctl import threadpool_limits
@@ -34,6 +33,7 @@ from riskbayes.estimators.kinds import Kinds, of_numbers
 from riskbayes.estimators.member import CHECKPOINTS, Member
 from riskbayes.estimators.table_input import read_table
 from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
+from riskbayes.models.base import Sample
 from riskbayes.models.leaves import LeavesModel
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.search import HeldOut
@@ -84,19 +84,24 @@ def unit(name: str, split: int, mixed: bool):
     return np.concatenate(rows), np.concatenate([codes[train], codes[test]]), kinds, len(train)
 
 
-def forest(X, y, kept, held, r: int) -> np.ndarray:
-    """Posteriors of a plain forest of the same kind of trees, at every checkpoint."""
-    clf = ExtraTreesClassifier(60, max_leaf_nodes=256, min_samples_leaf=4, max_features=0.5, random_state=0)
-    clf.fit(X[kept], y[kept])
-    P = np.zeros((len(held), r), np.float32)
-    P[:, clf.classes_] = clf.predict_proba(X[held])
-    return np.repeat(P[None], len(CHECKPOINTS), axis=0)
+def forest(X, y, kept, held, r: int, codes: tuple[int, ...] = ()) -> np.ndarray:
+    """Posteriors of the trees of "leaves" as a plain forest, at every checkpoint."""
+    frame = LeavesModel(categories=codes).learn(Sample(X[kept], y[kept], None, r))
+    leaf, asked = frame.trees.codes(X[kept]), frame.trees.codes(X[held])
+    P = np.zeros((len(held), r))
+    for t, size in enumerate(frame.n_categories):
+        counts = np.zeros((size, r))
+        np.add.at(counts, (leaf[:, t], y[kept]), 1.0)
+        P += (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0))[asked[:, t]]
+    P /= P.sum(axis=1, keepdims=True)
+    return np.repeat(P[None].astype(np.float32), len(CHECKPOINTS), axis=0)
 
 
 def walk(name: str, split: int, mixed: bool, folder: Path) -> str:
     """Keep the posteriors of every candidate on one split; all four folds, to compare with fewer."""
     X, y, kinds, m = unit(name, split, mixed)
     r, rows, found = int(y.max()) + 1, np.arange(len(y)), {}
+    columns, codes = measured_columns(kinds)
     module.ENOUGH_HELD = 10**9
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -105,12 +110,12 @@ def walk(name: str, split: int, mixed: bool, folder: Path) -> str:
             start, parts = perf_counter(), []
             for kept, held in [*folds, (rows[:m], rows[m:])]:
                 if member is None:
-                    parts.append(forest(X, y, kept, held, r))
+                    parts.append(forest(X[:, columns], y, kept, held, r, codes))
                 else:
                     parts.append(fold_posteriors(member, X, y, None, kept, held, r))
             label = "forest" if member is None else member.name
-            held = np.concatenate(parts[:-1], axis=1).astype(np.float16)
-            found[label] = held, parts[-1].astype(np.float16), perf_counter() - start
+            held = np.concatenate(parts[:-1], axis=1)
+            found[label] = held, parts[-1], perf_counter() - start
     whole = {"members": found, "y": y[:m], "y_test": y[m:], "folds": [held for _, held in folds]}
     (folder / f"{'mixed-' if mixed else ''}{name}-{split}.pickle").write_bytes(pickle.dumps(whole))
     return f"{name} {split}: {sum(seconds for *_, seconds in found.values()):.1f} s"

@@ -219,15 +219,16 @@ class HeldOut:
         """
         y, w = self.y[self.kept], None if self.w is None else self.w[self.kept]
         row, total = np.arange(len(y)), np.zeros(self.posteriors[0].shape, np.float32)
+        finite = np.isfinite(self.scores().min(axis=1))
         chosen: list[int] = []
         best, kept = np.inf, 0
         for number in range(1, ROUNDS + 1):
             scores = []
-            for P in self.posteriors:
+            for P, usable in zip(self.posteriors, finite, strict=True):
                 mixed = total + P
                 error = np.average(mixed.argmax(axis=1) != y, weights=w)
                 loss = np.average(-np.log(np.maximum(mixed[row, y] / number, 1e-15)), weights=w)
-                scores.append(error + loss if np.isfinite(loss) else np.inf)
+                scores.append(error + loss if usable and np.isfinite(loss) else np.inf)
             chosen.append(int(np.argmin(scores)))
             total += self.posteriors[chosen[-1]]
             if scores[chosen[-1]] < best - 1e-12:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -88,15 +87,11 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
         return self.estimator_.predict_log_proba(self.before_.transform(X))
 
     def explain(self, X: Array) -> Any:
-        """Return what each column contributed, if the transformer keeps the columns."""
-        check_is_fitted(self)
-        columns = self.before_.transform(X)
-        if columns.shape[1] != np.shape(X)[1]:
-            raise NotImplementedError(
-                f"{type(self.before_).__name__} makes other columns of those of the table, and what they "
-                "contribute cannot be told apart."
-            )
-        return self.estimator_.explain(columns)
+        """Raise an error: the columns of the transformer are not those of the table."""
+        raise NotImplementedError(
+            f"{type(self.before).__name__} makes other columns of those of the table, and what they "
+            "contribute cannot be told apart."
+        )
 
     def predict(self, X: Array) -> Array:
         """Return the most probable class."""

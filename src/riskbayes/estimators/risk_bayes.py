@@ -81,7 +81,7 @@ class RiskBayesClassifier(
         every member of a family (that product, leaves of random trees, QDA, LDA) in every fold, and refits
         the member and the iteration with the least sum of cross-validated error and log loss. "ensemble"
         averages the posteriors of several members, which are added greedily by the same score of their
-        average; it is the most accurate.
+        average; it has the least error and log loss in `doc/accuracy.md`.
     cv : int, splitter or iterable of splits, default=4
         Number of stratified folds (fewer if a class has fewer rows), shuffled by `random_state`; no more of
         them are walked than hold out 1000 rows. Or splits, as in scikit-learn, where None is five folds that
@@ -108,7 +108,7 @@ class RiskBayesClassifier(
     Attributes
     ----------
     members_ : list of (estimator, weight)
-        The fitted estimators whose posteriors are averaged; "single" and "cv" have one. Their classes are
+        The fitted estimators whose posteriors are averaged; all but "ensemble" have one. Their classes are
         indices of `classes_`. A column whose range is beyond 2**256 or 2**-256 (2**32 or 2**-32 in float32)
         is multiplied by a power of two before they read it.
     leaderboard_ : dict of arrays
@@ -468,7 +468,8 @@ class RiskBayesClassifier(
     def explain(self, X: Any) -> Explanation:
         """Return what each column of the rows contributed to the log-odds, if there is a single model.
 
-        "single" and "cv" have one; "ensemble" averages posteriors, so that log-odds do not add up.
+        "single" has one, and "cv" if it chose QDA or LDA of numbers. Neighbours and leaves read all columns
+        at once, and "ensemble" averages posteriors, so that log-odds do not add up.
 
         Parameters
         ----------
@@ -508,7 +509,7 @@ class RiskBayesClassifier(
     def score_samples(self, X: Any) -> Array:
         """Return the log density log p(x) of each row, if "cv" chose a member that has one.
 
-        That is LDA, QDA, MDA or smooth naive Bayes. "single" is a product of densities, which is not
+        That is LDA or QDA of numbers. "single" is a product of densities, which is not
         normalised, and "ensemble" averages posteriors: they have neither this method nor `sample`.
 
         Parameters

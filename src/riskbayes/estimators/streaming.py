@@ -67,6 +67,15 @@ class StreamingClassifier(BaseGenerativeClassifier):
                 "out, nor models merged: pass a dict of weights, or fit all rows."
             )
 
+    def _check_rows_not_kept(self) -> None:
+        """Refuse a model that keeps its training rows and compares others with them."""
+        check_is_fitted(self)
+        if self.model_.keeps_rows:
+            raise ValueError(
+                f"{type(self.model_).__name__} keeps the training rows and compares others with them: it "
+                "cannot forget some, or be calibrated on them again. Fit all rows together."
+            )
+
     def _check_additive(self) -> None:
         """Refuse a model whose statistics do not add, for each fit counts another structure."""
         if not self.model_.additive:
@@ -172,12 +181,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
             The updated estimator.
         """
         self._check_stream()
-        check_is_fitted(self)
-        if self.model_.keeps_rows:
-            raise ValueError(
-                f"{type(self.model_).__name__} keeps the training rows and compares others with them: it "
-                "cannot forget some. Fit the remaining rows."
-            )
+        self._check_rows_not_kept()
         _, S = self._more_rows(X, y, sample_weight)
         left = self.data_statistics_ - S
         # A class whose rows are all subtracted keeps a rounding error.
@@ -218,6 +222,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         self : object
             The calibrated estimator.
         """
+        self._check_rows_not_kept()
         engine, S = self._more_rows(X, y, sample_weight)
         past = self.data_statistics_ - S
         with unchanged_on_error(self):

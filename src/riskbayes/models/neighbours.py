@@ -35,6 +35,12 @@ JUDGED = 4096
 CATEGORY_ROWS = 10.0
 """Rows of the whole table that are added to those of a category, for its class frequencies."""
 
+PARTS = 5
+"""A training row has the place of its category by the rows of the other parts, in which its label is not."""
+
+FAR = 2.0**20
+"""Numbers are at most so many times as far from zero as the training rows: beyond, all is equally far."""
+
 
 @dataclass(frozen=True, eq=False)
 class Metric:
@@ -67,7 +73,7 @@ class References(Frame):
     rows: Array = field(compare=False)
     """Which of the rows of the sample they are."""
     own: NeighbourRows | None = field(default=None, compare=False)
-    """The rows of the sample themselves, each left out of its own neighbours; not kept after the fit."""
+    """The rows of the sample themselves, each left out of its own neighbours; not pickled."""
 
     def __getstate__(self) -> dict:
         return {**self.__dict__, "own": None}
@@ -120,6 +126,8 @@ class NeighbourParameters:
 
     log_prior: Array
     weights: Array
+    shares: Array
+    """The shares of the classes in the training rows, which q_y is where no reference is near."""
     floored: Array
 
 
@@ -165,8 +173,7 @@ class NeighboursModel(GenerativeModel):
         rows = np.flatnonzero(w > 0)
         if len(rows) > self.max_references:
             rows = np.sort(np.random.default_rng(0).permutation(rows)[: self.max_references])
-        metric = learn_metric(sample, w, self.categories)
-        points = metric.places(sample.X)
+        metric, points = learn_metric(sample, w, self.categories)
         references = points if len(rows) == len(points) else points[rows]
         index, distance = nearest(points, references, self.n_neighbors + 1)
         home = index[:, 0].copy()
@@ -203,13 +210,16 @@ class NeighboursModel(GenerativeModel):
         weights = S["weights"]
         floored = np.count_nonzero(weights < 0, axis=1)
         weights = np.ascontiguousarray(np.maximum(weights, 0.0).T)
-        return NeighbourParameters(log_class_prior(S["s0"], 0.0, self.class_prior), weights, floored)
+        shares = np.exp(log_class_prior(S["s0"]))
+        log_prior = log_class_prior(S["s0"], 0.0, self.class_prior)
+        return NeighbourParameters(log_prior, weights, shares, floored)
 
     def log_joint(self, Z: NeighbourRows, theta: NeighbourParameters) -> Array:
-        """Return log q_y(x)."""
+        """Return log q_y(x) - log of the class's share of the training rows + log p(y)."""
         M = Z.sums(theta.weights)
-        with np.errstate(divide="ignore"):  # a class without mass
-            return np.log((M + np.exp(theta.log_prior)) / (M.sum(axis=1, keepdims=True) + 1.0))
+        some = np.where(theta.shares > 0, theta.shares, 1.0)  # a class without mass has log p(y) = -inf
+        lift = (M + some) / some
+        return np.log(lift / (M.sum(axis=1, keepdims=True) + 1.0)) + theta.log_prior
 
     def anchor_statistics(self, S: Statistics) -> Statistics:
         """Return the statistics of the labels, with total one."""
@@ -235,27 +245,18 @@ def best_kernel(index: Array, distance: Array, y: Array, w: Array, weights: Arra
     return chosen
 
 
-def unfolded(X: Array, exponents: Array, tables: dict[int, Array]) -> Array:
-    """Return the numbers of a table on a scale of about one, then the places of its categories."""
-    numbers = [j for j in range(X.shape[1]) if j not in tables]
-    U = np.ldexp(X[:, numbers].astype(np.float64), -exponents)
-    parts = [U]
-    for j, table in tables.items():
-        other = len(table) - 1
-        known = (X[:, j] >= 0) & (X[:, j] < other)  # False for a missing cell
-        parts.append(table[np.where(known, X[:, j], other).astype(np.int64)])
-    return np.concatenate(parts, axis=1)
+def learn_metric(sample: Sample, w: Array, categories: Sequence[int]) -> tuple[Metric, Array]:
+    """Return the map to the space of distances, from the rows with a weight, and the places of all rows.
 
-
-def learn_metric(sample: Sample, w: Array, categories: Sequence[int]) -> Metric:
-    """Return the map to the space of distances, from the rows with a weight."""
-    X, y, w = (sample.X, sample.y, w) if w.all() else (sample.X[w > 0], sample.y[w > 0], w[w > 0])
-    share, r = w / w.sum(), sample.n_classes
-    tables = {j: class_frequencies(X[:, j], y, w, r) for j in categories}
-    numbers = [j for j in range(X.shape[1]) if j not in tables]
-    largest = np.fmax.reduce(np.abs(X[:, numbers]), axis=0, initial=0.0)
+    The places of these rows do not depend on their own labels but through the map as a whole.
+    """
+    X, y, share, r = sample.X, sample.y, w / w.sum(), sample.n_classes
+    numbers = [j for j in range(X.shape[1]) if j not in set(categories)]
+    largest = np.fmax.reduce(np.abs(X[np.ix_(w > 0, numbers)]), axis=0, initial=0.0)
     exponents = np.frexp(largest)[1]
-    U = unfolded(X, exponents, tables)
+    tables = {j: class_frequencies(X[:, j], y, w, r) for j in categories}
+    own = [class_frequencies_of_others(X[:, j], y, w, r) for j in categories]
+    U = np.concatenate([scaled(X[:, numbers], exponents), *own], axis=1)
     present = ~np.isnan(U)
     U = np.where(present, U, 0.0)
     mass = np.maximum(share @ present, np.finfo(float).tiny)
@@ -275,7 +276,24 @@ def learn_metric(sample: Sample, w: Array, categories: Sequence[int]) -> Metric:
     centred = (means - prior @ means) @ white
     ratio, turn = np.linalg.eigh((centred * prior[:, None]).T @ centred)
     stretch = np.sqrt(np.maximum(ratio, 0.0) / (1.0 + np.maximum(ratio, 0.0)) + LEAST_STRETCH)
-    return Metric(exponents, tables, centre, (white @ turn * stretch) / spread[:, None])
+    matrix = white @ turn * stretch
+    return Metric(exponents, tables, centre, matrix / spread[:, None]), U @ matrix
+
+
+def scaled(X: Array, exponents: Array) -> Array:
+    """Return numbers on a scale of about one, bounded by `FAR`."""
+    with np.errstate(over="ignore"):
+        return np.clip(np.ldexp(X.astype(np.float64), -exponents), -FAR, FAR)
+
+
+def unfolded(X: Array, exponents: Array, tables: dict[int, Array]) -> Array:
+    """Return the numbers of a table on a scale of about one, then the places of its categories."""
+    parts = [scaled(X[:, [j for j in range(X.shape[1]) if j not in tables]], exponents)]
+    for j, table in tables.items():
+        other = len(table) - 1
+        known = (X[:, j] >= 0) & (X[:, j] < other)  # False for a missing cell
+        parts.append(table[np.where(known, X[:, j], other).astype(np.int64)])
+    return np.concatenate(parts, axis=1)
 
 
 def class_frequencies(codes: Array, y: Array, w: Array, n_classes: int) -> Array:
@@ -283,14 +301,40 @@ def class_frequencies(codes: Array, y: Array, w: Array, n_classes: int) -> Array
 
     The distance of two categories is then the value difference metric. Rare ones are near all rows.
     """
+    return shares_of_classes(class_counts(codes, y, w, n_classes), y, w)
+
+
+def class_frequencies_of_others(codes: Array, y: Array, w: Array, n_classes: int) -> Array:
+    """Return the class frequencies of the category of each row, by the rows of the other `PARTS`.
+
+    With its own label in them, the frequencies of a rare category would tell the class of its rows.
+    """
+    counts = class_counts(codes, y, w, n_classes)
+    cell = np.where(np.isnan(codes), len(counts) - 1, codes).astype(np.int64)
+    part = np.arange(len(y)) % PARTS
+    found = np.empty((len(y), 1 if n_classes == 2 else n_classes))
+    for number in range(PARTS):
+        here = part == number
+        others = counts.copy()
+        known = here & (cell < len(counts) - 1)
+        np.add.at(others, (cell[known], y[known]), -w[known])
+        found[here] = shares_of_classes(others, y, w)[cell[here]]
+    return found
+
+
+def class_counts(codes: Array, y: Array, w: Array, n_classes: int) -> Array:
+    """Return the weight of each class in each category; the last row, for other cells, is empty."""
     known = ~np.isnan(codes)
-    number = int(codes[known].max(initial=-1)) + 1
-    counts = np.zeros((number + 1, n_classes))
+    counts = np.zeros((int(codes[known].max(initial=-1)) + 2, n_classes))
     np.add.at(counts, (codes[known].astype(np.int64), y[known]), w[known])
-    pooled = np.bincount(y, w, n_classes) / w.sum()
-    counts += CATEGORY_ROWS * pooled
+    return counts
+
+
+def shares_of_classes(counts: Array, y: Array, w: Array) -> Array:
+    """Return counts as shares of each category, with `CATEGORY_ROWS` rows of the whole table added."""
+    counts = counts + CATEGORY_ROWS * np.bincount(y, w, counts.shape[1]) / w.sum()
     found = counts / counts.sum(axis=1, keepdims=True)
-    return found[:, 1:] if n_classes == 2 else found  # the two columns would say the same
+    return found[:, 1:] if counts.shape[1] == 2 else found  # the two columns would say the same
 
 
 def nearest(points: Array, references: Array, k: int) -> tuple[Array, Array]:

@@ -149,7 +149,7 @@ def category_order(codes: Array, y: Array, w: Array | None) -> Array:
     counts = np.zeros((number, r))
     np.add.at(counts, (codes[known].astype(np.int64), y[known]), 1.0 if w is None else w[known])
     mass = counts.sum(axis=1)
-    pooled = counts.sum(axis=0) / max(mass.sum(), 1.0)
+    pooled = counts.sum(axis=0) / (mass.sum() or 1.0)
     shares = (counts + pooled) / (mass + 1.0)[:, None] - pooled
     _, axes = np.linalg.eigh((shares * mass[:, None]).T @ shares)
     along = shares @ axes[:, -1]

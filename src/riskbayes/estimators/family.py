@@ -113,7 +113,7 @@ def measured_columns(kinds: Kinds) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def family(kinds: Kinds) -> list[Member]:
     """Return the members for these columns, best first, for a time limit leaves out the last ones.
 
-    `doc/accuracy.md` tells what was compared and left out.
+    `benchmarks/compose.py` compares them with what was left out.
     """
     n, (columns, codes) = len(kinds.numbers), measured_columns(kinds)
     trees = ProductOfExperts([("leaves", LeavesModel(categories=codes), columns)], [1.0])

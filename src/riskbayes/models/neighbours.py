@@ -250,9 +250,16 @@ def learn_metric(sample: Sample, w: Array, categories: Sequence[int]) -> tuple[M
 
     The places of these rows do not depend on their own labels but through the map as a whole.
     """
+    counted = w > 0
+    if not counted.all():
+        kept = Sample(sample.X[counted], sample.y[counted], None, sample.n_classes)
+        metric, own_places = learn_metric(kept, w[counted], categories)
+        places = metric.places(sample.X)
+        places[counted] = own_places
+        return metric, places
     X, y, share, r = sample.X, sample.y, w / w.sum(), sample.n_classes
     numbers = [j for j in range(X.shape[1]) if j not in set(categories)]
-    largest = np.fmax.reduce(np.abs(X[np.ix_(w > 0, numbers)]), axis=0, initial=0.0)
+    largest = np.fmax.reduce(np.abs(X[:, numbers]), axis=0, initial=0.0)
     exponents = np.frexp(largest)[1]
     tables = {j: class_frequencies(X[:, j], y, w, r) for j in categories}
     own = [class_frequencies_of_others(X[:, j], y, w, r) for j in categories]

@@ -135,8 +135,9 @@ class NeighbourParameters:
 class NeighboursModel(GenerativeModel):
     """p(y | x) by the classes of the nearest training rows, as a density p(x | y) up to a factor of x.
 
-    q_y(x) = (sum_i K(x, x_i) a[y, i] + p(y)) / (sum_ki K(x, x_i) a[k, i] + 1), and log p(x | y) is
-    log q_y(x) - log p(y). The closed form has a = one-hot labels; RC moves the weights of single rows.
+    q_y(x) = (sum_i K(x, x_i) a[y, i] + pi_y) / (sum_ki K(x, x_i) a[k, i] + 1) with pi_y the share of the
+    class in the training rows, and log p(x | y) = log q_y(x) - log pi_y. The closed form has a = one-hot
+    labels; RC moves the weights of single rows.
 
     Distances are measured after whitening by the within-class covariance, with the directions stretched in
     which the classes differ. K = 1 / (u^2 + epsilon^2), with u the distance in units of that of the k-th
@@ -185,7 +186,7 @@ class NeighboursModel(GenerativeModel):
         rank, width = best_kernel(index[judged], distance[judged], sample.y[judged], w[judged], weights)
         frame = References(references, np.array(rank), np.array(width), metric, rows)
         own = NeighbourRows(index, kernel_of(distance, rank, width), home, frame)
-        object.__setattr__(frame, "own", own)
+        object.__setattr__(frame, "own", own)  # each refers to the other
         return frame
 
     def encode(self, X: Array, frame: References) -> NeighbourRows:  # type: ignore[override]

@@ -1,0 +1,198 @@
+"""The result of a comparison as one value: what a terminal, a page, JSON and Markdown show.
+
+Everything in it is text, a number, a list or a dict, so that it can be written and read without loss.
+`doc/report.md` documents it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from riskbayes.findings import Finding
+
+SCHEMA = 1
+"""Version of the layout; it grows when a reader of an older one would go wrong."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A figure on held-out rows and its standard error; None where it cannot be had."""
+
+    value: float | None
+    error: float | None = None
+
+
+@dataclass(frozen=True)
+class ClassShare:
+    """A class of the target: its label as text, and its rows in the whole table."""
+
+    label: str
+    rows: int
+    share: float
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """A column of the table: `kind` and `encoded` as in `clf.columns_`; `reason` says why it was left out."""
+
+    name: str
+    kind: str
+    encoded: tuple[str, ...] = ()
+    reason: str = ""
+    missing: float = 0.0
+    """Share of the missing cells."""
+    distinct: int | None = None
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """The table: where it came from, its size, its classes and its columns."""
+
+    name: str
+    rows: int
+    target: str
+    classes: tuple[ClassShare, ...]
+    columns: tuple[ColumnSummary, ...]
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class SplitSummary:
+    """How rows were held out: `kind` is "holdout", "cv", "time" or "groups"; `words` says it in words."""
+
+    kind: str
+    folds: int
+    train_rows: int
+    test_rows: int
+    words: str
+    column: str = ""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One model and its figures on the held-out rows.
+
+    `scores` has "error", "log_loss", "brier", "calibration_error" and, for two classes, "auc". `gain` has,
+    for "error" and "log_loss", this model minus the majority class, paired row by row: below zero is better.
+    `behind` is the same against the best model of the comparison (`Report.best`).
+    """
+
+    name: str
+    kind: str
+    """ "riskbayes", "peer" (scikit-learn's) or "baseline" (the majority class)."""
+    learner: str = ""
+    scores: dict[str, Score] = field(default_factory=dict)
+    gain: dict[str, Score] = field(default_factory=dict)
+    behind: dict[str, Score] = field(default_factory=dict)
+    fit_seconds: float | None = None
+    predict_seconds: float | None = None
+    failed: str = ""
+    """Why it could not be fitted, in a sentence; empty if it was."""
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Held-out rows of similar confidence: predicted and observed share of hits, with a 95 % interval."""
+
+    predicted: float
+    observed: float
+    low: float
+    high: float
+    rows: int
+
+
+@dataclass(frozen=True)
+class CellContribution:
+    """What a cell of a row adds to the log-odds of the predicted class; `value` is the cell as text."""
+
+    column: str
+    value: str
+    contribution: float
+
+
+@dataclass(frozen=True)
+class RowExample:
+    """A held-out row, the best model's answer, and what its cells contributed (largest first)."""
+
+    row: int
+    """Its number in the file, from 1, the header not counted."""
+    truth: str
+    predicted: str
+    probability: float
+    cells: tuple[CellContribution, ...] = ()
+
+
+@dataclass(frozen=True)
+class ColumnContribution:
+    """How much a column drives the best model: mean absolute contribution, and the error of it alone."""
+
+    column: str
+    contribution: float
+    error_alone: float | None = None
+    """Held-out error of a model of this column alone, in percent."""
+
+
+@dataclass(frozen=True)
+class MovedParameter:
+    """A parameter that calibration moved, in words, with its value before and after."""
+
+    name: str
+    before: float
+    after: float
+    label: str = ""
+    """The class that it belongs to."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """How to run it again."""
+
+    command: str
+    versions: dict[str, str]
+    seed: int
+    started: str
+    """ISO time in UTC."""
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """The whole answer, in the order in which it is read."""
+
+    data: DataSummary
+    split: SplitSummary
+    verdict: str
+    """How well this can be predicted, and how sure that is, in one or two sentences."""
+    contenders: tuple[Contender, ...]
+    best: str
+    """Name of the best model of riskbayes; it is the one that is written to the model file."""
+    why: str
+    """Why that one, in a sentence."""
+    labels: tuple[str, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    """Held-out rows by true label (rows) and predicted label (columns), in the order of `labels`."""
+    reliability: tuple[ReliabilityBin, ...]
+    surest_wrong: tuple[RowExample, ...]
+    contributions: tuple[ColumnContribution, ...]
+    examples: tuple[RowExample, ...]
+    moved: tuple[MovedParameter, ...]
+    findings: tuple[Finding, ...]
+    run: Run
+    schema: int = SCHEMA
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain dicts, lists, texts and numbers."""
+        return json.loads(self.to_json())
+
+    def to_json(self) -> str:
+        """Return the report as JSON."""
+        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """Return the report that `to_dict` gave."""
+        raise NotImplementedError

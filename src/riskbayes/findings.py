@@ -1,0 +1,153 @@
+"""Findings: what may be wrong with data or with a fitted model, each with a code that a user can look up.
+
+The text of a code says what it means, when not to worry and what to do; `doc/findings.md` is made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Code:
+    """What every finding of one code has in common."""
+
+    name: str
+    meaning: str
+    when_not_to_worry: str
+    what_to_do: str
+
+
+CODES = {
+    "RB001": Code(
+        "floored covariance",
+        "The training rows of a class do not determine its covariance, or calibration took too much from it; "
+        "the smallest variances were raised to a floor.",
+        "Columns that are sums of others, or copies, lead to it and do no harm.",
+        "Drop redundant columns, set covariance_strength, or use LinearDiscriminantAnalysis.",
+    ),
+    "RB002": Code(
+        "too sure",
+        "The probabilities are sharper than held-out rows allow: the model is wrong more often than it says.",
+        "Only the predicted class is used, not its probability.",
+        "Wrap the classifier in scikit-learn's CalibratedClassifierCV, or use its probabilities as ranks only.",
+    ),
+    "RB003": Code(
+        "leak suspected",
+        "One column alone gives the answer away almost without error.",
+        "The column is known at the time of prediction, and its tie with the target is real.",
+        "Ask when and how the column is filled. If that is after the answer is known, leave it out.",
+    ),
+    "RB004": Code(
+        "duplicates across the split",
+        "Rows that are held out also stand among the training rows, so the held-out figures are too good.",
+        "The same case can really come again, for instance in tables of few categories.",
+        "Remove duplicates before the split, or keep rows of one origin together by a group column.",
+    ),
+    "RB005": Code(
+        "constant column",
+        "All rows have one value there; the column was left out.",
+        "The table is an extract in which that value was selected.",
+        "Nothing; or look whether the column was read as it should be.",
+    ),
+    "RB006": Code(
+        "id column",
+        "The column has a value of its own in almost every row, so it can only name rows; it was left out.",
+        "It is a name, a key or a running number.",
+        "Nothing; if a part of it has a meaning (a prefix, a date), make a column of that part.",
+    ),
+    "RB007": Code(
+        "missing cells",
+        "Many cells of the column are missing.",
+        "Cells are missing in the same way when the model is used.",
+        "Ask why they are missing, and whether the reason is known at the time of prediction.",
+    ),
+    "RB008": Code(
+        "class of few rows",
+        "The class has few rows: little can be learned about it, and its figures are uncertain.",
+        "Errors on the class matter little.",
+        "Collect more rows of the class, or join it with another.",
+    ),
+    "RB009": Code(
+        "drift",
+        "The column is distributed differently in the training rows and in the later rows.",
+        "The column is a date or a running number that must grow.",
+        "Ask what changed; train on recent rows, or leave the column out.",
+    ),
+    "RB010": Code(
+        "nothing to predict",
+        "No model is better than always answering the most frequent class, beyond chance.",
+        "The target is known to be hard, and a small gain in the log loss is all that is asked.",
+        "Look for columns that have to do with the target, or for more rows.",
+    ),
+    "RB011": Code(
+        "stopped at the limit",
+        "Calibration was still lowering its objective when max_iter was reached.",
+        "The history is flat at its end.",
+        "Raise max_iter of the learner.",
+    ),
+    "RB012": Code(
+        "equal rows, different answers",
+        "Rows that are equal in every column have different labels: no model can get all of them right.",
+        "The answer is a matter of chance, and its probability is what is asked.",
+        "Add columns that tell such rows apart, or look for errors in the labels.",
+    ),
+    "RB013": Code(
+        "another model is better",
+        "A model of another kind has a lower error on the held-out rows than the best one of riskbayes.",
+        "The difference is within its standard error.",
+        'Try strategy="ensemble", or use that model.',
+    ),
+    "RB014": Code(
+        "strong single column",
+        "One column alone predicts most of what can be predicted.",
+        "It is known at the time of prediction.",
+        "Make sure that it is, and compare without it.",
+    ),
+    "RB015": Code(
+        "unseen categories",
+        "Held-out rows have categories that no training row has; they count as missing.",
+        "They are few.",
+        "Train on rows that have them, or join rare categories.",
+    ),
+}
+"""What the codes mean. A code, once given, keeps its meaning."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was found.
+
+    Parameters
+    ----------
+    code : str
+        A key of `CODES`.
+    message : str
+        What was found, in a sentence with its figures.
+    where : str, default=""
+        The column, the class or the model that it is about.
+    severity : {"info", "warning", "error"}, default="warning"
+        How much it weighs: "error" means that the figures cannot be trusted.
+    """
+
+    code: str
+    message: str
+    where: str = ""
+    severity: str = "warning"
+
+    @property
+    def about(self) -> Code:
+        """What every finding of this code has in common."""
+        return CODES[self.code]
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.about.name}: {self.message}"
+
+
+def without(findings: Iterable[Finding], ignored: Collection[str]) -> list[Finding]:
+    """Return the findings whose codes are not ignored; refuse a code that does not exist."""
+    for code in ignored:
+        if code not in CODES:
+            raise ValueError(f"There is no finding with the code {code!r}; known are {', '.join(CODES)}.")
+    return [finding for finding in findings if finding.code not in ignored]

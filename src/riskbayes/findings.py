@@ -31,7 +31,7 @@ CODES = {
         "too sure",
         "The probabilities are sharper than held-out rows allow: the model is wrong more often than it says.",
         "Only the predicted class is used, not its probability.",
-        "Wrap the classifier in scikit-learn's CalibratedClassifierCV, or use its probabilities as ranks only.",
+        "Wrap the classifier in scikit-learn's CalibratedClassifierCV, or use the probabilities as ranks.",
     ),
     "RB003": Code(
         "leak suspected",

@@ -25,9 +25,9 @@ from riskbayes.arrays import (
 from riskbayes.frames import Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample, invert_class_prior
 from riskbayes.models.centred import Centred, Origin, mean_of, observed_mean, observed_of
+from riskbayes.models.lapack import SMALL
 from riskbayes.models.missing import Holes
 from riskbayes.models.settled import Settled, check_range, overflowing, rounding
-from riskbayes.models.whitening import SMALL
 from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))

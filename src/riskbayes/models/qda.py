@@ -30,10 +30,11 @@ from riskbayes.models.em import em_start
 from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patterns, rows_that_count
 from riskbayes.models.kernels.categorical import is_worth_it
 from riskbayes.models.kernels.scan import GaussianPart
+from riskbayes.models.lapack import SMALL
 from riskbayes.models.lda import LDAModel
 from riskbayes.models.settled import TINY, Settled, completed, noise_of
 from riskbayes.models.skipping import SkippingScan, next_scan
-from riskbayes.models.whitening import SMALL, floor_eigenvalues, whiten
+from riskbayes.models.whitening import floor_eigenvalues, whiten
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf
 
 from riskbayes.arrays import Array, eye_like, like, max_of, namespace, to_device, to_numpy
 from riskbayes.exceptions import ColumnError
 from riskbayes.models.centred import EPS, Origin
-from riskbayes.models.whitening import LEAST, SMALL, cholesky_or_none, factors_by_eigenvectors
+from riskbayes.models.lapack import SMALL, factorise
+from riskbayes.models.whitening import LEAST, cholesky_or_none, factors_by_eigenvectors
 from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
 
@@ -153,7 +153,7 @@ def completion(C: Array, noise: Array, pooled: Array) -> tuple[Array, Array]:
     def one(k: int) -> None:
         root = np.sqrt(noise[k])
         B = C[k] / (root[:, None] * root)
-        if not dpotrf((B - np.eye(len(B))).T, lower=0)[1]:
+        if factorise(B - np.eye(len(B))) is not None:
             return
         eigenvalues, U = np.linalg.eigh(B)
         low, U = eigenvalues[eigenvalues <= 1.0], U[:, eigenvalues <= 1.0]

@@ -15,10 +15,10 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
 
 from riskbayes.arrays import Array
 from riskbayes.models.centred import Centred
+from riskbayes.models.lapack import solve_upper
 from riskbayes.threads import available_threads, in_threads
 
 SATURATED = 37.0
@@ -126,8 +126,7 @@ def bounds_between(old: SkippingScan, new: SkippingScan) -> tuple[Array, Array, 
         if W0.ndim == 1:  # its triangle
             triangle, W0 = W0, np.zeros((n, n))
             W0[upper_triangle(n)] = triangle
-        # The transpose of M. LAPACK stores matrices by columns: its lower triangle is our upper one.
-        M = dtrtrs(W0.T, new.whiteners[k], lower=1, trans=1)[0]
+        M = solve_upper(W0, new.whiteners[k])  # the transpose of M
         squares = M.T @ M
         if math.isfinite(squares.sum()):
             eigenvalues = np.linalg.eigvalsh(squares)

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf, dtrtri
 
 from riskbayes.arrays import Array, eye_like, like, namespace, outer
+from riskbayes.models.lapack import SMALL, factorise, inverse_of
 
 LEAF = 32
 """Triangles of at most this size are inverted without splitting them."""
@@ -18,9 +18,6 @@ LEAST = 1e-14
 
 NEAREST = 1e-9
 """Least eigenvalue, as a share of the norm, whose sign `matrix_sign` has to get right."""
-
-SMALL = 64
-"""Matrices of at most this size are not worth a thread, nor the choice of some eigenvectors only."""
 
 
 def whiten(
@@ -165,12 +162,11 @@ def factors_above(C: Array, reference: Array, units: Array, floor: float) -> tup
 
     That is where C - floor reference is not positive definite, with the reference in the units of C.
     """
-    # LAPACK stores matrices by columns: what it calls the upper factor is our lower one.
-    factor, failed = dpotrf(C.T, lower=0, clean=1)
-    if failed:
+    L = factorise(C)
+    if L is None:
         return None
-    pivots = factor.diagonal().copy()
-    inverse = dtrtri(factor, lower=0, overwrite_c=1)[0]
+    pivots = L.diagonal().copy()
+    inverse = inverse_of(L, overwrite=True)
     # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue, n at least the largest one of the reference,
     # whose diagonal is one: where their product is small, that proves it.
     proved = np.vdot(inverse, inverse) * len(C) * floor <= 1
@@ -178,16 +174,16 @@ def factors_above(C: Array, reference: Array, units: Array, floor: float) -> tup
         above = reference / units
         above *= floor
         np.subtract(C, above, out=above)
-        if dpotrf(above.T, lower=0, overwrite_a=1)[1]:
+        if factorise(above) is None:
             return None
-    return pivots, inverse.T
+    return pivots, inverse
 
 
 def factors_of(C: Array) -> tuple[Array, Array]:
     """Return the Cholesky factor of a matrix that is positive definite up to rounding, and its inverse."""
-    factor, failed = dpotrf(C.T, lower=0, clean=1)
-    L = factors_by_eigenvectors(C[None])[0] if failed else factor.T
-    return L, dtrtri(L.T, lower=0)[0].T
+    L = factorise(C)
+    L = factors_by_eigenvectors(C[None])[0] if L is None else L
+    return L, inverse_of(L)
 
 
 def lifted_one(C: Array, floor: float) -> tuple[Array, int]:

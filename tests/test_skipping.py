@@ -14,6 +14,7 @@ from riskbayes.learners import RC, RCCV, TM
 from riskbayes.models import LDAModel, QDAModel, qda, skipping
 from riskbayes.models.base import Fitted
 from riskbayes.models.qda import QDAParameters
+from riskbayes.models.quadratic_forms import squared_distances
 from riskbayes.models.skipping import SkippingScan, bounds_between, next_scan
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
 
@@ -193,7 +194,7 @@ def test_the_bounds_hold(seed, size):
     after = model.parameters(moved)
     least, most, shift = bounds_between(*(SkippingScan(theta, 150, None) for theta in (before, after)))
     Z = model.encode(X, S.frame)
-    old, new = (np.sqrt(model.distances(Z, theta)) for theta in (before, after))
+    old, new = (np.sqrt(squared_distances(Z, theta.forms)) for theta in (before, after))
     assert (least * old - shift <= new).all()
     assert (new <= most * old + shift).all()
     # They are no wider than need be: some direction attains them.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -13,12 +12,9 @@ import numpy as np
 from riskbayes.arrays import (
     Array,
     eye_like,
-    max_of,
     namespace,
     outer,
-    squared_norms,
     sum_of,
-    take_rows,
     to_widest,
 )
 from riskbayes.frames import Arrays
@@ -27,11 +23,12 @@ from riskbayes.models.centred import PAD, Centred, Origin
 from riskbayes.models.conditional import Conditional
 from riskbayes.models.correlated import CorrelatedModel, shrunk, unshrunk
 from riskbayes.models.em import em_start
-from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patterns, rows_that_count
+from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patterns
 from riskbayes.models.kernels.categorical import is_worth_it
 from riskbayes.models.kernels.scan import GaussianPart
 from riskbayes.models.lapack import SMALL
 from riskbayes.models.lda import LDAModel
+from riskbayes.models.quadratic_forms import second_moments, squared_distances, wide_traces
 from riskbayes.models.settled import TINY, Settled, completed, noise_of
 from riskbayes.models.skipping import SkippingScan, next_scan
 from riskbayes.models.whitening import floor_eigenvalues, whiten
@@ -40,17 +37,8 @@ from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
 
-BLOCK = 128
-"""Columns of a triangular product that are computed at once: blocks below the diagonal are skipped."""
-
-SMALL_CELLS, SMALL_ON_DEVICE = 2**15, 2**27
-"""Largest rows x columns x classes for which all classes are computed in one product."""
-
 MOST_COMPILED = 32
 """Most columns of a compiled scan: a block of rows then fits the L1 cache; with more, BLAS is faster."""
-
-CACHED_CELLS = 2**18
-"""Cells (rows x columns) that are multiplied at once on a CPU: 2 MiB of float64."""
 
 
 EVERY = slice(None)
@@ -197,7 +185,7 @@ class QDAModel(CorrelatedModel):
         if skipping is None:
             return super().scan_chunk(Z, y, w, theta, objective, risks_only)
         if skipping.reference is None:
-            distances = self.distances(Z, theta)
+            distances = squared_distances(Z, theta.forms)
             skipping.record(Z, distances)
             skipping.safe_rows(Z, y)  # counts how many could be skipped next time
             scores = theta.constants[None, :] - 0.5 * distances
@@ -224,19 +212,7 @@ class QDAModel(CorrelatedModel):
         """Return masses, first and second moments about the origin; rows of negligible weight are skipped."""
         if Z.holes is not None:
             return self.expected_under_start(Z, W)
-        xp, V = namespace(W), to_widest(W)
-        if xp is not np:  # once for all classes: the host waits for the device at each choice of rows
-            rows = rows_that_count(max_of(xp.abs(V), axis=1))
-            Z, V = (Z, V) if rows is None else (Z[rows], take_rows(V, rows))
-            cells = max(1, math.prod(V.shape) * Z.shape[1])
-            step = max(1, V.shape[0] * SMALL_ON_DEVICE // cells)
-            parts = [slice(start, min(V.shape[0], start + step)) for start in range(0, V.shape[0], step)]
-            found = [together(Z[part].exact, V[part, ...].T) for part in parts or [slice(0, 0)]]
-            first, second = (sum(moments[1:], moments[0]) for moments in zip(*found, strict=True))
-        elif V.size * Z.shape[1] <= SMALL_CELLS:
-            first, second = together(Z.exact, V.T)
-        else:
-            first, second = class_by_class_moments(Z, V)
+        first, second = second_moments(Z, to_widest(W))
         return Statistics({"s0": sum_of(to_widest(W), axis=0), "s1": first, "s2": second}, Z.frame)
 
     def learn_missing(self, sample: Sample, frame: Origin) -> Origin:
@@ -343,43 +319,7 @@ class QDAModel(CorrelatedModel):
         """Return log p(y) - n/2 log 2pi - log|Sigma|/2 - |W^T (x - mu)|^2 / 2."""
         if Z.holes is not None:
             return self.observed_log_joint(Z, theta)
-        return theta.constants[None, :] - 0.5 * self.distances(Z, theta)
-
-    def distances(self, Z: Centred, theta: QDAParameters) -> Array:
-        """Return |W^T (x - mu)|^2 for each row and class, as many rows at a time as fit the cache."""
-        (m, n), xp = Z.shape, namespace(theta.means)
-        wide = SMALL_ON_DEVICE // (theta.means.shape[0] * min(n, BLOCK))
-        step = max(64, CACHED_CELLS // n if xp is np else wide)
-        found = [
-            self.squared_distances(Z[start : min(m, start + step)].design, theta)
-            for start in range(0, max(1, m), step)
-        ]
-        return found[0] if len(found) == 1 else xp.concat(found)
-
-    def squared_distances(self, D: Array, theta: QDAParameters) -> Array:
-        """Return the same for rows of a design (1, 0, 0, 0, x), by blocks of columns of the triangle W."""
-        (r, n), columns = theta.means.shape, []
-        if isinstance(D, np.ndarray) and D.size * r <= SMALL_CELLS:
-            z = D @ theta.forms
-            return np.einsum("kij,kij->ki", z, z).T
-        if not isinstance(D, np.ndarray):  # one product for all classes: a device is slow at many small ones
-            xp = namespace(D)
-            distances: Any = 0.0
-            for start in range(0, n, BLOCK):
-                stop = min(n, start + BLOCK)
-                block = xp.permute_dims(theta.forms[:, : PAD + stop, start:stop], (1, 0, 2))
-                z = D[:, : PAD + stop] @ xp.reshape(block, (PAD + stop, r * (stop - start)))
-                norms = xp.linalg.vector_norm(xp.reshape(z, (D.shape[0], r, stop - start)), axis=2)
-                distances = distances + norms * norms
-            return distances
-        for k in range(r):
-            total: Any = 0.0
-            for start in range(0, n, BLOCK):
-                stop = min(n, start + BLOCK)
-                z = D[:, : PAD + stop] @ theta.forms[k, : PAD + stop, start:stop]
-                total = total + squared_norms(z)
-            columns.append(total)
-        return namespace(D).stack(columns).T  # contiguous along the rows of a class
+        return theta.constants[None, :] - 0.5 * squared_distances(Z, theta.forms)
 
     def contributions(self, Z: Centred, theta: QDAParameters) -> Array:
         """Return -(z_j (P z)_j + log 2pi Sigma_jj + (log R)_jj) / 2 with z = x - mu and P = Sigma^-1.
@@ -532,64 +472,3 @@ def log_likelihood(s0: Array, s1: Array, traces: Array, theta: QDAParameters) ->
     first = (s1[:, None, :] @ theta.whiteners)[:, 0, :]
     traces = traces + sum_of((s0[:, None] * moved - 2 * first) * moved, axis=1)
     return float(s0 @ theta.constants - 0.5 * sum_of(traces))
-
-
-def wide_traces(second: Callable[[int], Array], W: Array) -> Array:
-    """Return tr(W^T s2 W) for s2 = second(k) of each class, W upper triangular, by blocks of its columns."""
-    r, n, _ = W.shape
-
-    def one(k: int) -> float:
-        s2, found = second(k), 0.0
-        for start in range(0, n, BLOCK):
-            stop = min(n, start + BLOCK)
-            block = W[k, :stop, start:stop]
-            found += float(np.einsum("ij,ij->", s2[:stop, :stop] @ block, block))
-        return found
-
-    return np.fromiter(in_threads(one, range(r), min(r, available_threads())), dtype=np.float64, count=r)
-
-
-def together(D: Array, weights: Array) -> tuple[Array, Array]:
-    """Return sum_i w_i x_i and sum_i w_i x_i x_i^T of all classes; `weights` has a row for each class."""
-    return weights @ D, D.T[None, ...] @ (weights[:, :, None] * D[None, :, :])
-
-
-def class_by_class_moments(Z: Centred, V: Array) -> tuple[Array, Array]:
-    """Return the same, for each class over its rows of non-negligible weight; wide rows in threads.
-
-    Blocks of columns on or above the diagonal are computed, and mirrored. The result does not depend on the
-    number of threads.
-    """
-    (m, n), r = Z.shape, V.shape[1]
-    first, second = np.empty((r, n)), np.zeros((r, n, n))
-    kept = [rows_that_count(V[:, k]) for k in range(r)]
-    starts, step = range(0, n, BLOCK), max(2 * n, CACHED_CELLS // n)
-
-    def one(task: tuple[int, Sequence[int]]) -> None:
-        k, own = task
-        rows, last = kept[k], min(n, max(own) + BLOCK)
-        number = m if rows is None else len(rows)
-        whole = rows is None and m <= step  # a chunk caches x - origin for all classes
-        total, buffer = np.zeros(last), np.empty((0 if whole else min(step, number), last))
-        for begin in range(0, number, step):
-            part: Any = slice(begin, min(number, begin + step))
-            part = part if rows is None else rows[part]
-            w = V[part, k]
-            origin, own_rows = Z.frame.origin[:last], buffer[: len(w)]
-            D = Z.exact if whole else np.subtract(Z.X[part, :last], origin, out=own_rows)
-            total += w @ D[:, :last]
-            for start in own:
-                stop = min(n, start + BLOCK)
-                second[k, :stop, start:stop] += D[:, :stop].T @ (D[:, start:stop] * w[:, None])
-        for start in own:
-            stop = min(n, start + BLOCK)
-            first[k, start:stop] = total[start:stop]
-            second[k, start:stop, :start] = second[k, :start, start:stop].T
-
-    threads = available_threads() if n > SMALL else 1
-    tasks: list[tuple[int, Sequence[int]]] = [(k, starts) for k in range(r)]
-    if 2 * threads > r and threads > 1:  # smaller tasks, the largest first
-        tasks = [(k, [start]) for start in reversed(starts) for k in range(r)]
-    for _ in in_threads(one, tasks, threads):
-        pass
-    return first, second

@@ -34,7 +34,7 @@ def squared_distances(Z: Centred, forms: Array) -> Array:
     `forms` is a stack of matrices A, whose last n rows are upper triangles W: it is |W^T (x - mu)|^2.
     """
     (m, n), xp = Z.shape, namespace(forms)
-    wide = SMALL_ON_DEVICE // (len(forms) * min(n, BLOCK))
+    wide = SMALL_ON_DEVICE // (forms.shape[0] * min(n, BLOCK))
     step = max(64, CACHED_CELLS // n if xp is np else wide)
     found = [
         distances_of_design(Z[start : min(m, start + step)].design, forms)

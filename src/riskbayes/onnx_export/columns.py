@@ -1,0 +1,175 @@
+"""The columns of a table as inputs of a graph, and what models read of them.
+
+An estimator declares what its encoded columns are made of (`Columns`); `Cells` writes this encoding as a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.onnx_export.graph import Graph, Tensor
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input of the graph."""
+
+    name: str
+    column: int
+    """Index of the column of the table."""
+    words: bool = False
+    """True for strings, in which the empty one is a missing cell; False for numbers, in which NaN is."""
+    part: str = "number"
+    """Which part of a date it is: number (days since 1970), weekday, month or hour; of other columns number."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What a model reads as one column."""
+
+    source: int
+    """Index of its input."""
+    kind: str = "number"
+    """One of number (or codes, as the input has them), category (coded by value), or mark (is it missing?)."""
+    categories: tuple[Any, ...] = ()
+    """The values of a category in the order of their codes."""
+    unseen: bool = True
+    """True if another value is an unseen category; False if it is missing."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The inputs of an estimator, and the columns that its model reads of them."""
+
+    inputs: tuple[Input, ...]
+    encoded: tuple[Encoded, ...]
+    width: int
+    """Number of columns of the table."""
+    named: bool
+    """True if the columns of the table have names."""
+
+    @classmethod
+    def numbers(cls, names: Sequence[str], named: bool) -> Columns:
+        """Return columns of numbers, which models read as they are."""
+        inputs = tuple(Input(name, j) for j, name in enumerate(names))
+        return cls(inputs, tuple(Encoded(j) for j in range(len(names))), len(names), named)
+
+    @property
+    def is_matrix(self) -> bool:
+        """True if the table is one input of numbers: an array without names, strings and dates."""
+        return not (self.named or any(source.words or source.part != "number" for source in self.inputs))
+
+
+class Cells:
+    """The encoded columns, or some of them, as tensors of a graph.
+
+    Parameters
+    ----------
+    graph : Graph
+        The graph; the inputs must be in it.
+    columns : Columns
+        The inputs and what is made of them.
+    sources : sequence of Tensor
+        The tensor of each input, of one column; for a matrix the tensor of all of them.
+    own : sequence of int
+        Indices of the encoded columns that are read.
+    missing : bool or None
+        What the user said of missing cells: carry them, or not, or leave it to the model.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        columns: Columns,
+        sources: Sequence[Tensor],
+        own: Sequence[int],
+        missing: bool | None,
+    ):
+        self.graph, self.columns, self.sources, self.missing = graph, columns, tuple(sources), missing
+        self.own = tuple(own)
+        self.encoded = [columns.encoded[j] for j in own]
+
+    def of(self, places: Sequence[int] | None) -> Cells:
+        """Return some of these columns; None stands for all of them."""
+        own = self.own if places is None else [self.own[j] for j in places]
+        return Cells(self.graph, self.columns, self.sources, own, self.missing)
+
+    @property
+    def unseen(self) -> Array:
+        """Mask of the columns whose unseen categories are not missing."""
+        return np.array([column.unseen for column in self.encoded])
+
+    def numbers(self) -> Tensor:
+        """Return the columns as numbers, NaN where they are missing, of shape (m, n)."""
+        if self._from_matrix:
+            wanted = [self._input(column).column for column in self.encoded]
+            whole = wanted == list(range(self.columns.width))
+            return self.sources[0] if whole else self.graph.columns(self.sources[0], wanted)
+        return self.graph.concat([self._number(column) for column in self.encoded])
+
+    def observed(self) -> Tensor:
+        """Return one for each cell that is not missing, else zero, of shape (m, n)."""
+        if self._from_matrix:
+            missing = self.graph.apply("IsNaN", self.numbers())
+        else:
+            missing = self.graph.concat([self._is_missing(column) for column in self.encoded])
+        return self.graph.apply("Sub", np.ones((1, 1)), self.graph.as_numbers(missing))
+
+    def indicators(self, sizes: Sequence[int] | Array) -> tuple[Tensor | None, Array]:
+        """Return an indicator of each category, and its index in a table of sizes[j] categories a column.
+
+        Categories without a value (those that are declared by number only) have none; without any indicator
+        there is no tensor.
+        """
+        values = [self._values(column, int(k)) for column, k in zip(self.encoded, sizes, strict=True)]
+        starts = np.cumsum(sizes) - sizes
+        index = np.concatenate([start + np.arange(len(v)) for start, v in zip(starts, values, strict=True)])
+        if not len(index):
+            return None, index
+        if self._from_matrix:
+            repeated = np.repeat(np.arange(len(values)), [len(v) for v in values])
+            cells = self.graph.columns(self.numbers(), repeated)
+            found = self.graph.apply("Equal", cells, np.concatenate(values)[None, :])
+        else:
+            pieces = zip(self.encoded, values, strict=True)
+            found = self.graph.concat([self._equal(column, v) for column, v in pieces if len(v)])
+        return self.graph.as_numbers(found), index
+
+    @property
+    def _from_matrix(self) -> bool:
+        """True if these columns are columns of one matrix."""
+        return self.columns.is_matrix and all(column.kind != "mark" for column in self.encoded)
+
+    def _input(self, column: Encoded) -> Input:
+        return self.columns.inputs[column.source]
+
+    def _tensor(self, column: Encoded) -> Tensor:
+        """Return the input of a column, of shape (m, 1)."""
+        if self.columns.is_matrix:
+            return self.graph.columns(self.sources[0], [self._input(column).column])
+        return self.sources[column.source]
+
+    def _is_missing(self, column: Encoded) -> Tensor:
+        cells = self._tensor(column)
+        if self._input(column).words:
+            return self.graph.apply("Equal", cells, np.array([[""]], dtype=object))
+        return self.graph.apply("IsNaN", cells)
+
+    def _number(self, column: Encoded) -> Tensor:
+        return self.graph.as_numbers(self._is_missing(column)) if column.kind == "mark" else self._tensor(column)
+
+    def _values(self, column: Encoded, size: int) -> Array:
+        """Return the values of the codes 0 to size - 1, or of those that have one."""
+        if column.kind != "category":
+            return np.arange(float(size))
+        known = column.categories[:size]
+        return np.array(known, dtype=object if self._input(column).words else np.float64)
+
+    def _equal(self, column: Encoded, values: Array) -> Tensor:
+        cells = self._number(column) if column.kind == "mark" else self._tensor(column)
+        return self.graph.apply("Equal", cells, values[None, :])

@@ -4,7 +4,7 @@
 models, `columns.py` the table that an estimator takes, and `export.py` puts them together.
 """
 
-from riskbayes.onnx_export import gaussians, naive_bayes  # register their translators
+from riskbayes.onnx_export import gaussians, naive_bayes, trees  # register their translators
 from riskbayes.onnx_export.export import Exported, onnx_model
 from riskbayes.onnx_export.graph import OPERATORS
 from riskbayes.onnx_export.inputs import onnx_inputs
@@ -20,4 +20,5 @@ __all__ = [
     "onnx_inputs",
     "onnx_model",
     "translates",
+    "trees",
 ]

@@ -22,10 +22,14 @@ class Input:
     name: str
     column: int
     """Index of the column of the table."""
-    words: bool = False
-    """True for strings, in which the empty one is a missing cell; False for numbers, in which NaN is."""
-    part: str = "number"
-    """Which part of a date it is: number (days since 1970), weekday, month or hour; of other columns number."""
+    kind: str = "number"
+    """One of words (strings, in which "" is a missing cell), number (in which NaN is), or a part of a date as
+    a number: days (since 1970), weekday, month, hour."""
+
+    @property
+    def words(self) -> bool:
+        """True for strings."""
+        return self.kind == "words"
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Encoded:
     categories: tuple[Any, ...] = ()
     """The values of a category in the order of their codes."""
     unseen: bool = True
-    """True if another value is an unseen category; False if it is missing."""
+    """True if another value is an unseen category; False if it is missing, or if there is none."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Columns:
     @property
     def is_matrix(self) -> bool:
         """True if the table is one input of numbers: an array without names, strings and dates."""
-        return not (self.named or any(source.words or source.part != "number" for source in self.inputs))
+        return not (self.named or any(source.kind != "number" for source in self.inputs))
 
 
 class Cells:
@@ -112,13 +116,25 @@ class Cells:
             return self.sources[0] if whole else self.graph.columns(self.sources[0], wanted)
         return self.graph.concat([self._number(column) for column in self.encoded])
 
+    def is_missing(self) -> Tensor:
+        """Return a mask of the missing cells, of shape (m, n)."""
+        if all(column.kind == "number" for column in self.encoded):
+            return self.graph.apply("IsNaN", self.numbers())
+        return self.graph.concat([self._is_missing(column) for column in self.encoded])
+
     def observed(self) -> Tensor:
         """Return one for each cell that is not missing, else zero, of shape (m, n)."""
-        if self._from_matrix:
-            missing = self.graph.apply("IsNaN", self.numbers())
-        else:
-            missing = self.graph.concat([self._is_missing(column) for column in self.encoded])
-        return self.graph.apply("Sub", np.ones((1, 1)), self.graph.as_numbers(missing))
+        return self.graph.apply("Sub", np.ones((1, 1)), self.graph.as_numbers(self.is_missing()))
+
+    def codes(self, sizes: Array) -> Tensor:
+        """Return the code of each cell; sizes[j] if it is missing or unseen, of shape (m, n)."""
+        found, index = self.indicators(sizes)
+        starts, column = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)[index]
+        known = np.zeros((len(index), len(sizes)))
+        known[np.arange(len(index)), column] = index - starts[column] - sizes[column]
+        if found is None:  # no column has a value: every cell is missing or unseen
+            found, known = self.graph.as_numbers(self.is_missing()), np.zeros((len(sizes), len(sizes)))
+        return self.graph.apply("Add", self.graph.apply("MatMul", found, known), sizes[None, :].astype(float))
 
     def indicators(self, sizes: Sequence[int] | Array) -> tuple[Tensor | None, Array]:
         """Return an indicator of each category, and its index in a table of sizes[j] categories a column.
@@ -155,13 +171,24 @@ class Cells:
         return self.sources[column.source]
 
     def _is_missing(self, column: Encoded) -> Tensor:
+        """Return whether the cells of a column are missing, of shape (m, 1); a mark never is."""
+        if column.kind == "mark":
+            return self.graph.apply("IsNaN", self._number(column))
+        if column.kind == "category" and not column.unseen:
+            known = self.graph.as_numbers(self._equal(column, self._values(column, len(column.categories))))
+            return self.graph.apply("Equal", self.graph.sum(known, 1), np.zeros((1, 1)))
+        return self._is_empty(column)
+
+    def _is_empty(self, column: Encoded) -> Tensor:
+        """Return whether the input of a column is missing, of shape (m, 1)."""
         cells = self._tensor(column)
         if self._input(column).words:
             return self.graph.apply("Equal", cells, np.array([[""]], dtype=object))
         return self.graph.apply("IsNaN", cells)
 
     def _number(self, column: Encoded) -> Tensor:
-        return self.graph.as_numbers(self._is_missing(column)) if column.kind == "mark" else self._tensor(column)
+        """Return a column as numbers, of shape (m, 1)."""
+        return self.graph.as_numbers(self._is_empty(column)) if column.kind == "mark" else self._tensor(column)
 
     def _values(self, column: Encoded, size: int) -> Array:
         """Return the values of the codes 0 to size - 1, or of those that have one."""
@@ -171,5 +198,5 @@ class Cells:
         return np.array(known, dtype=object if self._input(column).words else np.float64)
 
     def _equal(self, column: Encoded, values: Array) -> Tensor:
-        cells = self._number(column) if column.kind == "mark" else self._tensor(column)
-        return self.graph.apply("Equal", cells, values[None, :])
+        """Return whether the cells of a column have these values, of shape (m, number of values)."""
+        return self.graph.apply("Equal", self._number(column), values[None, :])

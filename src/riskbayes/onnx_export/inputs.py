@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from typing import Any
 
@@ -60,8 +59,9 @@ def input_values(source: Input, column: Any, dtype: str) -> Array:
     if source.words:
         pairs = zip(found.values, found.missing, strict=True)
         return np.array([["" if gone else value] for value, gone in pairs], dtype=object)
-    if source.part != "number" or found.kind == "dates":
-        values = part_of_date(found.as_dates(source.column, source.name), source.part)
+    if source.kind != "number":
+        part = "number" if source.kind == "days" else source.kind
+        values = part_of_date(found.as_dates(source.column, source.name), part)
     elif found.kind == "words":  # booleans, or numbers of a categorical column
         pairs = zip(found.values, found.missing, strict=True)
         values = np.array([np.nan if gone else float(value) for value, gone in pairs])
@@ -78,14 +78,14 @@ def columns_of_codes(encoder: CategoryEncoder, names: Sequence[str], named: bool
             inputs.append(Input(name, j))
             encoded.append(Encoded(j))
         else:
-            inputs.append(Input(name, j, words=are_words(column.categories, j, name)))
+            inputs.append(Input(name, j, kind_of(column.categories, j, name)))
             encoded.append(Encoded(j, "category", tuple(column.categories)))
     return Columns(tuple(inputs), tuple(encoded), len(inputs), named)
 
 
 def columns_of_table(encoder: TableEncoder, named: bool) -> Columns:
     """Return the columns of an estimator of tables as they are."""
-    inputs: dict[tuple[int, str], Input] = {}
+    inputs: list[Input] = []
     encoded = []
     for j, part in encoder.encoded:
         reader = encoder.readers[j]
@@ -98,33 +98,32 @@ def columns_of_table(encoder: TableEncoder, named: bool) -> Columns:
                 reader.column.name,
             )
         source = input_of(reader, j, part)
-        inputs.setdefault((j, source.part), source)
-        place = list(inputs).index((j, source.part))
-        encoded.append(Encoded(place, kind, reader.categories, kind != "category" or encoder.unseen == "other"))
-    return Columns(tuple(inputs.values()), tuple(encoded), len(encoder.readers), named)
+        if source not in inputs:
+            inputs.append(source)
+        unseen = kind == "number" or (kind == "category" and encoder.unseen == "other")
+        encoded.append(Encoded(inputs.index(source), kind, reader.categories, unseen))
+    return Columns(tuple(inputs), tuple(encoded), len(encoder.readers), named)
 
 
 def input_of(reader: Reader, j: int, part: str) -> Input:
     """Return the input that a part of a column is read from; a mark is read from the column, or its first part."""
     name, kind = reader.column.name, reader.column.kind
     if kind == "category":
-        return Input(name, j, words=are_words(reader.categories, j, name))
+        return Input(name, j, kind_of(reader.categories, j, name))
     if kind == "date":
         part = reader.parts[0] if part == "is missing" else part
-        return Input(name if part == "number" else f"{name} ({part})", j, part=part)
-    return Input(name, j, words=kind == "left out" and isinstance(reader.example, str))
+        return Input(name, j, "days") if part == "number" else Input(f"{name} ({part})", j, part)
+    return Input(name, j, "words" if isinstance(reader.example, str) else "number")
 
 
-def are_words(categories: Sequence[Any], j: int, name: str) -> bool:
-    """True if categories are strings, False if they are numbers or booleans; others are refused."""
-    if all(isinstance(value, str) for value in categories):
-        return bool(categories)
+def kind_of(categories: Sequence[Any], j: int, name: str) -> str:
+    """Return the kind of the input of these categories: words, or number for numbers and booleans."""
     for value in categories:
-        if not isinstance(value, bool | int | float | np.generic) or isinstance(value, datetime.date):
+        if not isinstance(value, str | bool | int | float | np.generic):
             raise ColumnError(
                 j,
                 f"has the category {value!r}, and inputs of a graph are strings or numbers. Convert the column "
                 "to strings.",
                 name,
             )
-    return False
+    return "words" if categories and isinstance(categories[0], str) else "number"

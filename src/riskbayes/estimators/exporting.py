@@ -53,8 +53,10 @@ class OnnxMixin:
         >>> clf = GaussianNB().fit(X, y)
         >>> session = onnxruntime.InferenceSession(clf.to_onnx().SerializeToString())
         >>> label, probabilities = session.run(["label", "probabilities"], {"X": X})
-        >>> bool((label == clf.predict(X)).all()), bool(abs(probabilities - clf.predict_proba(X)).max() < 1e-6)
-        (True, True)
+        >>> bool((label == clf.predict(X)).all())
+        True
+        >>> bool(abs(probabilities - clf.predict_proba(X)).max() < 1e-6)
+        True
         """
         check_is_fitted(self)
         if dtype not in ("float64", "float32"):

@@ -235,7 +235,11 @@ def column_names_of(estimator: Any) -> list[str]:
 def onnx_columns(estimator: Any) -> Columns:
     """Return what the encoded columns of an estimator of tables are made of, for `to_onnx`."""
     names, named = names_of(estimator)
-    return Columns.numbers(names, named) if estimator._table is None else columns_of_table(estimator._table, named)
+    return (
+        Columns.numbers(names, named)
+        if estimator._table is None
+        else columns_of_table(estimator._table, named)
+    )
 
 
 def made_of(estimator: Any) -> list[tuple]:

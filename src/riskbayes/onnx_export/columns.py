@@ -1,6 +1,6 @@
 """The columns of a table as inputs of a graph, and what models read of them.
 
-An estimator declares what its encoded columns are made of (`Columns`); `Cells` writes this encoding as a graph.
+An estimator declares what its encoded columns are made of, as `Columns`; `Cells` writes it as a graph.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Encoded:
     source: int
     """Index of its input."""
     kind: str = "number"
-    """One of number (or codes, as the input has them), category (coded by value), or mark (is it missing?)."""
+    """One of number (or a code, as the input has it), category (coded by value), or mark (is it missing?)."""
     categories: tuple[Any, ...] = ()
     """The values of a category in the order of their codes."""
     unseen: bool = True
@@ -116,6 +116,16 @@ class Cells:
             return self.sources[0] if whole else self.graph.columns(self.sources[0], wanted)
         return self.graph.concat([self._number(column) for column in self.encoded])
 
+    def repeated(self, times: Array) -> Tensor:
+        """Return the columns as numbers, each repeated so many times side by side."""
+        if self._from_matrix:
+            wanted = np.array([self._input(column).column for column in self.encoded])
+            return self.graph.columns(self.sources[0], np.repeat(wanted, times))
+        pairs = [pair for pair in zip(self.encoded, times.tolist(), strict=True) if pair[1]]
+        return self.graph.concat(
+            [self.graph.apply("MatMul", self._number(column), np.ones((1, k))) for column, k in pairs]
+        )
+
     def is_missing(self) -> Tensor:
         """Return a mask of the missing cells, of shape (m, n)."""
         if all(column.kind == "number" for column in self.encoded):
@@ -148,8 +158,7 @@ class Cells:
         if not len(index):
             return None, index
         if self._from_matrix:
-            repeated = np.repeat(np.arange(len(values)), [len(v) for v in values])
-            cells = self.graph.columns(self.numbers(), repeated)
+            cells = self.repeated(np.array([len(v) for v in values]))
             found = self.graph.apply("Equal", cells, np.concatenate(values)[None, :])
         else:
             pieces = zip(self.encoded, values, strict=True)
@@ -188,7 +197,9 @@ class Cells:
 
     def _number(self, column: Encoded) -> Tensor:
         """Return a column as numbers, of shape (m, 1)."""
-        return self.graph.as_numbers(self._is_empty(column)) if column.kind == "mark" else self._tensor(column)
+        return (
+            self.graph.as_numbers(self._is_empty(column)) if column.kind == "mark" else self._tensor(column)
+        )
 
     def _values(self, column: Encoded, size: int) -> Array:
         """Return the values of the codes 0 to size - 1, or of those that have one."""

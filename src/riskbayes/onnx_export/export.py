@@ -109,6 +109,10 @@ def check_names(columns: Columns) -> None:
     times = Counter(source.name for source in columns.inputs)
     for name, number in times.items():
         if not name or number > 1 or name in (LABEL, PROBABILITIES):
-            why = f"the outputs are named {LABEL!r} and {PROBABILITIES!r}" if name else "an input needs a name"
+            why = (
+                f"the outputs are named {LABEL!r} and {PROBABILITIES!r}" if name else "an input needs a name"
+            )
             why = f"{number} inputs would have it" if number > 1 else why
-            raise ValueError(f"Column {name!r} cannot be an input of the graph by this name: {why}. Rename it.")
+            raise ValueError(
+                f"Column {name!r} cannot be an input of the graph by this name: {why}. Rename it."
+            )

@@ -17,14 +17,19 @@ from riskbayes.onnx_export.scores import Scores, scores_of, translates
 
 @translates(LDAModel)
 def linear(model: LDAModel, theta: LDAParameters, cells: Cells) -> Scores:
-    """x^T Sigma^-1 mu - mu^T Sigma^-1 mu / 2 + log p(y); with missing cells -|W^T (x - mu)|^2 / 2 + log p(y)."""
+    """x^T Sigma^-1 mu - mu^T Sigma^-1 mu / 2 + log p(y).
+
+    If cells may be missing, log p(y) - |W^T (x - mu)|^2 / 2 of the observed part, where W W^T = Sigma^-1.
+    """
     centred = cells.graph.apply("Sub", cells.numbers(), theta.frame.origin[None, :])
     if not carries_missing(theta, cells):
         B, c = theta.form
         return Scores(c).plus(centred, B.T)
     r = len(theta.means)
     distances, _ = observed_distances(cells.graph, centred, theta.means, theta.whitener[None])
-    return Scores(theta.log_prior).plus(distances, -0.5 * np.eye(r))  # the determinants are those of all classes
+    return Scores(theta.log_prior).plus(
+        distances, -0.5 * np.eye(r)
+    )  # the determinants are those of all classes
 
 
 @translates(QDAModel)
@@ -59,7 +64,9 @@ def carries_missing(theta: Any, cells: Cells) -> bool:
     return theta.frame.observed is not None if cells.missing is None else cells.missing
 
 
-def observed_distances(graph: Graph, centred: Tensor, means: Array, whiteners: Array) -> tuple[Tensor, Tensor]:
+def observed_distances(
+    graph: Graph, centred: Tensor, means: Array, whiteners: Array
+) -> tuple[Tensor, Tensor]:
     """Return |W^T z|^2 at its least over the missing part of z = x - mu, and log|P_uu|, each of shape (m, r).
 
     These are the Mahalanobis distance of the observed part, and what its log determinant differs by: see
@@ -90,5 +97,7 @@ def observed_distances(graph: Graph, centred: Tensor, means: Array, whiteners: A
     assert log_det is not None
     left = graph.apply("Gather", rows, np.arange(n, n + e), axis=2)
     squares = graph.sum(graph.apply("Mul", left, left), 3)
-    flat = [graph.apply("ReduceSum", x, np.array([1 if t == 1 else 2, 3]), keepdims=0) for x in (squares, log_det)]
+    flat = [
+        graph.apply("ReduceSum", x, np.array([1 if t == 1 else 2, 3]), keepdims=0) for x in (squares, log_det)
+    ]
     return flat[0], flat[1]

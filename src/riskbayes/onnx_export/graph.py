@@ -108,7 +108,9 @@ class Graph:
                 used.update(node.inputs)
         return used
 
-    def to_model(self, outputs: Mapping[str, tuple[Tensor, str, int | None]], metadata: dict[str, str]) -> Any:
+    def to_model(
+        self, outputs: Mapping[str, tuple[Tensor, str, int | None]], metadata: dict[str, str]
+    ) -> Any:
         """Return the ONNX model.
 
         `outputs` are the tensor, dtype and number of columns (None: no axis of columns) of each output;
@@ -174,6 +176,6 @@ def element_type(onnx: Any, dtype: str) -> int:
 
 
 def tensor_of(onnx: Any, name: str, values: Array) -> Any:
-    """Return a constant as ONNX's tensor, with its values as a list, which tools read more often than bytes."""
+    """Return a constant as ONNX's tensor, its values as a list: some tools do not read bytes."""
     dtype = "string" if values.dtype.kind in "UO" else values.dtype.name
     return onnx.helper.make_tensor(name, element_type(onnx, dtype), values.shape, values.ravel().tolist())

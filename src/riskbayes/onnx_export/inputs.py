@@ -93,8 +93,8 @@ def columns_of_table(encoder: TableEncoder, named: bool) -> Columns:
         if kind == "category" and encoder.unseen == "error":
             raise ColumnError(
                 j,
-                "may hold unseen categories, for which a graph cannot raise an error as unseen='error' wants. "
-                "Fit with unseen='missing' or 'other'.",
+                "may hold unseen categories, and a graph cannot raise an error (unseen='error') for them. Fit "
+                "with unseen='missing' or 'other'.",
                 reader.column.name,
             )
         source = input_of(reader, j, part)
@@ -106,7 +106,7 @@ def columns_of_table(encoder: TableEncoder, named: bool) -> Columns:
 
 
 def input_of(reader: Reader, j: int, part: str) -> Input:
-    """Return the input that a part of a column is read from; a mark is read from the column, or its first part."""
+    """Return the input of a part of a column; that of a mark is the column, or the first part of a date."""
     name, kind = reader.column.name, reader.column.kind
     if kind == "category":
         return Input(name, j, kind_of(reader.categories, j, name))
@@ -122,8 +122,8 @@ def kind_of(categories: Sequence[Any], j: int, name: str) -> str:
         if not isinstance(value, str | bool | int | float | np.generic):
             raise ColumnError(
                 j,
-                f"has the category {value!r}, and inputs of a graph are strings or numbers. Convert the column "
-                "to strings.",
+                f"has the category {value!r}, and inputs of a graph are strings or numbers. Convert it to "
+                "strings.",
                 name,
             )
     return "words" if categories and isinstance(categories[0], str) else "number"

@@ -41,14 +41,11 @@ def categories(model: CategoricalModel, theta: CategoricalParameters, cells: Cel
 def bins(model: BinnedModel, theta: CategoricalParameters, cells: Cells) -> Scores:
     """log p(first bin | y), plus the steps from bin to bin at each edge that the number reaches."""
     frame: Any = theta.frame
-    first, rises = first_and_rises(theta.log_prob, frame)
-    column = np.repeat(np.arange(len(frame.n_categories)), frame.n_categories - 1)
-    scores = Scores(theta.log_prior)
-    if len(column):
-        graph = cells.graph
-        numbers = graph.columns(cells.numbers(), column)
-        reached = graph.apply("GreaterOrEqual", numbers, frame.edges[None, :])
-        scores = scores.plus(graph.as_numbers(reached), rises)
+    scores, first = Scores(theta.log_prior), theta.log_prob[:, frame.offsets]
+    if len(frame.edges):
+        numbers = cells.repeated(frame.n_categories - 1)
+        reached = cells.graph.apply("GreaterOrEqual", numbers, frame.edges[None, :])
+        scores = scores.plus(cells.graph.as_numbers(reached), rises(theta.log_prob, frame))
     return present(scores, cells, first)
 
 
@@ -60,22 +57,18 @@ def knots(model: SmoothModel, theta: SmoothParameters, cells: Cells) -> Scores:
     knots, and 0 or 1 outside of the piece, however far.
     """
     frame, graph = theta.frame, cells.graph
-    last = theta.log_density[:, frame.offsets + frame.n_categories - 1]
-    _, rises = first_and_rises(theta.log_density, frame)
-    numbers, scores = cells.numbers(), Scores(theta.log_prior)
-    if cells.missing is not False:
-        ends = frame.positions[frame.offsets + frame.n_categories - 1]
-        numbers = graph.where(graph.apply("IsNaN", numbers), ends[None, :], numbers)
-    inner = np.ones(len(frame.positions), dtype=bool)
-    inner[frame.offsets + frame.n_categories - 1] = False
-    if inner.any():
-        column = np.repeat(np.arange(len(frame.n_categories)), frame.n_categories)[inner]
-        gaps = np.diff(frame.positions, append=np.inf)[inner]
-        away = graph.apply("Sub", graph.columns(numbers, column), frame.positions[inner][None, :])
-        along = graph.apply("Relu", graph.apply("Div", away, gaps[None, :]))
-        beyond = graph.apply("Relu", graph.apply("Sub", np.ones_like(gaps)[None, :], along))
-        scores = scores.plus(beyond, -rises)
-    return present(scores, cells, last)
+    scores, last = Scores(theta.log_prior), frame.offsets + frame.n_categories - 1
+    if len(last) < len(frame.positions):
+        inner = np.setdiff1d(np.arange(len(frame.positions)), last)
+        numbers = cells.repeated(frame.n_categories - 1)
+        if cells.missing is not False:  # beyond all pieces
+            ends = np.repeat(frame.positions[last], frame.n_categories - 1)
+            numbers = graph.where(graph.apply("IsNaN", numbers), ends[None, :], numbers)
+        start, stop = frame.positions[inner][None, :], frame.positions[inner + 1][None, :]
+        along = graph.apply("Div", graph.apply("Sub", numbers, start), stop - start)
+        beyond = graph.apply("Sub", np.ones_like(start), graph.apply("Relu", along))
+        scores = scores.plus(graph.apply("Relu", beyond), -rises(theta.log_density, frame))
+    return present(scores, cells, theta.log_density[:, last])
 
 
 @translates(MultinomialModel, ComplementModel, PoissonModel)
@@ -96,16 +89,16 @@ def binary(model: BernoulliModel, theta: CountParameters, cells: Cells) -> Score
 
 @translates(GaussianNBModel)
 def gaussians(model: GaussianNBModel, theta: GaussianNBParameters, cells: Cells) -> Scores:
-    """log p(y) - sum_j (log 2pi var_j + ((x_j - mu_j) / sd_j)^2) / 2, class after class."""
+    """log p(y) - sum_j (log 2pi var_j + ((x_j - mu_j) / sd_j)^2) / 2."""
     graph, (r, n) = cells.graph, theta.means.shape
-    centred = graph.apply("Sub", cells.numbers(), theta.frame.origin[None, :])
-    away = graph.columns(centred, np.tile(np.arange(n), r))
-    away = graph.apply("Sub", away, theta.means.reshape(1, -1))
-    away = graph.apply("Div", away, np.sqrt(theta.variances).reshape(1, -1))
+    numbers = cells.repeated(np.full(n, r))
+    away = graph.apply("Sub", numbers, np.repeat(theta.frame.origin, r)[None, :])
+    away = graph.apply("Sub", away, theta.means.T.reshape(1, -1))
+    away = graph.apply("Div", away, np.sqrt(theta.variances).T.reshape(1, -1))
     squares = graph.apply("Mul", away, away)
     if cells.missing is not False:
-        squares = graph.where(graph.apply("IsNaN", squares), np.zeros((1, 1)), squares)
-    scores = Scores(theta.log_prior).plus(squares, -0.5 * np.repeat(np.eye(r), n, axis=1))
+        squares = graph.where(graph.apply("IsNaN", numbers), np.zeros((1, 1)), squares)
+    scores = Scores(theta.log_prior).plus(squares, -0.5 * np.tile(np.eye(r), n))
     return present(scores, cells, -0.5 * (np.log(theta.variances) + LOG_2PI))
 
 
@@ -128,8 +121,7 @@ def present(scores: Scores, cells: Cells, added: Array) -> Scores:
     return scores.plus(cells.observed(), added)
 
 
-def first_and_rises(table: Array, frame: Any) -> tuple[Array, Array]:
-    """Return the first entry of each column in a table of categories, and the differences after each entry."""
-    inner = np.ones(table.shape[1], dtype=bool)
-    inner[frame.offsets + frame.n_categories - 1] = False
-    return table[:, frame.offsets], np.diff(table, axis=1, append=0.0)[:, inner]
+def rises(table: Array, frame: Any) -> Array:
+    """Return the differences between neighbouring categories of each column, in a table of categories."""
+    inner = np.setdiff1d(np.arange(table.shape[1]), frame.offsets + frame.n_categories - 1)
+    return table[:, inner + 1] - table[:, inner]

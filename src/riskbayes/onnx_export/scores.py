@@ -61,7 +61,7 @@ def scores_of(model: Any, theta: Any, cells: Cells) -> Scores:
     if type(model) not in TRANSLATORS:
         known = ", ".join(sorted(kind.__name__ for kind in TRANSLATORS))
         raise NotImplementedError(
-            f"to_onnx does not know {type(model).__name__}. The models that can be written as ONNX are {known}; "
-            "riskbayes.onnx_export.translates registers others."
+            f"to_onnx does not know {type(model).__name__}. The models that can be written as ONNX are "
+            f"{known}; riskbayes.onnx_export.translates registers others."
         )
     return TRANSLATORS[type(model)](model, theta, cells)

@@ -1,4 +1,4 @@
-"""Graphs of augmented naive Bayes (TAN, k-DB): look-ups of joint codes, and messages where cells are missing."""
+"""Graphs of augmented naive Bayes (TAN, k-DB): look-ups of joint codes, or messages if cells are missing."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def look_ups(theta: TreeParameters, cells: Cells) -> Tensor:
 def messages(theta: TreeParameters, cells: Cells) -> Tensor:
     """Return log p(x_o | y) by messages from the leaves to the roots, of shape (m, r).
 
-    As in :mod:`riskbayes.models.messages`. A message has the shape (m, r, 1, values); its maximum is divided out
-    and its logarithm added, so that products over many features do not underflow.
+    As in :mod:`riskbayes.models.messages`. A message has the shape (m, r, 1, values); it is divided by its
+    maximum, whose logarithm is added, so that products over many features do not underflow.
     """
     frame, graph = theta.frame, cells.graph
     codes, missing = cells.codes(frame.sizes), cells.is_missing()

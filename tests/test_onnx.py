@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 import riskbayes
 from conftest import MODELS, random_rows
@@ -332,6 +333,23 @@ def test_the_recipe_of_numbers_is_one_matrix(seed, informative):
     for clf in (RiskBayesClassifier(missing="informative" if informative else "ignore"), MixedNB("gaussian")):
         model = check(clf.fit(X, y), X)
         assert [i.name for i in model.graph.input] == ["X"]
+
+
+def test_columns_that_say_nothing():
+    y = np.arange(30) % 3
+    X = np.full((30, 2), 5.0)
+    for clf in (SmoothNB(), BernoulliNB(), GaussianNB()):
+        check(clf.fit(X, y), X)
+        check(clf, X, missing=False)
+    gone = np.full((30, 1), np.nan)
+    check(CategoricalNB(alpha=0).fit(gone, y), gone)
+    check(CategoricalNB().fit(gone, y), np.array([[3.0], [np.nan]]))
+    check(TreeAugmentedNB().fit(gone, y), np.array([[3.0], [np.nan]]))
+
+
+def test_sparse_rows_are_dense_inputs():
+    X, y = counts(np.random.default_rng(0))
+    check(MultinomialNB().fit(csr_array(X), y), csr_array(X))
 
 
 def test_columns_of_extreme_range():

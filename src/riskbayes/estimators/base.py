@@ -380,6 +380,7 @@ class BaseGenerativeClassifier(JointMixin, OnnxMixin, CallbackSupportMixin, Clas
         return Columns.numbers(*names_of(self))
 
     def _exported(self) -> Exported:
+        costs = getattr(self, "cost_matrix_", None)  # a stream has none
         return Exported(
             type(self).__name__,
             self.model_,
@@ -387,7 +388,7 @@ class BaseGenerativeClassifier(JointMixin, OnnxMixin, CallbackSupportMixin, Clas
             self._onnx_columns(),
             to_numpy(self.classes_),
             to_numpy(self.data_statistics_["s0"]) > 0,
-            None if self.cost_matrix_ is None else to_numpy(self.cost_matrix_),
+            None if costs is None else to_numpy(costs),
         )
 
     def _update(self, S: Statistics) -> None:

@@ -50,7 +50,7 @@ def onnx_model(given: Exported, missing: bool | None, dtype: str) -> Any:
     graph = Graph()
     sources = sources_of(graph, given, dtype)
     cells = Cells(graph, given.columns, sources, range(len(given.columns.encoded)), missing)
-    scores = scores_of(given.model, given.theta, cells).to_tensor(graph)
+    scores = scores_of(given.model, given.theta, cells).to_tensor(cells)
     if given.log_ratio is not None:
         scores = graph.apply("Add", scores, given.log_ratio[None, :])
     if not given.seen.all():

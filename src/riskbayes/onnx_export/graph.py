@@ -17,7 +17,7 @@ OPSET, IR_VERSION = 19, 9
 """The least opset whose Equal compares strings, and its version of the file format."""
 
 OPERATORS = (
-    *("Add", "ArgMax", "ArgMin", "Cast", "Concat", "Div", "Equal", "Exp", "Gather", "Greater"),
+    *("Add", "ArgMax", "ArgMin", "Cast", "Concat", "Div", "Equal", "Gather", "Greater"),
     *("GreaterOrEqual", "IsNaN", "Log", "MatMul", "Mul", "ReduceMax", "ReduceSum", "Relu", "Softmax"),
     *("Sub", "Unsqueeze", "Where"),
 )

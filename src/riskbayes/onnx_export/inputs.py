@@ -14,6 +14,7 @@ from riskbayes.onnx_export.export import MATRIX
 from riskbayes.preprocessing.categories import CategoryEncoder
 from riskbayes.preprocessing.columns import Reader, columns_of, part_of_date, read_column
 from riskbayes.preprocessing.encoder import TableEncoder
+from riskbayes.tables import cell_values
 
 
 def onnx_inputs(clf: Any, X: Any, dtype: str = "float64") -> dict[str, Array]:
@@ -48,7 +49,7 @@ def onnx_inputs(clf: Any, X: Any, dtype: str = "float64") -> dict[str, Array]:
     """
     columns: Columns = clf._onnx_columns()
     if columns.is_matrix:
-        return {MATRIX: np.asarray(X, dtype=dtype)}
+        return {MATRIX: cell_values(X).astype(dtype)}
     table = list(columns_of(X))
     return {source.name: input_values(source, table[source.column], dtype) for source in columns.inputs}
 
@@ -93,8 +94,8 @@ def columns_of_table(encoder: TableEncoder, named: bool) -> Columns:
         if kind == "category" and encoder.unseen == "error":
             raise ColumnError(
                 j,
-                "may hold unseen categories, and a graph cannot raise an error (unseen='error') for them. Fit "
-                "with unseen='missing' or 'other'.",
+                "may hold unseen categories, and a graph cannot raise an error for them (unseen='error'). "
+                "Fit with unseen='missing' or 'other'.",
                 reader.column.name,
             )
         source = input_of(reader, j, part)

@@ -10,7 +10,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.onnx_export.columns import Cells
-from riskbayes.onnx_export.graph import Graph, Tensor
+from riskbayes.onnx_export.graph import Tensor
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,12 @@ class Scores:
         """Return these scores plus those of another feature."""
         return Scores(self.constants, (*self.features, feature), (*self.weights, weights))
 
-    def to_tensor(self, graph: Graph) -> Tensor:
-        """Write the scores, of shape (m, r)."""
-        table = np.concatenate(self.weights, axis=1).T
+    def to_tensor(self, cells: Cells) -> Tensor:
+        """Write the scores, of shape (m, r); without features they are the same for all rows of the cells."""
+        if not self.features:
+            observed = cells.observed()
+            return self.plus(observed, np.zeros((len(self.constants), len(cells.own)))).to_tensor(cells)
+        graph, table = cells.graph, np.concatenate(self.weights, axis=1).T
         product = graph.apply("MatMul", graph.concat(self.features), table)
         return graph.apply("Add", product, self.constants[None, :])
 

@@ -17,7 +17,14 @@ from riskbayes import LinearDiscriminantAnalysis, MixedNB, QuadraticDiscriminant
 from riskbayes.onnx_export import onnx_inputs
 
 MOST_ROWS = 20000
-TABLES = ("adult", "mixed/titanic", "mixed/penguins_raw", "mixed/horse_colic", "mixed/telco_churn", "satellite")
+TABLES = (
+    "adult",
+    "mixed/titanic",
+    "mixed/penguins_raw",
+    "mixed/horse_colic",
+    "mixed/telco_churn",
+    "satellite",
+)
 
 
 def main() -> None:

@@ -313,6 +313,15 @@ def test_tables_as_they_are(name, unseen):
     assert {"since", "since (weekday)", "since (month)"} <= inputs.keys()  # a date is given as its parts
 
 
+@pytest.mark.parametrize("unseen", ["missing", "other"])
+def test_unseen_categories_of_complete_rows(unseen):
+    df, y = mixed(np.random.default_rng(6))
+    df = df[["visits", "colour", "member"]].fillna({"colour": "none"})
+    clf = MixedNB(unseen=unseen).fit(df, y)
+    df.loc[::3, "colour"] = "violet"
+    check(clf, df, missing=False)
+
+
 def test_polars_and_arrays_of_objects():
     rng = np.random.default_rng(4)
     df, y = mixed(rng)
@@ -389,7 +398,11 @@ def test_costs_priors_and_classes_without_rows():
     check(dear, X)
     for clf in (GaussianNB(), RiskBayesClassifier()):
         check(clf.fit(X, y).with_priors([0.9, 0.1]), X)
-    check(GaussianNB(learner="closed_form").partial_fit(X, y, classes=[0, 1, 2]), X)
+    X = (np.median(X, axis=0) < X).astype(float)
+    for priors in (None, [0.3, 0.3, 0.4]):
+        stream = BernoulliNB(class_prior=priors, learner="closed_form").partial_fit(X, y, classes=[0, 1, 2])
+        assert (stream.predict_proba(X)[:, 2] == 0).all()
+        check(stream, X)
 
 
 @pytest.mark.parametrize("kind", [GaussianNB, QuadraticDiscriminantAnalysis, CategoricalNB])

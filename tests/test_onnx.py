@@ -322,6 +322,31 @@ def test_unseen_categories_of_complete_rows(unseen):
     check(clf, df, missing=False)
 
 
+def test_inputs_are_of_the_columns_of_the_fit():
+    df, y = mixed(np.random.default_rng(7))
+    clf = MixedNB().fit(df, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        onnx_inputs(clf, df[df.columns[::-1]])
+    with pytest.raises(ValueError, match="not fitted"):
+        onnx_inputs(MixedNB(), df)
+    rows = [["a", 1.5], ["b", None], ["a", 2.5], [None, 3.5]] * 5
+    clf = MixedNB().fit(rows, [0, 1, 0, 1] * 5)
+    assert onnx_inputs(clf, rows[:2])["x0"].tolist() == [["a"], ["b"]]
+    check(clf, rows)
+
+
+def test_categories_among_the_columns_of_a_matrix():
+    rng = np.random.default_rng(8)
+    X, y = codes(rng)
+    X = with_holes(np.column_stack([X - 2, rng.normal(y)]), rng)
+    new = np.where(rng.random(X.shape) < 0.1, 9.0, X)
+    for unseen in ("missing", "other"):
+        for kind in (MixedNB, RiskBayesClassifier):
+            clf = kind(categorical_features=[0, 1], unseen=unseen, missing="informative").fit(X, y)
+            model = check(clf, new)
+            assert [i.name for i in model.graph.input] == ["X"]
+
+
 def test_polars_and_arrays_of_objects():
     rng = np.random.default_rng(4)
     df, y = mixed(rng)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
@@ -47,7 +48,10 @@ def onnx_inputs(clf: Any, X: Any, dtype: str = "float64") -> dict[str, Array]:
     >>> {name: values.ravel().tolist() for name, values in onnx_inputs(clf, df).items()}
     {'colour': ['red', 'blue', ''], 'size': [1.0, 0.0, 1.0]}
     """
+    check_is_fitted(clf)
     columns: Columns = clf._onnx_columns()
+    X = X if hasattr(X, "shape") else np.array(X, dtype=object)
+    validate_data(clf, X, reset=False, skip_check_array=True)  # the same columns as in the fit
     if columns.is_matrix:
         return {MATRIX: cell_values(X).astype(dtype)}
     table = list(columns_of(X))

@@ -54,6 +54,13 @@ def test_sites_that_share_no_rows_train_the_model_of_all_rows():
     assert max(float(gap) for _, gap in gaps) < 1e-9
 
 
+def test_probabilities_in_a_database_are_those_of_the_model():
+    pytest.importorskip("orbital")
+    gaps = re.findall(r"(\w+): .* probabilities (\S+)", printed_by("sql.py"))
+    assert [name for name, _ in gaps] == ["LinearDiscriminantAnalysis", "SmoothNB", "PoissonNB", "MixedNB"]
+    assert max(float(gap) for _, gap in gaps) < 1e-9
+
+
 def test_rows_in_spark_train_the_model_of_all_rows():
     pytest.importorskip("pyspark")
     if shutil.which("java") is None:

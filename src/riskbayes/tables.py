@@ -69,6 +69,16 @@ def encoded_names(estimator: Any) -> Any:
     return getattr(estimator, "feature_names_in_", None) if names is None else names
 
 
+def names_of(estimator: Any) -> tuple[list[str], bool]:
+    """Return the names of the columns of the table that an estimator was fitted to, and whether it had names.
+
+    Those of an array are x0, x1, and so on.
+    """
+    names = getattr(estimator, "feature_names_in_", None)
+    found = [f"x{j}" for j in range(estimator.n_features_in_)] if names is None else list(map(str, names))
+    return found, names is not None
+
+
 def check_finite_columns(estimator: Any, X: Array) -> None:
     """Raise an error that names the first column with an infinity, or a NaN if the estimator takes none.
 

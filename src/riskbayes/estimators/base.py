@@ -27,6 +27,7 @@ from riskbayes.estimators.checks import (
     statistics_overflow,
 )
 from riskbayes.estimators.dask_rows import is_dask, rows_of_dask
+from riskbayes.estimators.exporting import OnnxMixin
 from riskbayes.estimators.joint import JointMixin
 from riskbayes.estimators.spooling import check_alone, closing_rows, spooled
 from riskbayes.estimators.unlabelled import split_rows, with_unlabelled
@@ -36,9 +37,11 @@ from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loop import history_of, run
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import LogLoss
+from riskbayes.onnx_export import Exported
+from riskbayes.onnx_export.columns import Columns
 from riskbayes.sources import Rows
 from riskbayes.statistics import Statistics
-from riskbayes.tables import encoded_names, validated_numbers
+from riskbayes.tables import encoded_names, names_of, validated_numbers
 from riskbayes.task import Iteration, Outcome, Status, Task
 
 
@@ -50,7 +53,7 @@ class GenerativeTags(Tags):
     """True if `score_samples` is a log density; otherwise it lacks a constant, and there is no `sample`."""
 
 
-class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class BaseGenerativeClassifier(JointMixin, OnnxMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base class of the estimators: a generative model, a learner, and scikit-learn's interface to them.
 
     A subclass implements `_make_model`, and, if its input is not a table of numbers, `_encode` and `_decode`.
@@ -372,6 +375,21 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         self.history_, self.status_ = outcome.history, outcome.status
         self.n_iter_, self.best_iteration_ = max(0, len(outcome.history["lr"]) - 1), outcome.number
         self.refit_history_ = outcome.refit_history
+
+    def _onnx_columns(self) -> Columns:
+        return Columns.numbers(*names_of(self))
+
+    def _exported(self) -> Exported:
+        costs = getattr(self, "cost_matrix_", None)  # a stream has none
+        return Exported(
+            type(self).__name__,
+            self.model_,
+            self._on_host()[1],
+            self._onnx_columns(),
+            to_numpy(self.classes_),
+            to_numpy(self.data_statistics_["s0"]) > 0,
+            None if costs is None else to_numpy(costs),
+        )
 
     def _update(self, S: Statistics) -> None:
         """Set the fitted attributes for the statistics S, without running the learner."""

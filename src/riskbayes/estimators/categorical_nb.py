@@ -18,9 +18,11 @@ from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.frames import Categories
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import categories_of, check_sizes
+from riskbayes.onnx_export.columns import Columns
+from riskbayes.onnx_export.inputs import columns_of_codes
 from riskbayes.preprocessing.categories import CategoryEncoder, ColumnCodes, as_array, codes_on_device
 from riskbayes.statistics import Statistics
-from riskbayes.tables import check_plain, column_name, naming_columns
+from riskbayes.tables import check_plain, column_name, names_of, naming_columns
 
 ALWAYS_COUNTED = 2**18
 """Integer codes below this are accepted, however few the rows: their counts take 2 MiB per class."""
@@ -86,6 +88,9 @@ class CategoricalInput(BaseGenerativeClassifier):
     def _category_name(self, column: int, code: int) -> str:
         known = self._encoder.columns[column].categories
         return str(code if known is None or code >= len(known) else known[code])
+
+    def _onnx_columns(self) -> Columns:
+        return columns_of_codes(self._encoder, *names_of(self))
 
     def _decode(self, X: Array) -> Array:
         return self._encoder.decode(X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -22,6 +23,7 @@ from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import check_labels, check_masses, classes_and_codes, listed, row_weights
 from riskbayes.estimators.dask_rows import refuse_dask
 from riskbayes.estimators.explanation import Explanation
+from riskbayes.estimators.exporting import OnnxMixin
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
@@ -29,10 +31,12 @@ from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
 from riskbayes.estimators.priors import PriorsMixin
 from riskbayes.estimators.scaling import ColumnScales
 from riskbayes.estimators.spooling import check_alone, closing_rows, spooled
-from riskbayes.estimators.table_input import TABLE_PARAMETERS, columns_read, read_table
+from riskbayes.estimators.table_input import TABLE_PARAMETERS, columns_read, onnx_columns, read_table
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.objectives import check_cost_matrix
+from riskbayes.onnx_export import Exported
+from riskbayes.onnx_export.columns import Columns
 from riskbayes.preprocessing.columns import Column
 from riskbayes.risks import log_posterior
 from riskbayes.sources import Rows
@@ -59,7 +63,7 @@ def has_density(clf: RiskBayesClassifier) -> bool:
 
 
 class RiskBayesClassifier(
-    BatchPredictions, PriorsMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+    BatchPredictions, PriorsMixin, OnnxMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
 ):
     """Classifier that fits or chooses generative models, trained by risk-based calibration.
 
@@ -380,6 +384,24 @@ class RiskBayesClassifier(
 
     def _set_log_ratio(self, log_ratio: Array) -> None:
         self._log_ratio = log_ratio if self._log_ratio is None else self._log_ratio + log_ratio
+
+    def _onnx_columns(self) -> Columns:
+        return onnx_columns(self)
+
+    def _exported(self) -> Exported:
+        if self.strategy != "single":
+            raise NotImplementedError(
+                f"{type(self).__name__}(strategy={self.strategy!r}) has no ONNX graph: members of the family "
+                "compare rows with training rows, or read leaves of trees. Fit with strategy='single'."
+            )
+        return replace(
+            self.members_[0][0]._exported(),
+            estimator=type(self).__name__,
+            columns=self._onnx_columns(),
+            classes=self.classes_,
+            exponents=self._scales.exponents,
+            log_ratio=self._log_ratio,
+        )
 
     def _columns(self, X: Any) -> Array:
         """Return validated rows to predict, with columns scaled as the members read them."""

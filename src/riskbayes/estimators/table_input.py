@@ -12,9 +12,11 @@ from sklearn.utils.validation import check_array, validate_data
 
 from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.onnx_export.columns import Columns
+from riskbayes.onnx_export.inputs import columns_of_table
 from riskbayes.preprocessing.columns import Column
 from riskbayes.preprocessing.encoder import TableEncoder
-from riskbayes.tables import check_plain, naming_columns, validated_numbers
+from riskbayes.tables import check_plain, names_of, naming_columns, validated_numbers
 
 TABLE_PARAMETERS: dict = {
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
@@ -67,6 +69,9 @@ class TableInput(BaseGenerativeClassifier):
     def _category_columns(self) -> Array:
         kinds = ["number"] * self.n_features_in_ if self._table is None else self._table.kinds
         return np.array(kinds) == "category"
+
+    def _onnx_columns(self) -> Columns:
+        return onnx_columns(self)
 
     def _decode(self, X: Array) -> Any:
         return X if self._table is None else self._table.decode(X)
@@ -224,8 +229,17 @@ def columns_read(estimator: Any) -> list[Column]:
 
 def column_names_of(estimator: Any) -> list[str]:
     """Return the names of the columns that an estimator was fitted to, or names by number."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return [f"x{j}" for j in range(estimator.n_features_in_)] if names is None else list(map(str, names))
+    return names_of(estimator)[0]
+
+
+def onnx_columns(estimator: Any) -> Columns:
+    """Return what the encoded columns of an estimator of tables are made of, for `to_onnx`."""
+    names, named = names_of(estimator)
+    return (
+        Columns.numbers(names, named)
+        if estimator._table is None
+        else columns_of_table(estimator._table, named)
+    )
 
 
 def made_of(estimator: Any) -> list[tuple]:

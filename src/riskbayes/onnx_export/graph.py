@@ -1,0 +1,181 @@
+"""A graph of plain ONNX operators, written operation by operation.
+
+It is a list of Python values until `to_model`, so that nothing but that needs the package onnx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riskbayes.arrays import Array
+
+OPSET, IR_VERSION = 19, 9
+"""The least opset whose Equal compares strings, and its version of the file format."""
+
+OPERATORS = (
+    *("Add", "ArgMax", "ArgMin", "Cast", "Concat", "Div", "Equal", "Gather", "Greater"),
+    *("GreaterOrEqual", "IsNaN", "Log", "MatMul", "Mul", "ReduceMax", "ReduceSum", "Relu", "Softmax"),
+    *("Sub", "Unsqueeze", "Where"),
+)
+"""The operators that graphs are written in, all of the standard domain."""
+
+Tensor = str
+"""A value of the graph, by its name."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation."""
+
+    operator: str
+    inputs: tuple[Tensor, ...]
+    output: Tensor
+    attributes: dict[str, Any]
+
+
+class Graph:
+    """The inputs, constants and operations of a graph, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self.inputs: dict[Tensor, tuple[str, int]] = {}
+        """For each input its dtype ("float64", "float32" or "string") and its number of columns."""
+        self.constants: dict[Tensor, Array] = {}
+        self.nodes: list[Node] = []
+        self._known: dict[Any, Tensor] = {}
+        """Constants and operations by what they are made of: what was written once is not repeated."""
+
+    def input(self, name: str, dtype: str, width: int) -> Tensor:
+        """Add an input of this many columns and any number of rows."""
+        self.inputs[name] = dtype, width
+        return name
+
+    def constant(self, values: Any) -> Tensor:
+        """Return a constant: numbers as float64, indices as int64, strings as they are."""
+        found = np.asarray(values)
+        found = found.astype(np.float64) if found.dtype.kind == "f" else found
+        key = found.dtype.str, found.shape, found.tobytes() if found.dtype != object else tuple(found.flat)
+        if key not in self._known:
+            self._known[key] = self._new_name("constant")
+            self.constants[self._known[key]] = found
+        return self._known[key]
+
+    def apply(self, operator: str, *inputs: Any, **attributes: Any) -> Tensor:
+        """Add an operation and return its result; arguments that are no tensors become constants."""
+        assert operator in OPERATORS, operator
+        names = tuple(x if isinstance(x, str) else self.constant(x) for x in inputs)
+        key = operator, names, tuple(sorted(attributes.items()))
+        if key not in self._known:
+            self._known[key] = self._new_name(operator.lower())
+            self.nodes.append(Node(operator, names, self._known[key], attributes))
+        return self._known[key]
+
+    def as_numbers(self, x: Tensor) -> Tensor:
+        """Return a tensor as float64."""
+        return self.apply("Cast", x, to="float64")
+
+    def concat(self, parts: Sequence[Tensor]) -> Tensor:
+        """Return tensors side by side."""
+        return parts[0] if len(parts) == 1 else self.apply("Concat", *parts, axis=1)
+
+    def columns(self, x: Tensor, indices: Sequence[int] | Array) -> Tensor:
+        """Return columns of a tensor, in this order; a column may be repeated."""
+        return self.apply("Gather", x, np.asarray(indices, dtype=np.int64), axis=1)
+
+    def sum(self, x: Tensor, axis: int) -> Tensor:
+        """Return the sum over an axis, which stays with the length one."""
+        return self.apply("ReduceSum", x, np.array([axis]), keepdims=1)
+
+    def where(self, mask: Tensor, a: Any, b: Any) -> Tensor:
+        """Return `a` where the mask is True, else `b`."""
+        return self.apply("Where", mask, *(x if isinstance(x, str) else np.asarray(x, float) for x in (a, b)))
+
+    def _new_name(self, stem: str) -> str:
+        """Return a name that no tensor has."""
+        number = len(self._known)
+        while f"{stem}_{number}" in self.inputs:
+            number += 1
+        return f"{stem}_{number}"
+
+    def _used(self, outputs: Iterable[Tensor]) -> set[Tensor]:
+        """Return the tensors that the outputs depend on."""
+        used = set(outputs)
+        for node in reversed(self.nodes):
+            if node.output in used:
+                used.update(node.inputs)
+        return used
+
+    def to_model(
+        self, outputs: Mapping[str, tuple[Tensor, str, int | None]], metadata: dict[str, str]
+    ) -> Any:
+        """Return the ONNX model.
+
+        `outputs` are the tensor, dtype and number of columns (None: no axis of columns) of each output;
+        `metadata` is stored in the model, its entry "version" as the version of the producer.
+        """
+        onnx = imported_onnx()
+        helper = onnx.helper
+        renamed = {tensor: name for name, (tensor, _, _) in outputs.items()}
+        used = self._used(renamed)
+        nodes = [
+            helper.make_node(
+                node.operator,
+                [renamed.get(name, name) for name in node.inputs],
+                [renamed.get(node.output, node.output)],
+                name=renamed.get(node.output, node.output),
+                **{k: element_type(onnx, v) if k == "to" else v for k, v in node.attributes.items()},
+            )
+            for node in self.nodes
+            if node.output in used
+        ]
+        graph = helper.make_graph(
+            nodes,
+            "riskbayes",
+            [
+                helper.make_tensor_value_info(name, element_type(onnx, dtype), ["rows", width])
+                for name, (dtype, width) in self.inputs.items()
+            ],
+            [
+                helper.make_tensor_value_info(
+                    name, element_type(onnx, dtype), ["rows"] if width is None else ["rows", width]
+                )
+                for name, (_, dtype, width) in outputs.items()
+            ],
+            [tensor_of(onnx, name, values) for name, values in self.constants.items() if name in used],
+        )
+        model = helper.make_model(
+            graph,
+            producer_name="riskbayes",
+            producer_version=metadata["version"],
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+        )
+        helper.set_model_props(model, metadata)
+        onnx.checker.check_model(model)
+        return model
+
+
+def imported_onnx() -> Any:
+    """Return the package onnx, which is optional and slow to import."""
+    try:
+        import onnx
+        import onnx.checker
+        import onnx.helper
+    except ImportError as error:
+        raise ImportError('to_onnx needs the package onnx: pip install "riskbayes[onnx]"') from error
+    return onnx
+
+
+def element_type(onnx: Any, dtype: str) -> int:
+    """Return ONNX's number of a dtype."""
+    names = {"float64": "DOUBLE", "float32": "FLOAT", "int64": "INT64", "bool": "BOOL", "string": "STRING"}
+    return getattr(onnx.TensorProto, names[dtype])
+
+
+def tensor_of(onnx: Any, name: str, values: Array) -> Any:
+    """Return a constant as ONNX's tensor, its values as a list: some tools do not read bytes."""
+    dtype = "string" if values.dtype.kind in "UO" else values.dtype.name
+    return onnx.helper.make_tensor(name, element_type(onnx, dtype), values.shape, values.ravel().tolist())

@@ -11,6 +11,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from riskbayes.compare.page import report_page
 from riskbayes.findings import Finding
 
 SCHEMA = 1
@@ -191,6 +192,10 @@ class Report:
     def to_json(self) -> str:
         """Return the report as JSON."""
         return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_html(self) -> str:
+        """Return the report as one HTML file that needs no network."""
+        return report_page(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from riskbayes.experiments.page import element
+from riskbayes.markup import element
 
 FAR = 2.0
 """A measured error that is further from the printed one than this, in points, is marked."""

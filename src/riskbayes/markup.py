@@ -8,6 +8,9 @@ from html import escape
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Characters that no HTML file may hold, lone surrogates among them."""
 
+JOINT = re.compile("(?<=_)(?=[^_])|(?<=[a-z])(?=[A-Z])")
+"""Where a name is joined; no entity that escaping makes has such a place."""
+
 
 def text(value: object) -> str:
     """Return a value as text of a page: escaped, with a replacement character for what cannot be shown."""
@@ -15,8 +18,11 @@ def text(value: object) -> str:
 
 
 def foreign(value: object) -> str:
-    """Return a text of unknown direction: a name in Arabic or Hebrew does not turn what stands beside it."""
-    return f"<bdi>{text(value)}</bdi>"
+    """Return a text of unknown direction: a name in Arabic or Hebrew does not turn what stands beside it.
+
+    A long name may break where it is joined: `marital_status`, `RiskBayesClassifier`. An empty one is named.
+    """
+    return f"<bdi>{JOINT.sub('<wbr>', text(value))}</bdi>" if str(value) else "<i>(empty)</i>"
 
 
 def element(tag: str, body: str = "", **values: str) -> str:

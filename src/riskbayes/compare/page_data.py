@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from riskbayes.compare.numbers import NONE, count, percent, plural, seconds
@@ -74,7 +75,8 @@ def group(findings: Sequence[Finding], severity: str) -> str:
         ("What to do", about.what_to_do),
     )
     told = "".join(f"<div><dt>{question}</dt><dd>{text(answer)}</dd></div>" for question, answer in answers)
-    body = f"{title}\n{listed}\n<dl>{told}</dl>"
+    told = f"<dl>{told}</dl>"
+    body = f"{title}\n{listed}\n" + (more("What this means", told) if severity == "info" else told)
     return element("article", body, class_=f"finding {severity}", data_severity=severity)
 
 
@@ -150,8 +152,16 @@ def run_section(report: Report) -> str:
         "Held out": text(report.split.words),
         "Seed": str(run.seed),
         "Versions": versions,
-        "Started": element("time", text(run.started), datetime=run.started),
+        "Started": element("time", text(when(run.started)), datetime=run.started),
         "Took": seconds(run.seconds),
     }
     shown = "".join(f"<div><dt>{name}</dt><dd>{words}</dd></div>" for name, words in facts.items() if words)
     return section("again", "How to run it again", command + element("dl", shown, class_="facts"))
+
+
+def when(started: str) -> str:
+    """Return an ISO time to the minute, in words; another text as it is."""
+    try:
+        return datetime.fromisoformat(started).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except ValueError:
+        return started

@@ -78,8 +78,8 @@ def examples_part(examples: Sequence[RowExample]) -> str:
     controls = (
         '<div class="controls" id="example-controls" hidden>'
         '<button type="button" id="example-before" aria-label="previous row">\u2190</button>'
-        f'<label>Row <select id="example">{options}</select></label>'
-        '<button type="button" id="example-next" aria-label="next row">\u2192</button></div>'
+        '<button type="button" id="example-next" aria-label="next row">\u2192</button>'
+        f'<select id="example" aria-label="example row">{options}</select></div>'
     )
     heading = "<h3>Why this answer? Some held-out rows</h3>"
     words = (
@@ -163,7 +163,14 @@ def moved_part(moved: Sequence[MovedParameter]) -> str:
     label = f"Dumbbell chart of {len(rows)} parameters, before and after calibration."
     columns = [Column("parameter"), Column("class"), Column("closed form", True), Column("calibrated", True)]
     lines = [
-        Line([Cell(foreign(m.name)), Cell(foreign(m.label)), Cell(shown(m.before)), Cell(shown(m.after))])
+        Line(
+            [
+                Cell(foreign(m.name)),
+                Cell(foreign(m.label) if m.label else ""),
+                Cell(shown(m.before)),
+                Cell(shown(m.after)),
+            ]
+        )
         for m in known
     ]
     chart = legend([("before", "closed form"), ("after", "calibrated")])

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MOST_CLASSES = 20
 """A confusion matrix of more classes is shown as its largest mix-ups."""
 
+FEW_CLASSES = 6
+"""A confusion matrix of more classes has the whole width, and its headings stand upright."""
+
 MOST_MIX_UPS = 10
 TOLD_CELLS = 3
 """Cells that are named beside a row that the model got wrong."""
@@ -145,7 +148,8 @@ def confusion_part(report: Report) -> str:
     words += " The shade is the share of the true class; right answers stand in a frame."
     folded = more("The largest mix-ups", largest) if wrong else ""
     caption = element("figcaption", f"<h3>{title}</h3>{paragraph(words, 'note')}")
-    return element("figure", f"\n{caption}\n{heat_map(report)}\n{folded}\n")
+    kind = "whole" if len(labels) > FEW_CLASSES else ""
+    return element("figure", f"\n{caption}\n{heat_map(report)}\n{folded}\n", class_=kind)
 
 
 def heat_map(report: Report) -> str:
@@ -163,7 +167,7 @@ def heat_map(report: Report) -> str:
         lines.append(element("tr", element("th", foreign(labels[i]), scope="row") + "".join(cells)))
     corner = '<th scope="col"><span class="corner">truly \u2193 taken for \u2192</span></th>'
     whole = f"<thead><tr>{corner}{head}</tr></thead>\n<tbody>" + "\n".join(lines) + "</tbody>"
-    many = "heat many" if len(labels) > 6 else "heat"
+    many = "heat many" if len(labels) > FEW_CLASSES else "heat"
     box = {"tabindex": "0", "role": "region", "aria_label": "Confusion matrix"}
     return element("div", element("table", whole, class_=many), class_="scroll", **box)
 
@@ -204,7 +208,12 @@ def because(row: RowExample) -> str:
     """Return the cells that spoke most for the answer."""
     speaking = [cell for cell in row.cells if cell.contribution > 0][:TOLD_CELLS]
     told = (
-        f"{foreign(cell.column)} = {foreign(cell.value)} <small>{signed(cell.contribution, 1)}</small>"
+        element(
+            "span",
+            f"{foreign(cell.column)} = {foreign(cell.value)} <small>{signed(cell.contribution, 1)}</small>",
+            class_="cell",
+            title=f"{cell.column} = {cell.value}",
+        )
         for cell in speaking
     )
-    return " ".join(element("span", words, class_="cell") for words in told) or NONE
+    return " ".join(told) or NONE

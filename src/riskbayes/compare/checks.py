@@ -14,8 +14,8 @@ from riskbayes.compare.data import names_of
 from riskbayes.compare.drift import drifts
 from riskbayes.compare.repeats import repeats
 from riskbayes.compare.report import Score
-from riskbayes.compare.scores import differences, overconfidence, row_losses
-from riskbayes.compare.study import Study
+from riskbayes.compare.scores import differences, lift, overconfidence, row_losses
+from riskbayes.compare.study import Study, Trial
 from riskbayes.estimators.fitted_checks import column_findings, few_rows, grouped
 from riskbayes.findings import Finding
 
@@ -26,7 +26,7 @@ LEAK_SHARE, LEAST_WRONG = 0.05, 10
 """A column that alone makes at most this share of the errors of the majority class, which makes at least so
 many, is suspected of a leak."""
 
-STRONG_SHARE, STRONG_RATIO, VERY_STRONG = 0.4, 1.5, 0.1
+STRONG_SHARE, STRONG_RATIO, VERY_STRONG = 1 / 3, 1.5, 0.1
 """A single column is strong if it has this share of what can be gained in log loss, and so many times that of
 the next column; it weighs as a warning if it alone makes at most the last share of the majority's errors."""
 
@@ -63,36 +63,44 @@ def all_findings(study: Study, by_column: list[Alone], model: Any) -> list[Findi
     return sorted(found, key=lambda finding: (weight[finding.severity], finding.code))
 
 
-def gains(study: Study) -> dict[str, dict[str, Score]]:
-    """Return for each model but the majority class its differences from that."""
-    base = study.trial(MAJORITY)
-    return {
-        trial.candidate.name: differences(trial.P, base.P, study.held, study.groups)
-        for trial in study.usable
-        if trial is not base
-    }
-
-
 def beyond(difference: Score, errors: float) -> bool:
     """True if a difference is below zero by more than this number of standard errors."""
     value, error = difference.value, difference.error
     return value is not None and error is not None and value < -errors * error and value < 0
 
 
-def predicts(study: Study, name: str | None = None) -> bool:
-    """True if a model, or any of them, is better than the majority class beyond chance."""
-    chosen = [gain for own, gain in gains(study).items() if name in (None, own)]
-    return any(beyond(gain[figure], BEYOND_CHANCE) for gain in chosen for figure in gain)
+def predicts(study: Study) -> bool:
+    """True if any model says more about the class than its frequencies do, beyond chance.
+
+    It makes fewer errors than the majority class, or has a lower log loss, or gives the true class more
+    probability than others.
+    """
+    base = study.trial(MAJORITY)
+    return any(tells(study, trial) for trial in study.usable if trial is not base)
+
+
+def tells(study: Study, trial: Trial) -> bool:
+    """True if a model says more about the class than its frequencies do, beyond chance."""
+    held, groups = study.held, study.groups
+    gain = differences(trial.P, study.trial(MAJORITY).P, held, groups)
+    raised = negated(lift(trial.P, held, groups))
+    return any(beyond(one, BEYOND_CHANCE) for one in (*gain.values(), raised))
+
+
+def negated(found: Score) -> Score:
+    """Return a difference with the other sign."""
+    return Score(None if found.value is None else -found.value, found.error)
 
 
 def nothing_to_predict(study: Study) -> Iterator[Finding]:
-    """Yield RB010 if no model beats the majority class, in error or in log loss."""
+    """Yield RB010 if no model says anything about the class."""
     if not predicts(study):
         n = len(study.usable) - 1
         yield Finding(
             "RB010",
-            f"None of {n} models is better than always answering the most frequent class, neither in error "
-            f"nor in log loss, by more than {BEYOND_CHANCE:g} standard errors.",
+            f"None of {n} models is better than always answering the most frequent class, in error or in log "
+            f"loss, or tells rows of different classes apart, by more than {BEYOND_CHANCE:g} standard "
+            "errors.",
             study.data.target,
         )
 
@@ -148,7 +156,8 @@ def across_the_split(study: Study) -> Iterator[Finding]:
         )
     same = int(found.same.sum())
     if same < n:
-        message += f" Only {same} of them are equal in {names_of(found.names)} too, which name rows."
+        few = f"Only {same}" if same else "None"
+        message += f" {few} of them are equal in {names_of(found.names)} too, which name rows."
     natural = found.distinct < FEW_DISTINCT
     if natural:
         message += " Rows of this table repeat by nature: few are distinct."

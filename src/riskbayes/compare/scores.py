@@ -15,6 +15,9 @@ LEAST = 1e-15
 
 BINS = 10
 
+NORMAL = 1.96
+"""Standard errors to each side of a 95 % interval."""
+
 PAIRED = ("error", "log_loss")
 """Figures whose differences between models are reported."""
 
@@ -43,7 +46,12 @@ def row_losses(P: Array, codes: Array) -> dict[str, Array]:
 
 def all_scores(P: Array, codes: Array, groups: Array | None = None) -> dict[str, Score]:
     """Return every figure with its standard error."""
-    found = {name: mean_score(values, groups) for name, values in row_losses(P, codes).items()}
+    losses = row_losses(P, codes)
+    found = {name: mean_score(values, groups) for name, values in losses.items()}
+    if found["error"].error == 0:  # all answers are right, or all wrong: nobody is so sure
+        wrong, m = int(losses["error"].sum() / 100), len(codes)
+        low, high = wilson(wrong, m)
+        found["error"] = score(100 * wrong / m, 100 * (high - low) / (2 * NORMAL))
     found["calibration_error"] = calibration_error(P, codes)
     if P.shape[1] == 2:
         found["auc"] = auc(P[:, 1], codes == 1)
@@ -54,6 +62,23 @@ def differences(P: Array, other: Array, codes: Array, groups: Array | None = Non
     """Return the figures of P minus those of another model, paired row by row."""
     ours, theirs = row_losses(P, codes), row_losses(other, codes)
     return {name: mean_score(ours[name] - theirs[name], groups) for name in PAIRED}
+
+
+def choosing_score(P: Array, codes: Array) -> float:
+    """Return the sum of error, as a share, and log loss: models are chosen by it."""
+    losses = row_losses(P, codes)
+    return float(losses["error"].mean() / 100 + losses["log_loss"].mean())
+
+
+def lift(P: Array, codes: Array, groups: Array | None = None) -> Score:
+    """Return how much more probability the true class gets than a class drawn by the frequencies, in points.
+
+    It is zero on average if the columns say nothing about the class, however sure the model is, which makes
+    it a test of that: the error does not move where one class is frequent, and a model that is too sure has
+    a large log loss.
+    """
+    shares = np.bincount(codes, minlength=P.shape[1]) / len(codes)
+    return mean_score(100 * (P[np.arange(len(codes)), codes] - P @ shares), groups)
 
 
 def mean_score(values: Array, groups: Array | None = None) -> Score:
@@ -125,8 +150,8 @@ def reliability(P: Array, codes: Array) -> tuple[ReliabilityBin, ...]:
     return tuple(found)
 
 
-def wilson(hits: int, rows: int, z: float = 1.96) -> tuple[float, float]:
-    """Return Wilson's interval of a share."""
+def wilson(hits: int, rows: int, z: float = NORMAL) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share."""
     p, c = hits / rows, z * z / rows
     middle, half = (p + c / 2) / (1 + c), z * math.sqrt(p * (1 - p) / rows + c / (4 * rows)) / (1 + c)
     return max(0.0, middle - half), min(1.0, middle + half)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from riskbayes.compare.checks import BEYOND_CHANCE, CLEARLY, beyond, predicts
+from riskbayes.compare.checks import BEYOND_CHANCE, CLEARLY, beyond, negated, predicts, tells
 from riskbayes.compare.contenders import LOGISTIC, MAJORITY
 from riskbayes.compare.report import Contender, Score
+from riskbayes.compare.scores import NORMAL, lift, wilson
 from riskbayes.compare.study import Study
 from riskbayes.findings import Finding
 
 RULE = (
-    "The best model is that of riskbayes with the least log loss on the held-out rows. It was chosen among "
-    "{n} by the rows that judge it, which flatters its figures slightly."
+    "The best model is that of riskbayes with the least sum of error, as a share, and log loss on the "
+    "held-out rows. It was chosen among {n} by the rows that judge it, which flatters its figures slightly."
 )
-
-NORMAL = 1.96
-"""Standard errors to each side of a 95 % interval."""
 
 
 def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding]) -> str:
@@ -24,7 +22,7 @@ def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding
     by_name = {contender.name: contender for contender in found}
     best, base = by_name[study.best.candidate.name], by_name[MAJORITY]
     target = study.data.target
-    counts = f"wrong on {interval(best.scores['error'])} of the held-out rows"
+    counts = f"wrong on {interval(study, best.scores['error'])} of the held-out rows"
     always = f"always answering {most_frequent(study)!r} is wrong on {value(base.scores['error']):.3g} %"
     if not predicts(study):
         return (
@@ -39,16 +37,17 @@ def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding
             f"{target!r} can be predicted: {best.name} is {counts}; {always}. That is {removed:.0f} % fewer "
             f"errors, {apart(gain['error'])} points, far beyond chance."
         )
-    elif beyond(gain["log_loss"], BEYOND_CHANCE):
+    elif tells(study, study.best):
+        raised = lift(study.best.P, study.held, study.groups)
         sentence = (
-            f"Hardly more answers about {target!r} are right than by {always_words(study)}, but "
-            f"probabilities tell rows apart: {best.name} is {counts}, {always}, and its log loss is lower by "
-            f"{apart(negated(gain['log_loss']), 3)}."
+            f"{target!r} can be predicted a little: {best.name} is {counts}; {always}, and the difference "
+            f"may be chance. But its probabilities tell rows apart: the true class gets {apart(raised)} points "
+            "more than by chance."
         )
     else:
         sentence = (
-            f"{best.name} predicts {target!r} no better than by {always_words(study)} beyond chance: it is "
-            f"{counts}; {always}. Another model does: see RB013 and the table."
+            f"{best.name} predicts {target!r} no better than by {always_words(study)}, beyond chance: it is "
+            f"{counts}; {always}. Another model does: see the table."
         )
     return " ".join([sentence, *beside_logistic(by_name.get(LOGISTIC)), *warned(findings)])
 
@@ -57,13 +56,16 @@ def why(study: Study, found: Sequence[Contender]) -> str:
     """Return why that model is the best one, in a sentence or two."""
     ours = [c for c in found if c.kind == "riskbayes" and not c.failed]
     best, others = ours[0], ours[1:]
-    sentence = f"{best.name} has the least log loss of the {len(ours)} models of riskbayes, "
-    sentence += f"{value(best.scores['log_loss']):.3g}"
+    sentence = (
+        f"Of the {len(ours)} models of riskbayes {best.name} has the least sum of error "
+        f"({value(best.scores['error']):.1f} %) and log loss ({value(best.scores['log_loss']):.3f})"
+    )
     if others:
-        gap = others[0].behind["log_loss"]
-        sure = beyond(negated(gap), CLEARLY)
-        sentence += f"; {others[0].name} follows, {apart(gap, 3)} behind" + (
-            "" if sure else ", which may be chance"
+        error, loss = others[0].behind["error"], others[0].behind["log_loss"]
+        sure = any(beyond(negated(gap), CLEARLY) for gap in (error, loss))
+        sentence += (
+            f"; {others[0].name} is next, with {value(error):+.1f} points of error and {value(loss):+.3f} of "
+            f"log loss{'' if sure else ', which may be chance'}"
         )
     return f"{sentence}. {RULE.format(n=len(ours))}"
 
@@ -97,23 +99,19 @@ def always_words(study: Study) -> str:
     return f"always answering {most_frequent(study)!r}"
 
 
-def interval(found: Score) -> str:
-    """Return an error with its 95 % interval."""
-    if found.error is None:
-        return f"{value(found):.3g} %"
-    low, high = max(0.0, value(found) - NORMAL * found.error), min(100.0, value(found) + NORMAL * found.error)
-    return f"{value(found):.1f} % (95 % interval {low:.1f} to {high:.1f})"
+def interval(study: Study, found: Score) -> str:
+    """Return an error with its 95 % interval: Wilson's, or the normal one where rows come in groups."""
+    m, error = len(study.held), value(found)
+    low, high = (100 * end for end in wilson(round(error * m / 100), m))
+    if study.groups is not None and found.error is not None:
+        low, high = max(0.0, error - NORMAL * found.error), min(100.0, error + NORMAL * found.error)
+    return f"{error:.1f} % (95 % interval {low:.1f} to {high:.1f})"
 
 
 def apart(found: Score, digits: int = 1) -> str:
     """Return the size of a difference and its standard error."""
     size = f"{abs(value(found)):.{digits}f}"
     return size if found.error is None else f"{size} ± {found.error:.{digits}f}"
-
-
-def negated(found: Score) -> Score:
-    """Return a difference with the other sign."""
-    return Score(None if found.value is None else -found.value, found.error)
 
 
 def value(found: Score) -> float:

@@ -9,10 +9,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass, field
-from typing import Any, Self
+from types import NoneType, UnionType
+from typing import Any, Self, get_args, get_origin, get_type_hints
 
+from riskbayes.compare.markdown import report_as_markdown
 from riskbayes.compare.page import report_page
 from riskbayes.findings import Finding
+from riskbayes.tables import shown
 
 SCHEMA = 1
 """Version of the layout; it grows when a reader of an older one would go wrong."""
@@ -58,11 +61,16 @@ class DataSummary:
     classes: tuple[ClassShare, ...]
     columns: tuple[ColumnSummary, ...]
     sha256: str = ""
+    used_rows: int = 0
+    """Rows that the figures come from; fewer than `rows` if a sample was taken."""
 
 
 @dataclass(frozen=True)
 class SplitSummary:
-    """How rows were held out: `kind` is "holdout", "cv", "time" or "groups"; `words` says it in words."""
+    """How rows were held out: `kind` is "holdout", "cv", "time" or "groups"; `words` says it in words.
+
+    `train_rows` is the mean over the folds, `test_rows` counts every held-out row once.
+    """
 
     kind: str
     folds: int
@@ -77,9 +85,10 @@ class SplitSummary:
 class Contender:
     """One model and its figures on the held-out rows.
 
-    `scores` has "error", "log_loss", "brier", "calibration_error" and, for two classes, "auc". `gain` has,
-    for "error" and "log_loss", this model minus the majority class, paired row by row: below zero is better.
-    `behind` is the same against the best model of the comparison (`Report.best`).
+    `scores` has "error" (in percent), "log_loss", "brier", "calibration_error" and, for two classes, "auc";
+    `Report.definitions` says what each is. `gain` has, for "error" and "log_loss", this model minus the
+    majority class, paired row by row: below zero is better. `behind` is the same against the best model of
+    the comparison (`Report.best`). Both are empty for the model itself.
     """
 
     name: str
@@ -90,7 +99,9 @@ class Contender:
     gain: dict[str, Score] = field(default_factory=dict)
     behind: dict[str, Score] = field(default_factory=dict)
     fit_seconds: float | None = None
+    """Mean of the fits, with the encoding of the table."""
     predict_seconds: float | None = None
+    """Mean over the folds, for the held-out rows of a fold."""
     failed: str = ""
     """Why it could not be fitted, in a sentence; empty if it was."""
 
@@ -158,6 +169,8 @@ class Run:
     started: str
     """ISO time in UTC."""
     seconds: float
+    ignored: tuple[str, ...] = ()
+    """Codes of findings that were asked to be left out."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +197,14 @@ class Report:
     findings: tuple[Finding, ...]
     run: Run
     schema: int = SCHEMA
+    rule: str = ""
+    """How the best model was chosen, and what that does to its figures."""
+    definitions: dict[str, str] = field(default_factory=dict)
+    """What each figure in `Contender.scores` is."""
+    explained: str = ""
+    """Name of the model whose contributions are shown: `best`, or another if that is no sum over columns."""
+    moved_in: str = ""
+    """Name of the model whose parameters are shown in `moved`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain dicts, lists, texts and numbers."""
@@ -199,5 +220,61 @@ class Report:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the report that `to_dict` gave."""
-        raise NotImplementedError
+        """Return the report that `to_dict` gave.
+
+        Fields that this version does not know are left out; a layout that it cannot read is refused.
+        """
+        schema = values.get("schema") if isinstance(values, dict) else None
+        if not isinstance(schema, int) or schema < 1:
+            raise ValueError("This is no report of a comparison: it has no number `schema`.")
+        if schema > SCHEMA:
+            raise ValueError(
+                f"The report has layout {schema}, and this version reads up to {SCHEMA}. Update riskbayes."
+            )
+        return rebuilt(cls, values, "report")
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the report that `to_json` gave."""
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"This is no report of a comparison, for it is no JSON: {error}.") from None
+        return cls.from_dict(values)
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+        return report_as_markdown(self)
+
+
+def rebuilt(kind: Any, value: Any, where: str) -> Any:
+    """Return a value of JSON as the type that a field declares; refuse one of another type."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        if not isinstance(value, dict):
+            raise misfit(where, value)
+        hints, given = get_type_hints(kind), {}
+        for one in dataclasses.fields(kind):
+            if one.name in value:
+                given[one.name] = rebuilt(hints[one.name], value[one.name], f"{where}.{one.name}")
+            elif one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING:
+                raise ValueError(f"The report lacks {where}.{one.name}.")
+        return kind(**given)  # type: ignore[operator]
+    if origin is tuple and isinstance(value, list):
+        return tuple(rebuilt(arguments[0], part, f"{where}[{i}]") for i, part in enumerate(value))
+    if origin is dict and isinstance(value, dict):
+        return {str(key): rebuilt(arguments[1], part, f"{where}.{key}") for key, part in value.items()}
+    if origin is UnionType:
+        if value is None and NoneType in arguments:
+            return None
+        return rebuilt(next(one for one in arguments if one is not NoneType), value, where)
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if kind in (int, str) and type(value) is kind:
+        return value
+    raise misfit(where, value)
+
+
+def misfit(where: str, value: Any) -> ValueError:
+    """Return the error for a value of the wrong type."""
+    return ValueError(f"{where} of the report cannot be {shown(value)}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -23,6 +24,7 @@ from riskbayes.estimators.checks import check_labels, check_masses, classes_and_
 from riskbayes.estimators.dask_rows import refuse_dask
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
+from riskbayes.estimators.fitted_checks import FittedChecks, masses_of, table_findings
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
@@ -31,6 +33,7 @@ from riskbayes.estimators.scaling import ColumnScales
 from riskbayes.estimators.spooling import check_alone, closing_rows, spooled
 from riskbayes.estimators.table_input import TABLE_PARAMETERS, columns_read, read_table
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
+from riskbayes.findings import Finding
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.preprocessing.columns import Column
@@ -59,7 +62,7 @@ def has_density(clf: RiskBayesClassifier) -> bool:
 
 
 class RiskBayesClassifier(
-    BatchPredictions, PriorsMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+    BatchPredictions, PriorsMixin, FittedChecks, CallbackSupportMixin, ClassifierMixin, BaseEstimator
 ):
     """Classifier that fits or chooses generative models, trained by risk-based calibration.
 
@@ -338,6 +341,11 @@ class RiskBayesClassifier(
     def columns_(self) -> list[Column]:
         """What became of each column of the table."""
         return columns_read(self)
+
+    def _findings(self) -> Iterator[Finding]:
+        # Not those of the members: their priors determine covariances, and their iterations are chosen.
+        clf = self.members_[0][0]
+        return table_findings(self, masses_of(clf.estimator_ if isinstance(clf, MemberClassifier) else clf))
 
     @property
     def _encoded_names(self) -> list[str] | None:

@@ -6,8 +6,10 @@ them lies an SVG whose horizontal places are percentages, so that it fits every 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import unescape
 from math import ceil, floor, log10
 
 from riskbayes.compare.numbers import brief
@@ -85,7 +87,14 @@ def strips(rows: Sequence[Strip], label: str, scale: Scale | None, unit: str = "
         lines.append(element("div", parts, class_=f"row {row.kind}".strip()))
     if scale:
         lines.append(element("div", axis(scale, unit), class_="row axis"))
-    return element("div", "\n".join(lines), class_="strips", role="img", aria_label=label)
+    widest = max((shown_length(row.figure) for row in rows), default=0)
+    style = f"--figure: {max(widest, len(unit)) * 0.58:.1f}rem"  # the same for all, so that strips line up
+    return element("div", "\n".join(lines), class_="strips", role="img", aria_label=label, style=style)
+
+
+def shown_length(html: str) -> int:
+    """Return the number of characters of HTML that are shown."""
+    return len(unescape(re.sub("<[^>]*>", "", html)))
 
 
 def axis(scale: Scale, unit: str) -> str:

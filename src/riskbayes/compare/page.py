@@ -66,6 +66,8 @@ def head(report: Report) -> str:
         f"{plural(data.rows, 'row')}, {plural(len(data.columns), 'column')}; "
         f"{plural(len(data.classes), 'class', 'classes')}: {named}"
     )
+    if 0 < data.used_rows < data.rows:
+        about += f". The figures come from a sample of {plural(data.used_rows, 'row')}."
     named = element("span", foreign(data.name), class_="file")
     return f"<h1>Can {foreign(data.target)} be predicted?</h1>\n" + paragraph(f"{named} {about}", "about")
 

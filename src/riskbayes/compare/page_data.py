@@ -33,7 +33,10 @@ SHOWN_COLUMNS = 25
 
 def data_section(report: Report) -> str:
     """Return the section on the data: findings, classes and columns."""
-    body = findings_part(report.findings) + classes_part(report) + columns_part(report.data.columns)
+    body = findings_part(report.findings)
+    if report.run.ignored:
+        body += paragraph(f"Not looked for, as asked: {text(', '.join(report.run.ignored))}.", "note")
+    body += classes_part(report) + columns_part(report.data.columns)
     return section("data", "What is wrong with the data?", body)
 
 
@@ -105,7 +108,7 @@ def classes_part(report: Report) -> str:
 def columns_part(columns: Sequence[ColumnSummary]) -> str:
     """Return what the columns are, what was made of them, and what was left out."""
     lacking = any(c.missing > 0 for c in columns)
-    remade = any(c.encoded and c.encoded != (c.name,) for c in columns)
+    remade = any(map(read_as, columns))
     dropped = any(c.reason for c in columns)
     heads = [Column("column"), Column("kind"), Column("missing", True), Column("distinct", True)]
     heads += [Column("read as")] * remade + [Column("left out because")] * dropped
@@ -133,7 +136,7 @@ def columns_part(columns: Sequence[ColumnSummary]) -> str:
 
 def read_as(column: ColumnSummary) -> str:
     """Return what was made of a column, where that is more than itself."""
-    if column.encoded == (column.name,):
+    if column.encoded in ((column.name,), (column.kind,)):
         return ""
     first, rest = column.encoded[:SHOWN_PARTS], len(column.encoded) - SHOWN_PARTS
     return ", ".join(map(foreign, first)) + (f" and {rest} more" if rest > 0 else "")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from riskbayes.compare.charts import Scale, Strip, bar, dot, legend, line, span, strips
 from riskbayes.compare.numbers import brief, digits_like, fixed, is_known, percent, plural, signed
-from riskbayes.compare.page_parts import Cell, Column, Line, figure, paragraph, section, table
+from riskbayes.compare.page_parts import Cell, Column, Line, cell_value, figure, paragraph, section, table
 from riskbayes.markup import element, foreign, text
 
 if TYPE_CHECKING:
@@ -20,9 +20,20 @@ MOST_CELLS = 10
 """Cells of a waterfall; the others are one bar."""
 
 
+LEAST_MOVE = 0.015
+"""Parameters share a scale if the smallest move is at least this share of it: less could not be seen."""
+
+
 def drivers_section(report: Report) -> str:
     """Return the section on what drives the best model."""
-    body = columns_part(report) + examples_part(report.examples) + moved_part(report.moved)
+    body = ""
+    if report.explained and report.explained != report.best:
+        body += paragraph(
+            f"{foreign(report.best)} is no sum over the columns; the contributions are those of "
+            f"<strong>{foreign(report.explained)}</strong>.",
+            "note",
+        )
+    body += columns_part(report) + examples_part(report.examples) + moved_part(report)
     return section("drivers", "What drives it?", body)
 
 
@@ -84,7 +95,7 @@ def examples_part(examples: Sequence[RowExample]) -> str:
     heading = "<h3>Why this answer? Some held-out rows</h3>"
     words = (
         "Each bar starts where the one above it ended: to the right it speaks for the answer, to the left "
-        "against it. Zero is what is known before a cell is looked at."
+        "against it. Zero is what is known before a cell is looked at; the largest contributions come first."
     )
     articles = "\n".join(example(row) for row in shown)
     return heading + paragraph(words, "note") + controls + element("div", articles, id="examples")
@@ -103,7 +114,7 @@ def example(row: RowExample) -> str:
     scale = Scale.over(places, most=5, zero=True)
     rows = []
     for i, cell in enumerate(cells[:MOST_CELLS]):
-        name = f"{foreign(cell.column)} <small>= {foreign(cell.value)}</small>"
+        name = f"{foreign(cell.column)} <small>= {cell_value(cell.value)}</small>"
         rows.append(step(name, scale, places[i], places[i + 1]))
     if len(cells) > MOST_CELLS:
         rest = plural(len(cells) - MOST_CELLS, "other column")
@@ -131,21 +142,23 @@ def details_of(cells: Sequence[CellContribution]) -> str:
     """Return all cells of a row as a table, folded away."""
     columns = [Column("column"), Column("cell"), Column("contribution", True)]
     lines = [
-        Line([Cell(foreign(c.column)), Cell(foreign(c.value)), Cell(signed(c.contribution, 2))])
+        Line([Cell(foreign(c.column)), Cell(cell_value(c.value)), Cell(signed(c.contribution, 2))])
         for c in cells
     ]
     inner = table(columns, lines, "Contributions of the cells")
     return f"<details>\n<summary>The figures of this chart</summary>\n{inner}\n</details>"
 
 
-def moved_part(moved: Sequence[MovedParameter]) -> str:
+def moved_part(report: Report) -> str:
     """Return the parameters that calibration moved most, before and after it."""
-    known = [m for m in moved if is_known(m.before) and is_known(m.after)]
+    known = [m for m in report.moved if is_known(m.before) and is_known(m.after)]
     if not known:
         return ""
     ends = [value for m in known for value in (m.before, m.after)]
     shares = all(0 <= value <= 1 for value in ends)
-    common = Scale.over(ends, zero=True) if shares else None
+    least = min(abs(m.after - m.before) for m in known)
+    together = shares or least >= LEAST_MOVE * (max(ends) - min(ends))
+    common = Scale.over(ends, zero=shares) if together else None
     digits = digits_like(max(ends))
 
     def shown(value: float) -> str:
@@ -155,11 +168,12 @@ def moved_part(moved: Sequence[MovedParameter]) -> str:
     for m in known:
         scale = common or Scale.over([m.before, m.after], zero=True)
         before, after = scale.at(m.before), scale.at(m.after)
-        marks = line(scale.at(0), "zero") + span(before, after, "moved")
+        marks = ("" if common else line(scale.at(0), "zero")) + span(before, after, "moved")
         marks += dot(before, "before") + dot(after, "after")
         rows.append(Strip(parameter_name(m), marks, f"{shown(m.before)} \u2192 {shown(m.after)}"))
-    note = "Calibration starts from the closed form and moves the statistics that it is computed from. "
-    note += "" if common else "Each line has a scale of its own, from zero."
+    note = "Calibration starts from the closed form and moves the statistics that it is computed from."
+    note += f" Parameters of <strong>{foreign(report.moved_in)}</strong>." if report.moved_in else ""
+    note += "" if common else " Each line has a scale of its own, from zero."
     label = f"Dumbbell chart of {len(rows)} parameters, before and after calibration."
     columns = [Column("parameter"), Column("class"), Column("closed form", True), Column("calibrated", True)]
     lines = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from riskbayes.compare.charts import Scale, Strip, dot, legend, line, sample, span, strips
 from riskbayes.compare.numbers import NONE, digits_of, fixed, is_known, plural, seconds, signed
-from riskbayes.compare.page_parts import Cell, Column, Line, figure, paragraph, section, table
+from riskbayes.compare.page_parts import Cell, Column, Line, figure, more, paragraph, section, table
 from riskbayes.markup import element, foreign, text
 
 if TYPE_CHECKING:  # the report calls this page, so it imports it first
@@ -104,7 +104,7 @@ def answer_section(report: Report) -> str:
         if c is not None
     )
     rows = plural(report.split.test_rows, "held-out row")
-    held = f"Wrong answers in {rows}, \u00b1 standard error. Held out: {text(report.split.words)}"
+    held = f"Wrong answers in {rows}, \u00b1 standard error. {text(report.split.words)}"
     body = paragraph(text(report.verdict), "verdict") + paragraph(held, "note")
     body += element("dl", shown, class_="tiles")
     body += figure(
@@ -183,6 +183,10 @@ def models_section(report: Report) -> str:
         "A row in bold is the best model of riskbayes; a figure in bold the best of its column.",
         "note",
     )
+    defined = [(m.name, report.definitions[m.key]) for m in MEASURES if m.key in report.definitions]
+    if defined:
+        meant = "".join(f"<div><dt>{text(name)}</dt><dd>{text(words)}</dd></div>" for name, words in defined)
+        body += more("What the figures mean", element("dl", meant, class_="facts"))
     return section("models", "Which model, and why?", body)
 
 
@@ -205,7 +209,8 @@ def models_table(report: Report) -> str:
         cells = [Cell(name)]
         for m in measures:
             value = score(c, m.key)
-            is_best = value is not None and round(value, digits[m.key]) == lowest[m.key]
+            rival = c.kind != "baseline"
+            is_best = value is not None and rival and round(value, digits[m.key]) == lowest[m.key]
             shown = shown_score(c.scores.get(m.key), digits[m.key])
             cells.append(Cell(shown, value, "first" if is_best else ""))
         behind = c.behind.get("error")
@@ -227,7 +232,8 @@ def described(contender: Contender) -> str:
 def best_value(contenders: Sequence[Contender], measure: Measure) -> float | None:
     """Return the best figure of a column as it is shown."""
     digits = digits_for(contenders, measure)
-    found = [round(v, digits) for c in contenders if (v := score(c, measure.key)) is not None]
+    rivals = [c for c in contenders if c.kind != "baseline"]  # who never commits is well calibrated
+    found = [round(v, digits) for c in rivals if (v := score(c, measure.key)) is not None]
     return (max if measure.high else min)(found) if len(found) > 1 else None
 
 

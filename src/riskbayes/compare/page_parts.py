@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import NamedTuple
 
-from riskbayes.markup import element, text
+from riskbayes.markup import element, foreign, text
 
 
 class Cell(NamedTuple):
@@ -73,6 +73,11 @@ def figure(title: str, picture: str, note: str, figures: str) -> str:
     """Return a chart with HTML of its title and of a note, and with its figures as a table, folded away."""
     caption = element("figcaption", f"<h3>{title}</h3>" + (element("p", note, class_="note") if note else ""))
     return element("figure", f"\n{caption}\n{picture}\n{more('The figures of this chart', figures)}\n")
+
+
+def cell_value(value: str) -> str:
+    """Return a cell of the user's table; an empty text stands for a missing one."""
+    return foreign(value) if value else "<i>missing</i>"
 
 
 def paragraph(words: str, kind: str = "") -> str:

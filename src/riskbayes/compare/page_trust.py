@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import floor
 from typing import TYPE_CHECKING
 
 from riskbayes.compare.numbers import NONE, count, percent, plural, signed
-from riskbayes.compare.page_parts import Cell, Column, Line, figure, more, paragraph, section, table
+from riskbayes.compare.page_parts import (
+    Cell,
+    Column,
+    Line,
+    cell_value,
+    figure,
+    more,
+    paragraph,
+    section,
+    table,
+)
 from riskbayes.markup import element, foreign, text
 
 if TYPE_CHECKING:
-    from riskbayes.compare.report import Report, RowExample
+    from riskbayes.compare.report import ReliabilityBin, Report, RowExample
 
 MOST_CLASSES = 20
 """A confusion matrix of more classes is shown as its largest mix-ups."""
@@ -21,6 +32,9 @@ FEW_CLASSES = 6
 MOST_MIX_UPS = 10
 TOLD_CELLS = 3
 """Cells that are named beside a row that the model got wrong."""
+
+SIMILAR = 1.2
+"""Bins whose numbers of rows differ by no more than this factor have equally many."""
 
 LEFT, TOP, SIDE = 64, 8, 300
 """Place and size of the square of the reliability diagram, in pixels."""
@@ -44,9 +58,9 @@ def reliability_part(report: Report) -> str:
     was = sum(b.rows * b.observed for b in bins) / rows
     note = (
         f"On average it says {percent(said)} and is right in {percent(was)} of the rows. Below the diagonal "
-        "the model is surer than it should be. Lines are 95 % intervals; the columns at the foot show how "
-        "many rows are that sure."
+        "the model is surer than it should be. Lines are 95 % intervals"
     )
+    note += "; columns at the foot show how many rows are that sure." if differ(bins) else "."
     columns = [Column("says", True), Column("is right", True), Column("95 % interval", True)]
     lines = [
         Line(
@@ -63,12 +77,17 @@ def reliability_part(report: Report) -> str:
     return figure("Is it right as often as it says?", reliability_chart(report), note, figures)
 
 
+def differ(bins: Sequence[ReliabilityBin]) -> bool:
+    """True if bins have different numbers of rows: those of equally many need no columns that say so."""
+    return max(b.rows for b in bins) > SIMILAR * min(b.rows for b in bins)
+
+
 def reliability_chart(report: Report) -> str:
     """Return the reliability diagram: stated probability to the right, observed share of hits upwards."""
     bins = [b for b in report.reliability if b.rows > 0]
     least = min(min(b.predicted, b.low) for b in bins)
     low = min(max(floor(10 * least + 1e-9) / 10, 0.0), 0.9)
-    foot, most = 34, max(b.rows for b in bins)
+    foot, most = 34 if differ(bins) else 0, max(b.rows for b in bins)
 
     def x(share: float) -> float:
         return LEFT + SIDE * (share - low) / (1 - low)
@@ -86,7 +105,7 @@ def reliability_chart(report: Report) -> str:
         under = TOP + SIDE + foot + 18
         parts.append(f'<text x="{x(tick):.1f}" y="{under}" text-anchor="middle">{shown}</text>')
     parts.append(f'<path class="diagonal" d="M{x(low):.1f} {y(low):.1f}L{x(1):.1f} {y(1):.1f}"/>')
-    for b in bins:
+    for b in bins if differ(bins) else ():
         height = max((foot - 4) * b.rows / most, 1)
         place = f'x="{x(b.predicted) - 5:.1f}" y="{TOP + SIDE + foot + 2 - height:.1f}"'
         parts.append(f'<rect class="bar quiet" {place} width="10" height="{height:.1f}"/>')
@@ -210,7 +229,7 @@ def because(row: RowExample) -> str:
     told = (
         element(
             "span",
-            f"{foreign(cell.column)} = {foreign(cell.value)} <small>{signed(cell.contribution, 1)}</small>",
+            f"{foreign(cell.column)} = {cell_value(cell.value)} {element('small', signed(cell.contribution, 1))}",
             class_="cell",
             title=f"{cell.column} = {cell.value}",
         )

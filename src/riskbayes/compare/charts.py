@@ -80,7 +80,8 @@ def strips(rows: Sequence[Strip], label: str, scale: Scale | None, unit: str = "
     grid = "".join(line(scale.at(tick), "grid") for tick in scale.ticks) if scale else ""
     lines = []
     for row in rows:
-        drawn = element("svg", grid + behind + row.marks, class_="strip", height=str(2 * MIDDLE))
+        marks = f'<svg y="50%" overflow="visible"><g transform="translate(0 {-MIDDLE})">{row.marks}</g></svg>'
+        drawn = element("svg", grid + behind + marks, class_="strip", height=str(2 * MIDDLE))
         middle = element("span", row.words, class_="words") if row.words else drawn
         parts = element("span", row.name, class_="name") + middle
         parts += element("span", row.figure, class_="figure")

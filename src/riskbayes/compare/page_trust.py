@@ -229,10 +229,10 @@ def because(row: RowExample) -> str:
     told = (
         element(
             "span",
-            f"{foreign(cell.column)} = {cell_value(cell.value)} {element('small', signed(cell.contribution, 1))}",
+            f"{foreign(c.column)} = {cell_value(c.value)} <small>{signed(c.contribution, 1)}</small>",
             class_="cell",
-            title=f"{cell.column} = {cell.value}",
+            title=f"{c.column} = {c.value}",
         )
-        for cell in speaking
+        for c in speaking
     )
     return " ".join(told) or NONE

@@ -58,8 +58,8 @@ class SetErrors:
     errors: dict[str, tuple[float, ...]]
 
     def mean(self, model: str) -> float:
-        """Return the mean error of a model; NaN if it failed."""
-        found = self.errors[model]
+        """Return the mean error of a model; NaN if it failed or was not there."""
+        found = self.errors.get(model, ())
         return float(np.mean(found)) if found else float("nan")
 
 

@@ -32,15 +32,15 @@ def models_of(results: Sequence[SetErrors]) -> list[str]:
     return list(dict.fromkeys(model for result in results for model in result.errors))
 
 
-def error_table(results: Sequence[SetErrors], spread: bool = False) -> Table:
-    """Return the mean errors, a row for each model; with `spread`, with their standard deviations."""
+def error_table(results: Sequence[SetErrors]) -> Table:
+    """Return the mean errors, a row for each model; few splits have no standard deviation worth showing."""
     lowest = [min(round(r.mean(m), 1) for m in r.errors if not isnan(r.mean(m))) for r in results]
     rows: list[list[Cell]] = []
     for model in models_of(results):
         cells: list[Cell] = [model]
         for result, least in zip(results, lowest, strict=True):
-            value = Value.over(result.errors.get(model, ()), best=round(result.mean(model), 1) == least)
-            cells.append(value if spread else Value(value.mean, best=value.best))
+            mean = result.mean(model)
+            cells.append(Value(None if isnan(mean) else mean, best=round(mean, 1) == least))
         rows.append(cells)
     return Table(["model", *(r.data_set for r in results)], rows, "Error on held-out rows, percent")
 
@@ -94,12 +94,12 @@ def demo_page(results: Sequence[SetErrors], report: Report, command: str) -> str
     )
     first = results[0]
     notes = [
-        "Mean \u00b1 standard deviation over splits; the lowest of a column in bold. MixedNB is naive Bayes "
-        "of numbers and categories. Of tables with strings, LDA and QDA read the columns of numbers only.",
+        "Percent, mean over splits; the lowest of a column in bold. MixedNB is naive Bayes of numbers and "
+        "categories. Of tables with strings, LDA and QDA read the columns of numbers only.",
         f"The sets are small: one row of {first.data_set} is {100 / first.n_test:.1f} points of a split, and "
         "the splits share rows. A small difference decides nothing.",
     ]
-    errors = f"<p>{escape(tally(results))}</p>\n{as_html(error_table(results, spread=True))}\n"
+    errors = f"<p>{escape(tally(results))}</p>\n{as_html(error_table(results))}\n"
     errors += "\n".join(f'<p class="small">{escape(note)}</p>' for note in notes)
     change = (
         "<p>Error of RC minus that of the closed form, in percentage points: below zero RC is better.</p>"

@@ -41,8 +41,8 @@ def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding
         raised = lift(study.best.P, study.held, study.groups)
         sentence = (
             f"{target!r} can be predicted a little: {best.name} is {counts}; {always}, and the difference "
-            f"may be chance. But its probabilities tell rows apart: the true class gets {apart(raised)} points "
-            "more than by chance."
+            f"may be chance. But its probabilities tell rows apart: the true class gets {apart(raised)} "
+            "points more than by chance."
         )
     else:
         sentence = (

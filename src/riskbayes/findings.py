@@ -159,25 +159,3 @@ def without(findings: Iterable[Finding], ignored: Collection[str]) -> list[Findi
         if code not in CODES:
             raise ValueError(f"There is no finding with the code {code!r}; known are {', '.join(CODES)}.")
     return [finding for finding in findings if finding.code not in ignored]
-
-
-def findings_page() -> str:
-    """Return the page of all codes, in Markdown."""
-    lines = [
-        "# Findings",
-        "",
-        "What `riskbayes compare` and `checks_` of a fitted estimator report. A code keeps its meaning. To leave",
-        'findings out: `riskbayes compare --ignore RB004`, `compare(..., ignore=["RB004"])`, or',
-        '`riskbayes.findings.without(clf.checks_, ["RB004"])`. A finding is an `info`, a `warning`, or an',
-        "`error`: then the figures cannot be trusted before it is looked at.",
-        "",
-        "Made by `python -m riskbayes.findings > doc/findings.md`.",
-    ]
-    for code, about in CODES.items():
-        lines += ["", f"## {code} {about.name}", "", about.meaning, ""]
-        lines += [f"- When not to worry: {about.when_not_to_worry}", f"- What to do: {about.what_to_do}"]
-    return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(findings_page(), end="")

@@ -35,7 +35,7 @@ def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding
         removed = 100 * -value(gain["error"]) / value(base.scores["error"])
         sentence = (
             f"{target!r} can be predicted: {best.name} is {counts}; {always}. That is {removed:.0f} % fewer "
-            f"errors, {apart(gain['error'])} points, far beyond chance."
+            f"errors, {apart(gain['error'])} points, beyond chance."
         )
     elif tells(study, study.best):
         raised = lift(study.best.P, study.held, study.groups)

@@ -122,7 +122,10 @@ def single_columns(study: Study, by_column: list[Alone]) -> Iterator[Finding]:
         )
     if leaks:
         return
-    least = min(float(row_losses(t.P, study.held)["log_loss"].mean()) for t in study.usable)
+    reached = [float(row_losses(t.P, study.held)["log_loss"].mean()) for t in study.usable]
+    least = min([*reached, *(one.log_loss for one in by_column)])
+    if least >= loss:  # rows are told apart, but by models that are too sure
+        return
     shares = [(loss - one.log_loss) / (loss - least) for one in by_column] + [0.0]
     if by_column and shares[0] >= STRONG_SHARE and shares[0] >= STRONG_RATIO * shares[1]:
         one = by_column[0]

@@ -14,10 +14,12 @@ FIGURES = {
     "error": ("error, %", 2),
     "log_loss": ("log loss", 3),
     "brier": ("Brier", 3),
-    "calibration_error": ("calibration error", 3),
+    "calibration_error": ("calib. error", 3),
     "auc": ("AUC", 3),
 }
 """Figures in the order of the table: their headers and decimals."""
+
+TABLE_NOTE = "± is a standard error; the error minus that of the majority class is paired row by row."
 
 
 def report_as_markdown(report: Report) -> str:
@@ -34,7 +36,7 @@ def lines_of(report: Report) -> Iterator[str]:
     sample = f", a sample of {data.used_rows} of them compared" if data.used_rows < data.rows else ""
     yield from (f"{rows}{sample}. {text(report.split.words)}", "")
     yield from ("## Models", "", *table(*figures(report)), "")
-    yield from ("± is a standard error; a difference is paired row by row.", "")
+    yield from (f"{TABLE_NOTE} The figures are:", "")
     yield from (
         f"- {FIGURES[name][0]}: {words}" for name, words in report.definitions.items() if name in FIGURES
     )
@@ -53,7 +55,7 @@ def figures(report: Report) -> tuple[list[str], list[list[str]]]:
     fitted = [c for c in report.contenders if not c.failed]
     names = [name for name in FIGURES if any(name in c.scores for c in fitted)]
     headers = ["model", *(FIGURES[name][0] for name in names)]
-    headers += ["error minus majority class", "fit, s", "predict, s"]
+    headers += ["minus majority, %", "fit, s", "predict, s"]
     return headers, [figures_of(contender, names) for contender in fitted]
 
 

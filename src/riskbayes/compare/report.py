@@ -27,6 +27,7 @@ class Score:
 
     value: float | None
     error: float | None = None
+    """The standard error."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,14 @@ class ColumnSummary:
 
     name: str
     kind: str
+    """One of "number", "category", "date" or "left out"."""
     encoded: tuple[str, ...] = ()
+    """What models read of it: "number", "category", "weekday", "month", "hour", "is missing"."""
     reason: str = ""
     missing: float = 0.0
     """Share of the missing cells."""
     distinct: int | None = None
+    """Number of distinct values that are not missing."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +60,16 @@ class DataSummary:
     """The table: where it came from, its size, its classes and its columns."""
 
     name: str
+    """Name of the file."""
     rows: int
+    """Rows of the whole table."""
     target: str
+    """The column to predict."""
     classes: tuple[ClassShare, ...]
     columns: tuple[ColumnSummary, ...]
+    """All columns but the target, and those that rows were held out by."""
     sha256: str = ""
+    """Hash of the file, if it is known."""
     used_rows: int = 0
     """Rows that the figures come from; fewer than `rows` if a sample was taken."""
 
@@ -74,10 +83,12 @@ class SplitSummary:
 
     kind: str
     folds: int
+    """Number of fits of every model."""
     train_rows: int
     test_rows: int
     words: str
     column: str = ""
+    """The column of time or of groups."""
     seed: int = 0
 
 
@@ -95,6 +106,7 @@ class Contender:
     kind: str
     """ "riskbayes", "peer" (scikit-learn's) or "baseline" (the majority class)."""
     learner: str = ""
+    """"RC" or "closed form"; empty for models of scikit-learn."""
     scores: dict[str, Score] = field(default_factory=dict)
     gain: dict[str, Score] = field(default_factory=dict)
     behind: dict[str, Score] = field(default_factory=dict)
@@ -111,7 +123,9 @@ class ReliabilityBin:
     """Held-out rows of similar confidence: predicted and observed share of hits, with a 95 % interval."""
 
     predicted: float
+    """Mean probability of the predicted class."""
     observed: float
+    """Share of right answers."""
     low: float
     high: float
     rows: int
@@ -135,6 +149,7 @@ class RowExample:
     truth: str
     predicted: str
     probability: float
+    """Of the predicted class."""
     cells: tuple[CellContribution, ...] = ()
 
 
@@ -144,6 +159,7 @@ class ColumnContribution:
 
     column: str
     contribution: float
+    """In the log-odds of the predicted class against the next one, over held-out rows."""
     error_alone: float | None = None
     """Held-out error of a model of this column alone, in percent."""
 
@@ -153,8 +169,11 @@ class MovedParameter:
     """A parameter that calibration moved, in words, with its value before and after."""
 
     name: str
+    """The column and the parameter."""
     before: float
+    """In the closed form."""
     after: float
+    """After calibration."""
     label: str = ""
     """The class that it belongs to."""
 
@@ -164,11 +183,14 @@ class Run:
     """How to run it again."""
 
     command: str
+    """The command as it was typed; empty if it was none."""
     versions: dict[str, str]
+    """Of Python and of the packages, by name."""
     seed: int
     started: str
     """ISO time in UTC."""
     seconds: float
+    """How long it took."""
     ignored: tuple[str, ...] = ()
     """Codes of findings that were asked to be left out."""
 
@@ -182,21 +204,30 @@ class Report:
     verdict: str
     """How well this can be predicted, and how sure that is, in one or two sentences."""
     contenders: tuple[Contender, ...]
+    """The models that could be fitted, by the sum of error and log loss; then those that failed."""
     best: str
     """Name of the best model of riskbayes; it is the one that is written to the model file."""
     why: str
     """Why that one, in a sentence."""
     labels: tuple[str, ...]
+    """The classes as text."""
     confusion: tuple[tuple[int, ...], ...]
     """Held-out rows by true label (rows) and predicted label (columns), in the order of `labels`."""
     reliability: tuple[ReliabilityBin, ...]
+    """Of the best model, in bins of equally many rows."""
     surest_wrong: tuple[RowExample, ...]
+    """Held-out rows that the best model is surest and wrong about."""
     contributions: tuple[ColumnContribution, ...]
+    """The columns, the largest first; empty if no model can be explained."""
     examples: tuple[RowExample, ...]
+    """Rows of median confidence of the most frequent answers, and a close call."""
     moved: tuple[MovedParameter, ...]
+    """The parameters that calibration moved most, in the model `moved_in`."""
     findings: tuple[Finding, ...]
+    """What may be wrong; errors first, then warnings."""
     run: Run
     schema: int = SCHEMA
+    """Version of the layout."""
     rule: str = ""
     """How the best model was chosen, and what that does to its figures."""
     definitions: dict[str, str] = field(default_factory=dict)

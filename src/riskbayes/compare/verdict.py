@@ -35,14 +35,14 @@ def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding
         removed = 100 * -value(gain["error"]) / value(base.scores["error"])
         sentence = (
             f"{target!r} can be predicted: {best.name} is {counts}; {always}. That is {removed:.0f} % fewer "
-            f"errors, {apart(gain['error'])} points, far beyond chance."
+            f"errors, {apart(gain['error'])} points, beyond chance."
         )
     elif tells(study, study.best):
         raised = lift(study.best.P, study.held, study.groups)
         sentence = (
             f"{target!r} can be predicted a little: {best.name} is {counts}; {always}, and the difference "
-            f"may be chance. But its probabilities tell rows apart: the true class gets {apart(raised)} points "
-            "more than by chance."
+            f"may be chance. But its probabilities tell rows apart: the true class gets {apart(raised)} "
+            "points more than by chance."
         )
     else:
         sentence = (

@@ -122,6 +122,8 @@ class RiskBayesClassifier(
         `train_error`, `train_error_closed_form` and `train_log_loss`, of the training rows.
     columns_ : list of Column
         For each column of the table its kind, what was made of it, and why it was left out.
+    checks_ : list of Finding
+        What may be wrong with the model or its columns, with codes; see `doc/findings.md`.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     class_prior_ : ndarray of shape (n_classes,)

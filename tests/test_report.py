@@ -20,7 +20,7 @@ from riskbayes.experiments.page import Section, page
 from riskbayes.experiments.svg import COLOURS, FINE, compact, embed_svg, relative, svg_source
 from riskbayes.experiments.tables import Mark, Table, as_html, plain
 
-VOID = {"meta", "br"}
+VOID = {"meta", "br", "wbr"}
 
 
 class Checker(HTMLParser):

@@ -59,7 +59,7 @@ def report_page(report: Report) -> str:
 def head(report: Report) -> str:
     """Return the heading of the page and what the table is."""
     data = report.data
-    named = ", ".join(f"{foreign(c.label)} {percent(c.share)}" for c in data.classes[:NAMED_CLASSES])
+    named = ", ".join(f"{foreign(c.label)} ({percent(c.share)})" for c in data.classes[:NAMED_CLASSES])
     rest = len(data.classes) - NAMED_CLASSES
     named += f" and {rest} more" if rest > 0 else ""
     about = (

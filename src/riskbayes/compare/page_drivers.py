@@ -195,4 +195,4 @@ def moved_part(report: Report) -> str:
 
 def parameter_name(moved: MovedParameter) -> str:
     """Return the name of a parameter and its class."""
-    return foreign(moved.name) + (f" <small>{foreign(moved.label)}</small>" if moved.label else "")
+    return foreign(moved.name) + (f" <small>class {foreign(moved.label)}</small>" if moved.label else "")

@@ -110,7 +110,7 @@ def answer_section(report: Report) -> str:
     body += figure(
         "Error on held-out rows, by model",
         error_chart(report, digits),
-        "Dots further to the left are better. Two models whose intervals overlap may still differ for sure: "
+        "Dots further to the left are better. Models whose intervals overlap may still differ beyond chance: "
         "they answer the same rows, so their difference has an error of its own, in the table below.",
         error_figures(report, digits),
     )

@@ -20,8 +20,8 @@ from riskbayes.estimators.fitted_checks import column_findings, few_rows, groupe
 from riskbayes.findings import Finding
 
 BEYOND_CHANCE = 3.5
-"""Standard errors beyond which a difference is no chance: with room for a choice among a dozen models, and for
-folds that share rows, whose standard errors are too small. `benchmarks/compare_noise.py` counts how often."""
+"""Standard errors beyond which a difference is no chance: with room for a choice among a dozen models, and
+for folds that share rows, whose standard errors are too small. `benchmarks/compare_noise.py` counts."""
 
 LEAK_SHARE, LEAST_WRONG = 0.05, 10
 """A column that alone makes at most this share of the errors of the majority class, which makes at least so

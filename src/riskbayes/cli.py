@@ -77,6 +77,7 @@ def demo(out: Path) -> None:
         results = experiment.run_demo()
         console = Console()
         print_table(console, error_table(results))
+        console.print("* The lowest of its column.", style="dim", highlight=False)
         console.print(tally(results), highlight=False)
         report = experiment.adult_report(f"riskbayes compare {shlex.quote(str(sample))} --target income")
         sample.write_bytes(adult_sample_csv())

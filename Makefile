@@ -12,7 +12,7 @@ SEED ?= 0
 
 .PHONY: help demo test test-all lint fuzz bench reproduce clean
 help:
-	@echo "make demo   closed form against RC on four data sets: a table and demo/index.html"
+	@echo "make demo   riskbayes beside scikit-learn on five tables: demo/index.html and demo/report.html"
 	@echo "make test   linters and the test suite"
 	@echo "make test-all  the same with PyTorch, which it installs (large)"
 	@echo "make lint   ruff and mypy"

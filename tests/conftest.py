@@ -95,14 +95,20 @@ def posterior(fitted, X):
     return softmax(log_joint(fitted, X), axis=1)
 
 
+def shared_folder():
+    """The folder of data sets, where it is known."""
+    beside = Path(__file__).parents[2] / "shared" / "datasets"
+    folder = os.environ.get("RISKBAYES_DATA") or (beside if beside.is_dir() else None)
+    return None if folder is None else Path(folder)
+
+
 @pytest.fixture
 def paper_folder():
     """The folder of the paper's sets, where it is known; skips elsewhere."""
-    beside = Path(__file__).parents[2] / "shared" / "datasets"
-    folder = os.environ.get("RISKBAYES_DATA") or (beside if beside.is_dir() else None)
+    folder = shared_folder()
     if folder is None:
         pytest.skip("set RISKBAYES_DATA to the folder of the paper's data sets")
-    return Path(folder)
+    return folder
 
 
 @pytest.fixture

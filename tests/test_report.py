@@ -1,5 +1,6 @@
 """Pages: general parts, and the page of a reduced demo."""
 
+import hashlib
 import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree
@@ -7,26 +8,19 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from rich.console import Console
-from sklearn.datasets import load_wine
-from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.pipeline import make_pipeline
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import StratifiedShuffleSplit, train_test_split
 
-from riskbayes import CategoricalNB
-from riskbayes.experiments.demo import (
-    DAGGER,
-    Comparison,
-    comparison_table,
-    demo_page,
-    run_demo,
-    tally,
-)
-from riskbayes.experiments.figures import path_figure
+from riskbayes import GaussianNB, MixedNB
+from riskbayes.datasets import adult_sample_csv, load_adult_sample
+from riskbayes.experiments.boundary import COLUMNS, find_boundary, path_of, zero_line
+from riskbayes.experiments.demo import SetErrors, adult_report, run_demo
+from riskbayes.experiments.demo_page import change_table, demo_page, error_table, tally
 from riskbayes.experiments.page import Section, page
-from riskbayes.experiments.svg import FINE, compact, embed_svg, relative, svg_source
+from riskbayes.experiments.svg import COLOURS, FINE, compact, embed_svg, relative, svg_source
 from riskbayes.experiments.tables import Mark, Table, as_html, plain
-from riskbayes.preprocessing import KMeansBins
 
-VOID = {"meta", "br"}
+VOID = {"meta", "br", "wbr"}
 
 
 class Checker(HTMLParser):
@@ -65,96 +59,90 @@ def quiet():
 
 
 @pytest.fixture(scope="module")
-def comparisons():
-    return run_demo(["iris", "wine"], ["CategoricalNB", "GaussianNB"], n_splits=2, console=quiet())
+def results():
+    return run_demo(["iris", "adult_sample"], n_splits=2, console=quiet())
 
 
-def test_comparisons(comparisons):
-    assert [(c.data_set, c.model) for c in comparisons] == [
-        (name, model) for name in ("iris", "wine") for model in ("CategoricalNB", "GaussianNB")
-    ]
-    for c in comparisons:
-        assert c.n_test == {"iris": 38, "wine": 45}[c.data_set]
-        assert len(c.closed_form) == len(c.rc) == len(c.paths) == 2
-        for error in (*c.closed_form, *c.rc):
-            assert 0 <= error <= 100
-            assert round(error / 100 * c.n_test, 9).is_integer()
-        assert not c.floored
-        for path in c.paths:
-            assert len(path) > 1
-            assert path[-1] < path[0]
+@pytest.fixture(scope="module")
+def report():
+    return adult_report("riskbayes compare <here>/adult_sample.csv --target income")
 
 
-def test_demo_repeats(comparisons):
-    again = run_demo(["iris", "wine"], ["CategoricalNB", "GaussianNB"], n_splits=2, console=quiet())
-    assert again == comparisons
+def test_errors_of_the_demo(results):
+    assert [(r.data_set, r.n_test) for r in results] == [("iris", 38), ("adult sample", 750)]
+    for r in results:
+        models = list(r.errors)
+        assert models[0] == "RiskBayesClassifier"
+        assert models[-4:] == ["logistic regression", "random forest", "histogram boosting", "majority class"]
+        for name in ("MixedNB", "LDA", "QDA"):
+            assert {f"{name}, closed form", f"{name}, RC"} <= set(models)
+        for errors in r.errors.values():
+            assert len(errors) == 2
+            for error in errors:
+                assert round(error / 100 * r.n_test, 9).is_integer()
+        assert max(r.errors, key=r.mean) == "majority class"
+
+
+def test_demo_repeats(results):
+    assert run_demo(["iris"], n_splits=2, console=quiet()) == results[:1]
 
 
 @pytest.mark.parametrize("learner", ["closed_form", "rc"])
-def test_the_demo_agrees_with_a_pipeline(comparisons, learner):
-    X, y = load_wine(return_X_y=True)
+def test_the_demo_agrees_with_the_estimator_alone(results, learner):
+    X, y = load_adult_sample(return_X_y=True)
+    _, codes = np.unique(np.asarray(y), return_inverse=True)
     errors = []
-    for train, test in StratifiedShuffleSplit(2, test_size=0.25, random_state=0).split(X, y):
-        clf = make_pipeline(KMeansBins(), CategoricalNB(learner=learner)).fit(X[train], y[train])
-        errors.append(100 * (1 - clf.score(X[test], y[test])))
-    (own,) = (c for c in comparisons if (c.data_set, c.model) == ("wine", "CategoricalNB"))
-    assert getattr(own, learner) == pytest.approx(errors)
+    for train, test in StratifiedShuffleSplit(2, test_size=0.25, random_state=0).split(codes, codes):
+        clf = MixedNB(missing="informative", learner=learner).fit(X.iloc[train], codes[train])
+        errors.append(100 * (1 - clf.score(X.iloc[test], codes[test])))
+    name = {"closed_form": "MixedNB, closed form", "rc": "MixedNB, RC"}[learner]
+    assert results[1].errors[name] == pytest.approx(errors)
 
 
-def test_floored_is_marked_and_does_not_warn(capsys):
-    pytest.importorskip("matplotlib")
-    # Warnings are errors here, so the run itself shows that none escapes.
-    comparisons = run_demo(["digits"], ["LDA"], n_splits=1, console=quiet())
-    assert all(c.floored for c in comparisons)
-    assert comparison_table(comparisons).rows[0][1] == f"LDA {DAGGER}"
-    assert "was floored" in demo_page(comparisons, "x")
-    assert capsys.readouterr().err == ""
+def made(closed_form, rc, **others):
+    """The errors of a made-up set."""
+    errors = {"QDA, closed form": closed_form, "QDA, RC": rc, "majority class": (50.0,)}
+    return SetErrors("set", 10, {"RiskBayesClassifier": (1.0,), **errors, **others})
 
 
-def test_summary():
-    c = Comparison("set", "model", 10, (10.0, 30.0), (30.0, 30.0))
-    assert c.difference == pytest.approx(10)
-    assert c.verdict == "worse"
-    assert c.splits == [0, 1, 1]
-    (row,) = comparison_table([c]).rows
-    assert row[4] == Mark("+10.00 worse", "worse")
-    assert [plain(cell) for cell in row] == [
-        *("set", "model", "20.00 \u00b1 14.14", "30.00 \u00b1 0.00", "+10.00 worse", "0/1/1")
-    ]
+def test_tables_of_the_demo():
+    found = [made((10.0, 30.0), (30.0, 31.0)), made((10.0,), ()), made((9.0,), (9.0,))]
+    table = error_table(found)
+    assert table.headers == ["model", "set", "set", "set"]
+    shown = [[plain(cell) for cell in row] for row in table.rows]
+    assert shown[0] == ["RiskBayesClassifier", "1.0*", "1.0*", "1.0*"]
+    assert shown[1] == ["QDA, closed form", "20.0", "10.0", "9.0"]
+    assert shown[2] == ["QDA, RC", "30.5", "-", "9.0"]
+    (row,) = change_table(found).rows
+    assert [plain(cell) for cell in row] == ["QDA", "+10.5", "-", "+0.0"]
+    assert [cell.kind for cell in row[1:]] == ["worse", "", "equal"]
 
 
-@pytest.mark.parametrize(
-    ("rc", "verdict"), [((9.0, 10.0), "better"), ((10.0, 10.1), "worse"), ((20.0, 0.0), "equal")]
-)
-def test_verdict(rc, verdict):
-    assert Comparison("set", "model", 10, (10.0, 10.0), rc).verdict == verdict
+def test_tally_counts_all_pairs():
+    rcs = [(9.0,), (11.0,), (11.0,), (10.0,)]
+    words = tally([made((10.0,), rc, forest=(0.5,)) for rc in rcs])
+    assert "better than the closed form in 1 of 4 pairs, equal in 1 and worse in 2" in words
+    assert "place 2, 2, 2, 2 of 4" in words
 
 
-def test_tally_counts_all():
-    kinds = [(9.0,), (11.0,), (11.0,), (10.0,)]
-    text = tally([Comparison("set", "model", 10, (10.0,), rc) for rc in kinds])
-    assert "better in 1 of 4 rows, equal in 1 and worse in 2" in text
-
-
-def test_page_of_the_demo(comparisons):
-    pytest.importorskip("matplotlib")
-    html = demo_page(comparisons, "riskbayes demo --out <here>")
+def test_page_of_the_demo(results, report):
+    html = demo_page(results, report, "riskbayes demo --out <here>")
     tags = checked(html).tags
-    assert tags.count("svg") == 4
-    assert tags.count("table") == 1
-    assert tags.count("tr") == 1 + 2 + 4  # a header, two groups, four rows
+    assert tags.count("svg") == 1
+    assert tags.count("table") == 2
     assert "riskbayes demo --out &lt;here&gt;" in html
+    assert "riskbayes compare &lt;here&gt;/adult_sample.csv --target income" in html
+    assert 'href="report.html"' in html
+    assert "10.24432/C5XW20" in html
     assert "not probability calibration (Platt, isotonic)" in html
     assert html.index("Platt") < html.index("<table")
     assert "Held out: 2 stratified" in html
-    assert "in-train" in html
-    for c in comparisons:
-        assert f"<td>{np.mean(c.rc):.2f}<small> \u00b1" in html
+    for r in results:
+        assert f">{r.mean('QDA, RC'):.1f}<" in html
 
 
-def test_page_needs_no_network_and_no_script(comparisons):
-    pytest.importorskip("matplotlib")
-    html = demo_page(comparisons, "riskbayes demo")
+def test_page_needs_no_network_and_no_script(results, report):
+    html = demo_page(results, report, "riskbayes demo")
     assert "http" not in html
     assert "<script" not in html
     assert "src=" not in html
@@ -162,6 +150,36 @@ def test_page_needs_no_network_and_no_script(comparisons):
     assert 'name="viewport"' in html
     assert "prefers-color-scheme: dark" in html
     assert "@media print" in html
+
+
+def test_report_of_the_demo(report):
+    assert (report.data.rows, report.data.target) == (3000, "income")
+    assert report.data.sha256 == hashlib.sha256(adult_sample_csv()).hexdigest()
+    assert len(report.to_html()) > 10_000
+
+
+def test_the_boundary_is_where_the_model_is_undecided():
+    found = find_boundary()
+    data = load_breast_cancer()
+    X = data.data[:, [list(data.feature_names).index(name) for name in COLUMNS]]
+    train, _, y, _ = train_test_split(X, data.target, test_size=0.25, stratify=data.target, random_state=0)
+    for learner, segments in found.lines.items():
+        assert len(segments) > 20
+        P = GaussianNB(learner=learner).fit(train, y).predict_proba(segments.reshape(-1, 2))
+        assert np.abs(P[:, 1] - 0.5).max() < 0.02
+    assert found.errors["rc"] < found.errors["closed_form"]
+
+
+def test_the_zero_line_of_a_circle():
+    xs, ys = np.linspace(-2, 2, 41), np.linspace(-1.5, 1.5, 31)
+    radius = 1.0321  # through no corner of a cell
+    segments = zero_line(xs[None, :] ** 2 + ys[:, None] ** 2 - radius**2, xs, ys)
+    assert np.hypot(*segments.reshape(-1, 2).T) == pytest.approx(radius, abs=0.01)
+    assert np.hypot(*np.diff(segments, axis=1)[:, 0].T).sum() == pytest.approx(2 * np.pi * radius, rel=0.01)
+    (path,) = re.findall("M[^M]*", path_of(100 * segments))  # one closed line
+    points = np.array(re.findall(r"-?[\d.]+", path), dtype=float).reshape(-1, 2)
+    assert points[0] == pytest.approx(points[-1])
+    assert len(points) == len(segments) + 1
 
 
 def test_table_is_escaped():
@@ -188,11 +206,35 @@ def test_groups_are_headings_of_their_rows():
     ]
 
 
+def path_figure(paths, length):
+    """A picture of lines, dots and text: some values by iteration, and their median."""
+    from matplotlib.ticker import MaxNLocator
+
+    from riskbayes.experiments.figures import MUTED, SMALL, tidy
+    from riskbayes.plotting import new_figure
+
+    figure = new_figure(2.15, 1.6)
+    ax = figure.add_subplot()
+    for path in paths:
+        ax.plot(path, color=MUTED, linewidth=0.7)
+        ax.plot(len(path) - 1, path[-1], ".", color=MUTED, markersize=5)
+    ax.plot(np.median([path[:1] * 2 for path in paths], axis=0), color=COLOURS["accent"], linewidth=2.2)
+    top = max(max(path) for path in paths)
+    ax.set_ylim(-0.03 * top, 1.08 * top)
+    ax.set_xlim(-0.02 * length, 1.02 * length)
+    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    ax.yaxis.set_major_locator(MaxNLocator(3))
+    ax.set_xlabel("iteration", **SMALL)
+    ax.set_ylabel("soft error, %", **SMALL)
+    tidy(ax)
+    return figure
+
+
 def test_svg_in_a_page():
     pytest.importorskip("matplotlib")
 
     def draw():
-        figure = path_figure([[3.0, 2.0, 1.0], [4.0]], 2, "y")
+        figure = path_figure([[3.0, 2.0, 1.0], [4.0]], 2)
         figure.axes[0].set_xlim(0.5, 2)  # so that something is clipped
         return embed_svg(svg_source(figure, "p1"), 'a "path"', "p1")
 
@@ -249,7 +291,7 @@ def test_small_svg_keeps_what_is_seen():
 
     rng = np.random.default_rng(0)
     paths = [(5 + rng.random() + 9 * np.exp(-np.arange(65) / 9)).tolist() for _ in range(5)]
-    for figure, share in ((path_figure(paths, 64, "soft error, %"), 0.2), (toy_figure(run_toy()), 0.35)):
+    for figure, share in ((path_figure(paths, 64), 0.2), (toy_figure(run_toy()), 0.35)):
         whole = io.StringIO()
         with rc_context({"svg.fonttype": "none", "svg.hashsalt": "x"}):
             figure.savefig(whole, format="svg", transparent=True, metadata={"Date": None})
@@ -260,14 +302,6 @@ def test_small_svg_keeps_what_is_seen():
         for pattern in (r"<(?:text|tspan)[^>]*>([^<\s][^<]*)<", r"(#[0-9a-f]{6})\b"):
             found = [sorted(re.findall(pattern, svg)) for svg in (whole.getvalue(), small)]
             assert set(found[0]) == set(found[1])
-
-
-def test_median_keeps_the_runs_that_stopped():
-    pytest.importorskip("matplotlib")
-    (ax,) = path_figure([[3.0, 2.0, 1.0], [4.0], [5.0, 4.5]], 2, "y").axes
-    thick = max(ax.lines, key=lambda line: line.get_linewidth())
-    assert thick.get_ydata().tolist() == [4.0, 4.0, 4.0]
-    assert len(ax.lines) == 2 * 3 + 1
 
 
 def test_page():

@@ -237,20 +237,23 @@ def test_a_wide_screen_has_no_hint(page):
 
 @pytest.mark.parametrize("width", [390, 360])
 def test_a_phone_shows_the_answer_of_the_demo(browser, tmp_path, width):
-    from riskbayes.experiments.demo import Comparison, demo_page
+    from made_reports import made
+    from riskbayes.experiments.demo import SetErrors
+    from riskbayes.experiments.demo_page import demo_page
 
-    comparisons = [
-        Comparison(name, model, 143, (17.0, 19.0, 21.0), (9.0, 11.0, 13.0), True, ((0.3, 0.2, 0.1),) * 3)
-        for name in ("breast cancer", "digits")
-        for model in ("CategoricalNB", "QDA")
+    models = ("MixedNB, closed form", "MixedNB, RC", "QDA, closed form", "QDA, RC", "histogram boosting")
+    errors = {"RiskBayesClassifier": (8.0,)} | {m: (19.0 - i, 21.0 - i) for i, m in enumerate(models)}
+    results = [
+        SetErrors(name, 143, errors) for name in ("iris", "wine", "breast cancer", "digits", "adult sample")
     ]
-    (tmp_path / "index.html").write_text(demo_page(comparisons, "riskbayes demo"), encoding="utf-8")
+    html = demo_page(results, made(), "riskbayes demo")
+    (tmp_path / "index.html").write_text(html, encoding="utf-8")
     browser.errors.clear()
     browser.resize(width, 800)
     browser.open((tmp_path / "index.html").as_uri())
-    answers = "[...document.querySelectorAll('td.better')].map(cell => cell.getBoundingClientRect())"
+    answers = "[...document.querySelectorAll('td')].map(cell => cell.getBoundingClientRect())"
     found = browser.run(f"{answers}.map(box => [box.left, box.right])")
-    assert len(found) == 4
+    assert len(found) == 6 * 5 + 2 * 5
     assert all(0 < left < right < width for left, right in found)
     assert browser.run("document.documentElement.scrollWidth") == width
     assert browser.errors == []

@@ -53,9 +53,11 @@ CODES = {
     ),
     "RB006": Code(
         "id column",
-        "The column has a value of its own in almost every row, so it can only name rows; it was left out.",
+        "The column has a value of its own in almost every row, so it can only name rows. Strings of that "
+        "kind are left out; running numbers are read as numbers.",
         "It is a name, a key or a running number.",
-        "Nothing; if a part of it has a meaning (a prefix, a date), make a column of that part.",
+        "Leave running numbers out. If a part of the column has a meaning (a prefix, a date), make a column "
+        "of that part.",
     ),
     "RB007": Code(
         "missing cells",
@@ -110,6 +112,12 @@ CODES = {
         "Held-out rows have categories that no training row has; they count as missing.",
         "They are few.",
         "Train on rows that have them, or join rare categories.",
+    ),
+    "RB016": Code(
+        "sample of the rows",
+        "The table is large, and models were compared on a sample of its rows.",
+        "The sample is large: the standard errors say how sure the figures are.",
+        "Nothing; or raise max_rows, and have more time.",
     ),
 }
 """What the codes mean. A code, once given, keeps its meaning."""

@@ -9,9 +9,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass, field
-from typing import Any, Self
+from types import NoneType, UnionType
+from typing import Any, Self, get_args, get_origin, get_type_hints
 
+from riskbayes.compare.markdown import report_as_markdown
+from riskbayes.compare.page import report_page
 from riskbayes.findings import Finding
+from riskbayes.tables import shown
 
 SCHEMA = 1
 """Version of the layout; it grows when a reader of an older one would go wrong."""
@@ -23,6 +27,7 @@ class Score:
 
     value: float | None
     error: float | None = None
+    """The standard error."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +45,14 @@ class ColumnSummary:
 
     name: str
     kind: str
+    """One of "number", "category", "date" or "left out"."""
     encoded: tuple[str, ...] = ()
+    """What models read of it: "number", "category", "weekday", "month", "hour", "is missing"."""
     reason: str = ""
     missing: float = 0.0
     """Share of the missing cells."""
     distinct: int | None = None
+    """Number of distinct values that are not missing."""
 
 
 @dataclass(frozen=True)
@@ -52,23 +60,35 @@ class DataSummary:
     """The table: where it came from, its size, its classes and its columns."""
 
     name: str
+    """Name of the file."""
     rows: int
+    """Rows of the whole table."""
     target: str
+    """The column to predict."""
     classes: tuple[ClassShare, ...]
     columns: tuple[ColumnSummary, ...]
+    """All columns but the target, and those that rows were held out by."""
     sha256: str = ""
+    """Hash of the file, if it is known."""
+    used_rows: int = 0
+    """Rows that the figures come from; fewer than `rows` if a sample was taken."""
 
 
 @dataclass(frozen=True)
 class SplitSummary:
-    """How rows were held out: `kind` is "holdout", "cv", "time" or "groups"; `words` says it in words."""
+    """How rows were held out: `kind` is "holdout", "cv", "time" or "groups"; `words` says it in words.
+
+    `train_rows` is the mean over the folds, `test_rows` counts every held-out row once.
+    """
 
     kind: str
     folds: int
+    """Number of fits of every model."""
     train_rows: int
     test_rows: int
     words: str
     column: str = ""
+    """The column of time or of groups."""
     seed: int = 0
 
 
@@ -76,20 +96,24 @@ class SplitSummary:
 class Contender:
     """One model and its figures on the held-out rows.
 
-    `scores` has "error", "log_loss", "brier", "calibration_error" and, for two classes, "auc". `gain` has,
-    for "error" and "log_loss", this model minus the majority class, paired row by row: below zero is better.
-    `behind` is the same against the best model of the comparison (`Report.best`).
+    `scores` has "error" (in percent), "log_loss", "brier", "calibration_error" and, for two classes, "auc";
+    `Report.definitions` says what each is. `gain` has, for "error" and "log_loss", this model minus the
+    majority class, paired row by row: below zero is better. `behind` is the same against the best model of
+    the comparison (`Report.best`). Both are empty for the model itself.
     """
 
     name: str
     kind: str
     """ "riskbayes", "peer" (scikit-learn's) or "baseline" (the majority class)."""
     learner: str = ""
+    """"RC" or "closed form"; empty for models of scikit-learn."""
     scores: dict[str, Score] = field(default_factory=dict)
     gain: dict[str, Score] = field(default_factory=dict)
     behind: dict[str, Score] = field(default_factory=dict)
     fit_seconds: float | None = None
+    """Mean of the fits, with the encoding of the table."""
     predict_seconds: float | None = None
+    """Mean over the folds, for the held-out rows of a fold."""
     failed: str = ""
     """Why it could not be fitted, in a sentence; empty if it was."""
 
@@ -99,7 +123,9 @@ class ReliabilityBin:
     """Held-out rows of similar confidence: predicted and observed share of hits, with a 95 % interval."""
 
     predicted: float
+    """Mean probability of the predicted class."""
     observed: float
+    """Share of right answers."""
     low: float
     high: float
     rows: int
@@ -123,6 +149,7 @@ class RowExample:
     truth: str
     predicted: str
     probability: float
+    """Of the predicted class."""
     cells: tuple[CellContribution, ...] = ()
 
 
@@ -132,6 +159,7 @@ class ColumnContribution:
 
     column: str
     contribution: float
+    """In the log-odds of the predicted class against the next one, over held-out rows."""
     error_alone: float | None = None
     """Held-out error of a model of this column alone, in percent."""
 
@@ -141,8 +169,11 @@ class MovedParameter:
     """A parameter that calibration moved, in words, with its value before and after."""
 
     name: str
+    """The column and the parameter."""
     before: float
+    """In the closed form."""
     after: float
+    """After calibration."""
     label: str = ""
     """The class that it belongs to."""
 
@@ -152,11 +183,16 @@ class Run:
     """How to run it again."""
 
     command: str
+    """The command as it was typed; empty if it was none."""
     versions: dict[str, str]
+    """Of Python and of the packages, by name."""
     seed: int
     started: str
     """ISO time in UTC."""
     seconds: float
+    """How long it took."""
+    ignored: tuple[str, ...] = ()
+    """Codes of findings that were asked to be left out."""
 
 
 @dataclass(frozen=True)
@@ -168,21 +204,38 @@ class Report:
     verdict: str
     """How well this can be predicted, and how sure that is, in one or two sentences."""
     contenders: tuple[Contender, ...]
+    """The models that could be fitted, by the sum of error and log loss; then those that failed."""
     best: str
     """Name of the best model of riskbayes; it is the one that is written to the model file."""
     why: str
     """Why that one, in a sentence."""
     labels: tuple[str, ...]
+    """The classes as text."""
     confusion: tuple[tuple[int, ...], ...]
     """Held-out rows by true label (rows) and predicted label (columns), in the order of `labels`."""
     reliability: tuple[ReliabilityBin, ...]
+    """Of the best model, in bins of equally many rows."""
     surest_wrong: tuple[RowExample, ...]
+    """Held-out rows that the best model is surest and wrong about."""
     contributions: tuple[ColumnContribution, ...]
+    """The columns, the largest first; empty if no model can be explained."""
     examples: tuple[RowExample, ...]
+    """Rows of median confidence of the most frequent answers, and a close call."""
     moved: tuple[MovedParameter, ...]
+    """The parameters that calibration moved most, in the model `moved_in`."""
     findings: tuple[Finding, ...]
+    """What may be wrong; errors first, then warnings."""
     run: Run
     schema: int = SCHEMA
+    """Version of the layout."""
+    rule: str = ""
+    """How the best model was chosen, and what that does to its figures."""
+    definitions: dict[str, str] = field(default_factory=dict)
+    """What each figure in `Contender.scores` is."""
+    explained: str = ""
+    """Name of the model whose contributions are shown: `best`, or another if that is no sum over columns."""
+    moved_in: str = ""
+    """Name of the model whose parameters are shown in `moved`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain dicts, lists, texts and numbers."""
@@ -192,7 +245,67 @@ class Report:
         """Return the report as JSON."""
         return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False, allow_nan=False)
 
+    def to_html(self) -> str:
+        """Return the report as one HTML file that needs no network."""
+        return report_page(self)
+
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the report that `to_dict` gave."""
-        raise NotImplementedError
+        """Return the report that `to_dict` gave.
+
+        Fields that this version does not know are left out; a layout that it cannot read is refused.
+        """
+        schema = values.get("schema") if isinstance(values, dict) else None
+        if not isinstance(schema, int) or schema < 1:
+            raise ValueError("This is no report of a comparison: it has no number `schema`.")
+        if schema > SCHEMA:
+            raise ValueError(
+                f"The report has layout {schema}, and this version reads up to {SCHEMA}. Update riskbayes."
+            )
+        return rebuilt(cls, values, "report")
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the report that `to_json` gave."""
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"This is no report of a comparison, for it is no JSON: {error}.") from None
+        return cls.from_dict(values)
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+        return report_as_markdown(self)
+
+
+def rebuilt(kind: Any, value: Any, where: str) -> Any:
+    """Return a value of JSON as the type that a field declares; refuse one of another type."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if dataclasses.is_dataclass(kind):
+        if not isinstance(value, dict):
+            raise misfit(where, value)
+        hints, given = get_type_hints(kind), {}
+        for one in dataclasses.fields(kind):
+            if one.name in value:
+                given[one.name] = rebuilt(hints[one.name], value[one.name], f"{where}.{one.name}")
+            elif one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING:
+                raise ValueError(f"The report lacks {where}.{one.name}.")
+        return kind(**given)  # type: ignore[operator]
+    if origin is tuple and isinstance(value, list):
+        return tuple(rebuilt(arguments[0], part, f"{where}[{i}]") for i, part in enumerate(value))
+    if origin is dict and isinstance(value, dict):
+        return {str(key): rebuilt(arguments[1], part, f"{where}.{key}") for key, part in value.items()}
+    if origin is UnionType:
+        if value is None and NoneType in arguments:
+            return None
+        return rebuilt(next(one for one in arguments if one is not NoneType), value, where)
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if kind in (int, str) and type(value) is kind:
+        return value
+    raise misfit(where, value)
+
+
+def misfit(where: str, value: Any) -> ValueError:
+    """Return the error for a value of the wrong type."""
+    return ValueError(f"{where} of the report cannot be {shown(value)}.")

@@ -28,10 +28,12 @@ from riskbayes.estimators.checks import (
 )
 from riskbayes.estimators.dask_rows import is_dask, rows_of_dask
 from riskbayes.estimators.exporting import OnnxMixin
+from riskbayes.estimators.fitted_checks import FittedChecks, model_findings
 from riskbayes.estimators.joint import JointMixin
 from riskbayes.estimators.spooling import check_alone, closing_rows, spooled
 from riskbayes.estimators.unlabelled import split_rows, with_unlabelled
 from riskbayes.exceptions import ColumnError, FlooredWarning, RowsLostError, warn
+from riskbayes.findings import Finding
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loop import history_of, run
@@ -53,7 +55,9 @@ class GenerativeTags(Tags):
     """True if `score_samples` is a log density; otherwise it lacks a constant, and there is no `sample`."""
 
 
-class BaseGenerativeClassifier(JointMixin, OnnxMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class BaseGenerativeClassifier(
+    JointMixin, FittedChecks, OnnxMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+):
     """Base class of the estimators: a generative model, a learner, and scikit-learn's interface to them.
 
     A subclass implements `_make_model`, and, if its input is not a table of numbers, `_encode` and `_decode`.
@@ -390,6 +394,9 @@ class BaseGenerativeClassifier(JointMixin, OnnxMixin, CallbackSupportMixin, Clas
             to_numpy(self.data_statistics_["s0"]) > 0,
             None if costs is None else to_numpy(costs),
         )
+
+    def _findings(self) -> Iterator[Finding]:
+        return model_findings(self)
 
     def _update(self, S: Statistics) -> None:
         """Set the fitted attributes for the statistics S, without running the learner."""

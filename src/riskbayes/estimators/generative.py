@@ -41,6 +41,8 @@ class GenerativeClassifier(StreamingClassifier):
         else the last accepted one; 0 is the closed form.
     status_ : Status
         How the fit ended.
+    checks_ : list of Finding
+        What may be wrong with the model, with codes; see `doc/findings.md`.
     refit_history_ : dict of arrays or None
         After early stopping with `refit=True`: the risks of all rows by iteration of the refit. `history_`,
         `n_iter_`, `best_iteration_` and `status_` then describe the fit before it, which held rows out.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral, Real
 from time import perf_counter
@@ -25,6 +26,7 @@ from riskbayes.estimators.dask_rows import refuse_dask
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.exporting import OnnxMixin
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
+from riskbayes.estimators.fitted_checks import FittedChecks, masses_of, table_findings
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
@@ -33,6 +35,7 @@ from riskbayes.estimators.scaling import ColumnScales
 from riskbayes.estimators.spooling import check_alone, closing_rows, spooled
 from riskbayes.estimators.table_input import TABLE_PARAMETERS, columns_read, onnx_columns, read_table
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
+from riskbayes.findings import Finding
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.onnx_export import Exported
@@ -63,7 +66,13 @@ def has_density(clf: RiskBayesClassifier) -> bool:
 
 
 class RiskBayesClassifier(
-    BatchPredictions, PriorsMixin, OnnxMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+    BatchPredictions,
+    PriorsMixin,
+    FittedChecks,
+    OnnxMixin,
+    CallbackSupportMixin,
+    ClassifierMixin,
+    BaseEstimator,
 ):
     """Classifier that fits or chooses generative models, trained by risk-based calibration.
 
@@ -123,6 +132,8 @@ class RiskBayesClassifier(
         `train_error`, `train_error_closed_form` and `train_log_loss`, of the training rows.
     columns_ : list of Column
         For each column of the table its kind, what was made of it, and why it was left out.
+    checks_ : list of Finding
+        What may be wrong with the model or its columns, with codes; see `doc/findings.md`.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     class_prior_ : ndarray of shape (n_classes,)
@@ -342,6 +353,11 @@ class RiskBayesClassifier(
     def columns_(self) -> list[Column]:
         """What became of each column of the table."""
         return columns_read(self)
+
+    def _findings(self) -> Iterator[Finding]:
+        # Not those of the members: their priors determine covariances, and their iterations are chosen.
+        clf = self.members_[0][0]
+        return table_findings(self, masses_of(clf.estimator_ if isinstance(clf, MemberClassifier) else clf))
 
     @property
     def _encoded_names(self) -> list[str] | None:

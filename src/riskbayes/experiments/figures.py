@@ -130,34 +130,6 @@ def line(ax: Any, learner: str, values: Sequence[Any]) -> None:
     ax.plot(steps, np.median(held, axis=0), color=colour, linewidth=width, label=LEARNERS[learner], **style)
 
 
-def path_figure(paths: Sequence[Sequence[float]], length: int, ylabel: str) -> Any:
-    """Draw the values by iteration of several runs, a thin line each, and their median, thick.
-
-    `length` is the last iteration of the axis. A run that stopped stays in the median with the model that it
-    kept.
-    """
-    from matplotlib.ticker import MaxNLocator
-
-    figure = new_figure(2.15, 1.6)
-    ax = figure.add_subplot()
-    for path in paths:
-        ax.plot(path, color=MUTED, linewidth=0.7)
-        ax.plot(len(path) - 1, path[-1], ".", color=MUTED, markersize=5)
-    median = np.median(held_paths(paths, max(map(len, paths))), axis=0)
-    marker = "o" if len(median) == 1 else None
-    ax.plot(median, color=COLOURS["accent"], linewidth=2.2, marker=marker, markersize=4)
-    top = max(max(path) for path in paths)
-    top = top if top > 0 else 1.0
-    ax.set_ylim(-0.03 * top, 1.08 * top)  # a line along zero is seen whole
-    ax.set_xlim(-0.02 * length, 1.02 * length)
-    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    ax.yaxis.set_major_locator(MaxNLocator(3))
-    ax.set_xlabel("iteration", **SMALL)
-    ax.set_ylabel(ylabel, **SMALL)
-    tidy(ax)
-    return figure
-
-
 def fit_height(ax: Any) -> None:
     """Show all lines and the band, but do not blow up differences of less than half a point."""
     low, high = ax.dataLim.intervaly

@@ -1,4 +1,4 @@
-"""Fit a classifier on training rows and judge it on test rows: the one way of the demo and of the runner."""
+"""Fit a classifier on training rows and judge it on test rows: the one way of the runner."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ from html import escape
 from importlib.resources import files
 from typing import NamedTuple
 
-from riskbayes.experiments.svg import COLOURS, attributes
+from riskbayes.experiments.svg import COLOURS
+from riskbayes.markup import element
 
 
 class Section(NamedTuple):
@@ -17,11 +18,6 @@ class Section(NamedTuple):
     body: str
     name: str = ""
     kind: str = ""
-
-
-def element(tag: str, body: str, **values: str) -> str:
-    """Return an HTML element; an attribute without a value is left out."""
-    return f"<{tag}{attributes({name: value for name, value in values.items() if value})}>{body}</{tag}>"
 
 
 def page(title: str, lead: str, sections: Sequence[Section], interactive: bool = False) -> str:

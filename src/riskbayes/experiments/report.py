@@ -15,13 +15,14 @@ from riskbayes.experiments.datasets import PAPER_SETS
 from riskbayes.experiments.figures import BANDED, Picture, all_figures
 from riskbayes.experiments.files import reading
 from riskbayes.experiments.longtable import read_folder
-from riskbayes.experiments.page import Section, element, page
+from riskbayes.experiments.page import Section, page
 from riskbayes.experiments.paper_tables import agreement, only_in_train, paper_table, three_columns
 from riskbayes.experiments.protocols import ESTIMATES, LEARNERS, LR, MAX_ITER, MODELS, PROTOCOLS, STRATEGIES
 from riskbayes.experiments.published import PAPER_TABLES
 from riskbayes.experiments.results import Results
 from riskbayes.experiments.svg import embed_svg, svg_source
 from riskbayes.experiments.tables import Cell, Table, Value, as_html, as_markdown, markdown_rows
+from riskbayes.markup import element
 
 TITLE = "Risk-based calibration: the paper's experiments, measured again"
 NOT_PROBABILITY = (

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from riskbayes.markup import attributes
 from riskbayes.statistics import Array
 
 COLOURS = {"ink": "#1f2329", "muted": "#626c77", "accent": "#0b62b1", "paper": "#fffffe"}
@@ -241,8 +242,3 @@ def text_style(node: ElementTree.Element) -> Attributes:
 def place(node: ElementTree.Element) -> Attributes:
     """Return the position of a text or of a piece of a formula."""
     return {name: number(float(node.get(name, ""))) for name in ("x", "y") if node.get(name)}
-
-
-def attributes(values: Attributes) -> str:
-    """Write attributes as they stand in an element."""
-    return "".join(f' {name}="{escape(value)}"' for name, value in values.items())

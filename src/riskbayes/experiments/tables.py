@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from riskbayes.experiments.page import element
+from riskbayes.markup import JOINT, element
 
 FAR = 2.0
 """A measured error that is further from the printed one than this, in points, is marked."""
@@ -251,7 +251,8 @@ def as_html(table: Table, links: dict[str, str] | None = None) -> str:
             behind = element("small", f" {escape(rest)}") if rest else ""
             return element("td", escape(number) + behind, **{"class": value.kind})
         target = (links or {}).get(value) if j == 0 else None
-        body = element("a", escape(value), href=target) if target else escape(value)
+        shown = JOINT.sub("<wbr>", escape(value))
+        body = element("a", shown, href=target) if target else shown
         return element("th", body, scope="row", **{"class": "text"}) if j in words else f"<td>{body}</td>"
 
     def heading(j: int) -> str:

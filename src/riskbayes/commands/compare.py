@@ -1,0 +1,167 @@
+"""`riskbayes compare`: how well a column of a file can be predicted, by which model, and what is wrong."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from riskbayes.compare import Comparison
+    from riskbayes.compare.study import Progress
+
+STRATEGIES = ("single", "neighbours", "cv", "ensemble")
+
+REPORT = "report"
+"""The default folder."""
+
+FILES = ("report.html", "report.json", "report.md", "model.rb")
+
+
+@click.command()
+@click.argument("data", type=click.Path(), metavar="DATA")
+@click.option("--target", required=True, help="The column to predict.")
+@click.option(
+    "--cv", type=click.IntRange(2), help="Folds.  [default: 5 below 2000 rows, else a quarter held out]"
+)
+@click.option("--time-column", help="Hold out the last quarter of the rows by this column.")
+@click.option("--group", help="A column of groups that are never on both sides of the split.")
+@click.option(
+    "--strategy",
+    "strategies",
+    type=click.Choice(STRATEGIES),
+    multiple=True,
+    help="Of RiskBayesClassifier; repeatable.  [default: single]",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the split and the models."
+)
+@click.option(
+    "--ignore", multiple=True, metavar="CODE", help="A finding to leave out, such as RB004; repeatable."
+)
+@click.option(
+    "--max-rows", type=click.IntRange(100), default=50_000, show_default=True, help="Sample above this."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help=f"Folder of {', '.join(FILES)}.  [default: {REPORT}; with --json, none]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON and nothing else.")
+def compare(
+    data: str,
+    target: str,
+    cv: int | None,
+    time_column: str | None,
+    group: str | None,
+    strategies: tuple[str, ...],
+    seed: int,
+    ignore: tuple[str, ...],
+    max_rows: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare models on a file, on rows that they were not trained on.
+
+    DATA is a CSV, Parquet or Arrow file. The answer, a table of models and what is wrong with the data are
+    printed; a page with more of it and the best model, fitted to all rows, are written to a folder.
+    """
+    folder = out if out is not None or as_json else Path(REPORT)
+    if folder is not None:  # before the work, not after it
+        import_module("riskbayes.commands._paths").check_folder(folder, *FILES)
+
+    from rich.console import Console
+
+    from riskbayes.compare import compare as run
+    from riskbayes.compare.terminal import print_report
+
+    training = import_module("riskbayes.commands._training")
+    table = import_module("riskbayes.reading.table").open_table(data)
+    with shown_progress() as progress:
+        found = run(
+            table,
+            target,
+            cv=cv,
+            time_column=time_column,
+            group=group,
+            strategies=strategies or ("single",),
+            seed=seed,
+            ignore=ignore,
+            progress=progress,
+            name=Path(data).name,
+            command=command_line(),
+            max_rows=max_rows,
+            sha256=training.sha256(data) or "",
+        )
+    if as_json:
+        click.echo(found.report.to_json())
+    else:
+        print_report(found.report, Console())
+    if folder is not None:
+        write(
+            found, folder, stored(found, table, data, [name for name in (time_column, group) if name], seed)
+        )
+        click.echo(f"The report: {folder / FILES[0]}\nThe model: {folder / FILES[-1]}", err=as_json)
+
+
+def command_line() -> str:
+    """Return the command as it was typed, for a shell."""
+    context = click.get_current_context()
+    given: list[str] = []
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        if context.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        for one in value if isinstance(value, tuple) else (value,):
+            if isinstance(parameter, click.Argument):
+                given.append(str(one))
+            elif isinstance(parameter, click.Option) and parameter.is_flag:
+                given.append(parameter.opts[0])
+            else:
+                given += [parameter.opts[0], str(one)]
+    return shlex.join(["riskbayes", "compare", *given])
+
+
+@contextmanager
+def shown_progress() -> Iterator[Progress | None]:
+    """Show a bar of the fits on stderr if that is a terminal; yield what moves it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    parts = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*parts, console=console, transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda name, done, total: bar.update(task, description=name, completed=done, total=total)
+
+
+def stored(found: Comparison, table: Any, data: str, dropped: list[str], seed: int) -> dict[str, Any]:
+    """Return what the model file says about the model: as `riskbayes fit`, with the figures of the report."""
+    training = import_module("riskbayes.commands._training")
+    report, target = found.report, found.report.data.target
+    best = next(one for one in report.contenders if one.name == report.best)
+    base = next(one for one in report.contenders if one.kind == "baseline")
+    held = {name: score.value for name, score in best.scores.items() if score.value is not None}
+    held["error"] /= 100  # a share there
+    majority = (base.scores["error"].value or 0.0) / 100
+    figures = {"rows": report.split.test_rows, "majority_error": majority, **held}
+    X, y, _ = import_module("riskbayes.reading.table").split_columns(table, target, None, dropped, data)
+    task = training.Training(data, target, None, dropped, X, y, None)
+    return {**training.describe(found.model, task, figures, seed), "compared": report.best}
+
+
+def write(found: Comparison, folder: Path, about: dict[str, Any]) -> None:
+    """Write the page, the report as JSON and as Markdown, and the model."""
+    page, as_json, as_markdown, model = (folder / name for name in FILES)
+    page.write_text(import_module("riskbayes.compare.page").report_page(found.report), encoding="utf-8")
+    as_json.write_text(found.report.to_json(), encoding="utf-8")
+    as_markdown.write_text(found.report.to_markdown(), encoding="utf-8")
+    found.model.save(model, about=about)

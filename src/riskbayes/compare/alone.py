@@ -1,0 +1,86 @@
+"""What each column says on its own: a quick model of one column, judged on the held-out rows.
+
+A column of categories has the frequencies of the classes by category, a column of numbers those of the leaves
+of a small tree: a coarse one, or a fine one where that has the lower log loss, as for a copy of many classes.
+A missing cell is a category, or goes its own way in the tree, for that a cell is missing may give the answer
+away too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+
+from riskbayes.arrays import Array
+from riskbayes.compare.scores import row_losses
+from riskbayes.compare.study import Part, Study
+
+TREES = ((8, 20), (32, 5))
+"""Of the trees of a column of numbers: the most leaves, and the fewest rows of a leaf."""
+
+PRIOR_ROWS = 1.0
+"""The shares of the classes in all rows count as this number of rows in every category and leaf."""
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A column's own model on the held-out rows."""
+
+    column: str
+    error: float
+    """In percent."""
+    log_loss: float
+
+
+def alone(study: Study) -> list[Alone]:
+    """Return the figures of every column that is read, the least log loss first."""
+    found, r = [], len(study.data.classes)
+    for j, column in enumerate(study.data.columns):
+        if column.kind == "left out" and "is missing" not in column.encoded:
+            continue
+        tried = []
+        for tree in TREES if "number" in column.encoded else TREES[:1]:
+            known = [(part, study.data.codes[part.kept]) for part in study.parts]
+            P = np.concatenate([probabilities(part, j, codes, r, tree) for part, codes in known])
+            losses = row_losses(P, study.held)
+            tried.append(Alone(column.name, float(losses["error"].mean()), float(losses["log_loss"].mean())))
+        found.append(min(tried, key=lambda one: one.log_loss))
+    return sorted(found, key=lambda one: one.log_loss)
+
+
+def probabilities(part: Part, j: int, codes: Array, r: int, tree: tuple[int, int]) -> Array:
+    """Return the probabilities of a part's held-out rows by column j of the table."""
+    places = [place for place, (own, _) in enumerate(part.encoder.encoded) if own == j]
+    train, test = cells_of(part, j, codes, places, tree)
+    prior = np.bincount(codes, minlength=r) / len(codes)
+    size = int(max(train.max(initial=0), test.max(initial=0))) + 1
+    counts = np.bincount(train * r + codes, minlength=size * r).reshape(size, r) + PRIOR_ROWS * prior
+    return (counts / counts.sum(axis=1, keepdims=True))[test]
+
+
+def cells_of(
+    part: Part, j: int, codes: Array, places: list[int], size: tuple[int, int]
+) -> tuple[Array, Array]:
+    """Return the category or leaf of each training row and held-out row; `size` is one of `TREES`."""
+    kind = part.encoder.readers[j].column.kind
+    if not places:  # constant or an identifier in these training rows, without missing cells
+        return np.zeros(len(part.kept), dtype=int), np.zeros(len(part.held), dtype=int)
+    if kind in ("category", "left out"):
+        train, test = (Z[:, places[0]] for Z in (part.Z_train, part.Z_test))
+        return tuple(np.where(np.isnan(z), 0, z + 1).astype(int) for z in (train, test))  # type: ignore[return-value]
+    leaves, rows = size
+    tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=rows, random_state=0)
+    train, test = ranks(part.Z_train[:, places], part.Z_test[:, places])
+    tree.fit(train, codes)
+    return tree.apply(train), tree.apply(test)
+
+
+def ranks(train: Array, test: Array) -> tuple[Array, Array]:
+    """Return each column's values as places among those of training, for trees read float32; NaN stays."""
+    found = []
+    for Z in (train, test):
+        columns = [np.searchsorted(np.unique(own), column) for own, column in zip(train.T, Z.T, strict=True)]
+        found.append(np.where(np.isnan(Z), np.nan, np.stack(columns, axis=1)))
+    return found[0], found[1]

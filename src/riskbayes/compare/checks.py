@@ -1,0 +1,276 @@
+"""Findings of a comparison: what may be wrong with the table, with the split, or with the best model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.compare.alone import Alone
+from riskbayes.compare.contenders import MAJORITY
+from riskbayes.compare.data import names_of
+from riskbayes.compare.drift import drifts
+from riskbayes.compare.repeats import repeats
+from riskbayes.compare.report import Score
+from riskbayes.compare.scores import differences, lift, overconfidence, row_losses
+from riskbayes.compare.study import Study, Trial
+from riskbayes.estimators.fitted_checks import column_findings, few_rows, grouped
+from riskbayes.findings import Finding
+
+BEYOND_CHANCE = 3.5
+"""Standard errors beyond which a difference is no chance: with room for a choice among a dozen models, and
+for folds that share rows, whose standard errors are too small. `benchmarks/compare_noise.py` counts."""
+
+LEAK_SHARE, LEAST_WRONG = 0.05, 10
+"""A column that alone makes at most this share of the errors of the majority class, which makes at least so
+many, is suspected of a leak."""
+
+STRONG_SHARE, STRONG_RATIO, VERY_STRONG = 1 / 3, 1.5, 0.1
+"""A single column is strong if it has this share of what can be gained in log loss, and so many times that of
+the next column; it weighs as a warning if it alone makes at most the last share of the majority's errors."""
+
+TWINS, MANY_TWINS, FEW_DISTINCT = 0.005, 0.02, 0.5
+"""Shares of held-out rows with twins in training that are mentioned, and that weigh; where fewer of the rows
+than the last share are distinct, rows repeat by nature."""
+
+TOO_SURE, CONTRADICTORY, UNSEEN, MANY_UNSEEN = 2.0, 0.01, 0.01, 0.05
+"""Points of overconfidence, share of contradictory rows, and shares of unseen cells that are mentioned."""
+
+CLEARLY, CERTAINLY = 2.0, 3.0
+"""Standard errors beyond which another model is called better, and a model too sure."""
+
+
+def all_findings(study: Study, by_column: list[Alone], model: Any) -> list[Finding]:
+    """Return all findings, those that weigh most first; `model` is the best one, fitted to all rows."""
+    data = study.data
+    found = [
+        *nothing_to_predict(study),
+        *single_columns(study, by_column),
+        *across_the_split(study),
+        *drifting_columns(study),
+        *too_sure(study),
+        *better_peers(study),
+        *few_rows(data.texts, np.array(data.class_rows)),
+        *contradictions(study),
+        *column_findings(data.columns, len(data.codes)),
+        *running_numbers(study),
+        *unseen_categories(study),
+        *sampled(study),
+        *(f for f in model.checks_ if f.code not in ("RB005", "RB006", "RB007", "RB008")),
+    ]
+    weight = {"error": 0, "warning": 1, "info": 2}
+    return sorted(found, key=lambda finding: (weight[finding.severity], finding.code))
+
+
+def beyond(difference: Score, errors: float) -> bool:
+    """True if a difference is below zero by more than this number of standard errors."""
+    value, error = difference.value, difference.error
+    return value is not None and error is not None and value < -errors * error and value < 0
+
+
+def predicts(study: Study) -> bool:
+    """True if any model says more about the class than its frequencies do, beyond chance.
+
+    It makes fewer errors than the majority class, or has a lower log loss, or gives the true class more
+    probability than others.
+    """
+    base = study.trial(MAJORITY)
+    return any(tells(study, trial) for trial in study.usable if trial is not base)
+
+
+def tells(study: Study, trial: Trial) -> bool:
+    """True if a model says more about the class than its frequencies do, beyond chance."""
+    held, groups = study.held, study.groups
+    gain = differences(trial.P, study.trial(MAJORITY).P, held, groups)
+    raised = negated(lift(trial.P, held, groups))
+    return any(beyond(one, BEYOND_CHANCE) for one in (*gain.values(), raised))
+
+
+def negated(found: Score) -> Score:
+    """Return a difference with the other sign."""
+    return Score(None if found.value is None else -found.value, found.error)
+
+
+def nothing_to_predict(study: Study) -> Iterator[Finding]:
+    """Yield RB010 if no model says anything about the class."""
+    if not predicts(study):
+        n = len(study.usable) - 1
+        yield Finding(
+            "RB010",
+            f"None of {n} models is better than always answering the most frequent class, in error or in log "
+            f"loss, or tells rows of different classes apart, by more than {BEYOND_CHANCE:g} standard "
+            "errors.",
+            study.data.target,
+        )
+
+
+def single_columns(study: Study, by_column: list[Alone]) -> Iterator[Finding]:
+    """Yield RB003 for columns that give the answer away, RB014 for one that says most of it."""
+    base = row_losses(study.trial(MAJORITY).P, study.held)
+    wrong, loss = float(base["error"].mean()), float(base["log_loss"].mean())
+    if wrong * len(study.held) / 100 < LEAST_WRONG or not predicts(study):
+        return
+    leaks = [one for one in by_column if one.error <= LEAK_SHARE * wrong]
+    for one in leaks:
+        yield Finding(
+            "RB003",
+            f"Column {one.column!r} alone is wrong on {one.error:.3g} % of the held-out rows; the most "
+            f"frequent class on {wrong:.3g} %.",
+            one.column,
+            "error",
+        )
+    if leaks:
+        return
+    reached = [float(row_losses(t.P, study.held)["log_loss"].mean()) for t in study.usable]
+    least = min([*reached, *(one.log_loss for one in by_column)])
+    if least >= loss:  # rows are told apart, but by models that are too sure
+        return
+    shares = [(loss - one.log_loss) / (loss - least) for one in by_column] + [0.0]
+    if by_column and shares[0] >= STRONG_SHARE and shares[0] >= STRONG_RATIO * shares[1]:
+        one = by_column[0]
+        others = (
+            f"; the next, {by_column[1].column!r}, {100 * max(shares[1], 0):.0f} %" if shares[1:-1] else ""
+        )
+        yield Finding(
+            "RB014",
+            f"Column {one.column!r} alone gains {min(100 * shares[0], 100):.0f} % of what the best model "
+            f"gains in log loss over the most frequent class{others}. Alone it is wrong on {one.error:.3g} % "
+            "of the held-out rows.",
+            one.column,
+            "warning" if one.error <= VERY_STRONG * wrong else "info",
+        )
+
+
+def across_the_split(study: Study) -> Iterator[Finding]:
+    """Yield RB004 if held-out rows have twins in training, with the errors of rows with and without twins."""
+    found, m = repeats(study), len(study.held)
+    alike, n = found.alike, int(found.alike.sum())
+    if n < TWINS * m:
+        return
+    errors = row_losses(study.best.P, study.held)["error"]
+    message = (
+        f"{n} of {m} held-out rows ({100 * n / m:.3g} %) have an equal training row with the same label."
+    )
+    if n < m:
+        message += (
+            f" {study.best.candidate.name} is wrong on {errors[alike].mean():.3g} % of them and on "
+            f"{errors[~alike].mean():.3g} % of the others."
+        )
+    same = int(found.same.sum())
+    if same < n:
+        few = f"Only {same}" if same else "None"
+        message += f" {few} of them are equal in {names_of(found.names)} too, which name rows."
+    natural = found.distinct < FEW_DISTINCT
+    if natural:
+        message += " Rows of this table repeat by nature: few are distinct."
+    heavy = same >= MANY_TWINS * m and not natural
+    yield Finding("RB004", message, severity="warning" if heavy else "info")
+
+
+def drifting_columns(study: Study) -> Iterator[Finding]:
+    """Yield RB009 for the columns that drift in a split in time."""
+    if study.data.time is None:
+        return
+    part = study.parts[0]
+    found = drifts(study.data, part.kept, part.held)
+    words = "is distributed differently in the held-out, later rows: distance {:.2f} of at most 1"
+    for grows, severity in ((False, "warning"), (True, "info")):
+        named = {
+            one.column: words.format(one.distance) + (". It grows with time" if grows else "")
+            for one in found
+            if one.grows == grows
+        }
+        yield from grouped("RB009", named, "are distributed differently in the later rows", severity)
+
+
+def too_sure(study: Study) -> Iterator[Finding]:
+    """Yield RB002 if the best model is surer than it is right."""
+    gap = overconfidence(study.best.P, study.held, study.groups)
+    if gap.value is None or gap.error is None:
+        return
+    if gap.value > TOO_SURE and gap.value > CERTAINLY * gap.error:
+        sure = 100 * float(study.best.P.max(axis=1).mean())
+        yield Finding(
+            "RB002",
+            f"{study.best.candidate.name} is sure of {sure:.3g} % on average and right on "
+            f"{sure - gap.value:.3g} % of the held-out rows: {gap.value:.2g} ± {gap.error:.1g} points apart.",
+            study.best.candidate.name,
+        )
+
+
+def better_peers(study: Study) -> Iterator[Finding]:
+    """Yield RB013 for models of scikit-learn with a clearly lower error than the best of riskbayes."""
+    for trial in study.usable:
+        if trial.candidate.kind != "peer":
+            continue
+        gap = differences(trial.P, study.best.P, study.held, study.groups)["error"]
+        if beyond(gap, CLEARLY):
+            yield Finding(
+                "RB013",
+                f"{trial.candidate.name.capitalize()} makes {-(gap.value or 0):.2g} ± {gap.error:.1g} points "
+                f"fewer errors than {study.best.candidate.name}.",
+                trial.candidate.name,
+            )
+
+
+def contradictions(study: Study) -> Iterator[Finding]:
+    """Yield RB012 if equal rows have different labels."""
+    n, m = repeats(study).contradictory, len(study.data.codes)
+    if n >= max(CONTRADICTORY * m, 2):
+        yield Finding(
+            "RB012",
+            f"No model of these columns can be right on more than {100 * (1 - n / m):.3g} % of the rows: {n} "
+            "of them have the columns of other rows, and another label.",
+            severity="info",
+        )
+
+
+def running_numbers(study: Study) -> Iterator[Finding]:
+    """Yield RB006 for columns of whole numbers that count the rows; models read them as numbers."""
+    data, named = study.data, {}
+    if len(data.codes) < sum(data.class_rows):
+        return  # of a sample nobody can tell
+    for (j, part), values in zip(data.encoder.encoded, data.Z.T, strict=True):
+        if part == "number" and data.columns[j].kind == "number" and counts_rows(values):
+            named[data.columns[j].name] = "counts the rows. Models read it as a number: better leave it out"
+    yield from grouped("RB006", named, "count the rows, and are read as numbers: better leave them out")
+
+
+def counts_rows(values: Array) -> bool:
+    """True if whole numbers fill their range, each of them once."""
+    m = len(values)
+    if m < 20 or np.isnan(values).any() or (values != np.floor(values)).any():
+        return False
+    return bool(values.max() - values.min() == m - 1 and len(np.unique(values)) == m)
+
+
+def unseen_categories(study: Study) -> Iterator[Finding]:
+    """Yield RB015 for columns whose held-out rows have categories that training rows lack."""
+    m, counts = len(study.held), dict.fromkeys((column.name for column in study.data.columns), 0)
+    for part in study.parts:
+        known = {place: i for i, place in enumerate(part.encoder.encoded)}
+        for i, (j, kind) in enumerate(study.data.encoder.encoded):
+            if kind == "category" and (j, kind) in known:
+                there = ~np.isnan(study.data.Z[part.held, i])
+                unseen = np.isnan(part.Z_test[:, known[j, kind]]) & there
+                counts[study.data.columns[j].name] += int(unseen.sum())
+    for severity, low, high in (("warning", MANY_UNSEEN, 2.0), ("info", UNSEEN, MANY_UNSEEN)):
+        named = {
+            name: f"has categories in {n} of {m} held-out rows ({100 * n / m:.3g} %) that training rows lack"
+            for name, n in counts.items()
+            if low <= n / m < high
+        }
+        yield from grouped("RB015", named, "have categories that training rows lack", severity)
+
+
+def sampled(study: Study) -> Iterator[Finding]:
+    """Yield RB016 if a sample of the rows was taken."""
+    used, total = len(study.data.codes), sum(study.data.class_rows)
+    if used < total:
+        yield Finding(
+            "RB016",
+            f"The figures are those of {used} rows, drawn by class from {total}. The model is fitted to all.",
+            severity="info",
+        )

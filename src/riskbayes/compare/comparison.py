@@ -1,0 +1,162 @@
+"""`compare`: from a table and the name of its target to a report and a model."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from time import perf_counter
+from typing import Any
+
+import narwhals as nw
+
+import riskbayes
+from riskbayes.compare.alone import alone
+from riskbayes.compare.checks import all_findings
+from riskbayes.compare.contenders import candidates
+from riskbayes.compare.data import Data, labels_of
+from riskbayes.compare.explained import explain_study
+from riskbayes.compare.report import Report, Run
+from riskbayes.compare.scores import DEFINITIONS, confusion, reliability
+from riskbayes.compare.splits import make_split
+from riskbayes.compare.study import Progress, Study, contenders, run_study
+from riskbayes.compare.verdict import RULE, verdict, why
+from riskbayes.findings import without
+
+MOST_ROWS = 50_000
+"""Rows that are compared on by default; larger tables are sampled."""
+
+PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A report, and the best model of riskbayes, fitted to all rows."""
+
+    report: Report
+    model: Any
+
+
+def compare(
+    table: Any,
+    target: str,
+    *,
+    cv: int | None = None,
+    time_column: str | None = None,
+    group: str | None = None,
+    strategies: Sequence[str] = ("single",),
+    seed: int = 0,
+    ignore: Collection[str] = (),
+    progress: Progress | None = None,
+    name: str = "",
+    command: str = "",
+    max_rows: int = MOST_ROWS,
+    sha256: str = "",
+) -> Comparison:
+    """Compare models of riskbayes and of scikit-learn on rows that they were not trained on.
+
+    Parameters
+    ----------
+    table : data frame of pandas or polars, or Arrow table
+        The rows, with the target among the columns.
+    target : str
+        Name of the column to predict.
+    cv : int, default=None
+        Number of folds. By default tables under 2000 rows have five, and of others a quarter is held out.
+    time_column : str, default=None
+        Column of dates or numbers: the last quarter of the rows in time is held out. Models do not read it.
+    group : str, default=None
+        Column of groups that must not be split. Models do not read it.
+    strategies : sequence of {"single", "neighbours", "cv", "ensemble"}, default=("single",)
+        Strategies of `RiskBayesClassifier` to compare.
+    seed : int, default=0
+        Seed of the split, and of all models that draw.
+    ignore : collection of str, default=()
+        Codes of findings to leave out, such as "RB004".
+    progress : callable, default=None
+        Called before every fit as `progress(name of the model, fits done, fits in all)`.
+    name, command, sha256 : str, default=""
+        Of the file, for the report.
+    max_rows : int, default=50000
+        Larger tables are compared on a sample of so many rows. The model is fitted to all rows.
+
+    Returns
+    -------
+    comparison : Comparison
+        `report`, a :class:`Report`, and `model`, the best model of riskbayes, fitted to all rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from riskbayes.compare import compare
+    >>> found = compare(load_iris(as_frame=True).frame, "target", cv=2)
+    >>> found.report.contenders[-1].name
+    'majority class'
+    >>> found.model.classes_
+    array([0, 1, 2])
+    """
+    started, start = datetime.now(UTC), perf_counter()
+    without((), ignore)  # refuses an unknown code before the work, not after it
+    if not strategies:
+        raise ValueError("strategies must name at least one strategy of RiskBayesClassifier.")
+    if max_rows < 1:
+        raise ValueError(f"max_rows={max_rows!r} must be positive.")
+    data = Data.of(table, target, time_column=time_column, group=group, max_rows=max_rows, seed=seed)
+    study = run_study(data, make_split(data, cv, seed), candidates(data, strategies, seed), progress)
+    model = refit(study, table)
+    found, by_column = contenders(study), alone(study)
+    explained = explain_study(study, by_column)
+    findings = without(all_findings(study, by_column, model), ignore)
+    best, held = study.best, study.held
+    run = Run(
+        *(command, versions(), seed, started.isoformat(timespec="seconds")),
+        *(perf_counter() - start, tuple(ignore)),
+    )
+    ours = sum(t.candidate.kind == "riskbayes" for t in study.usable)
+    report = Report(
+        data=data.summary(name, sha256),
+        split=study.split.summary,
+        verdict=verdict(study, found, findings),
+        contenders=found,
+        best=best.candidate.name,
+        why=why(study, found),
+        labels=tuple(data.texts),
+        confusion=confusion(best.P, held),
+        reliability=reliability(best.P, held),
+        surest_wrong=explained.surest_wrong,
+        contributions=explained.contributions,
+        examples=explained.examples,
+        moved=explained.moved,
+        findings=tuple(findings),
+        run=run,
+        rule=RULE.format(n=ours),
+        definitions=DEFINITIONS,
+        explained=explained.explained,
+        moved_in=explained.moved_in,
+    )
+    return Comparison(report, model)
+
+
+def refit(study: Study, table: Any) -> Any:
+    """Return the best model fitted to all rows of the table, with the labels as they stand there."""
+    frame = nw.from_native(table, eager_only=True)
+    names = [column.name for column in study.data.columns]
+    labels = labels_of(frame[study.data.target], study.data.target)
+    model = study.best.candidate.make(study.data.kinds)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is wrong with it is asked of the fitted model
+        return model.fit(frame.select(names).to_native(), labels)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what the figures depend on."""
+    found = {"riskbayes": riskbayes.__version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # imported from a folder
+            continue
+    return found

@@ -1,0 +1,148 @@
+"""The models of a comparison: those of riskbayes, two of scikit-learn, and the majority class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+from riskbayes.arrays import Array
+from riskbayes.compare.data import Data
+from riskbayes.estimators.kinds import Kinds
+from riskbayes.estimators.lda import LinearDiscriminantAnalysis
+from riskbayes.estimators.mixed_nb import MixedNB
+from riskbayes.estimators.product_of_experts import ProductOfExperts
+from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
+from riskbayes.estimators.risk_bayes import RiskBayesClassifier
+
+LEARNERS = {"closed_form": "closed form", "rc": "RC"}
+
+MOST_CODES = 254
+"""The most categories of a column that histogram boosting reads; rarer ones are missing."""
+
+MOST_INDICATORS = 1000
+"""The most categories of a column that logistic regression has indicators of; rarer ones share one."""
+
+MAJORITY, LOGISTIC, BOOSTING = "majority class", "logistic regression", "histogram boosting"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model to be fitted in every part of the split."""
+
+    name: str
+    kind: str
+    """ "riskbayes", "peer" or "baseline"."""
+    learner: str
+    make: Callable[[Kinds], Any]
+    """Returns the unfitted estimator, for encoded columns of these kinds."""
+    reads_table: bool
+    """True if it reads the table as it is, False if it reads the encoded columns."""
+
+
+def candidates(data: Data, strategies: Sequence[str], seed: int) -> list[Candidate]:
+    """Return the models for a table; LDA and QDA where it has columns of numbers."""
+    found = [recipe_candidate(strategy, seed) for strategy in strategies]
+    plain: dict[str, Callable[[str], Any]] = {
+        "MixedNB": lambda learner: MixedNB(missing="informative", learner=learner)
+    }
+    if data.number_columns:
+        of_numbers = "" if len(data.number_columns) == len(data.columns) else " of the numbers"
+        plain[f"LDA{of_numbers}"] = numbers_only(LinearDiscriminantAnalysis(), data)
+        plain[f"QDA{of_numbers}"] = numbers_only(QuadraticDiscriminantAnalysis(prior="recommended"), data)
+    for name, make in plain.items():
+        found += [plain_candidate(name, make, learner) for learner in LEARNERS]
+    return [
+        *found,
+        Candidate(LOGISTIC, "peer", "", logistic, False),
+        Candidate(BOOSTING, "peer", "", lambda kinds: Boosting(kinds, seed), False),
+        Candidate(MAJORITY, "baseline", "", lambda _: DummyClassifier(strategy="prior"), False),
+    ]
+
+
+def plain_candidate(name: str, make: Callable[[str], Any], learner: str) -> Candidate:
+    """Return a plain model with a learner."""
+    words = LEARNERS[learner]
+    return Candidate(f"{name}, {words}", "riskbayes", words, lambda _: make(learner), True)
+
+
+def recipe_candidate(strategy: str, seed: int) -> Candidate:
+    """Return RiskBayesClassifier with a strategy."""
+    name = "RiskBayesClassifier" if strategy == "single" else f"RiskBayesClassifier, {strategy}"
+    return Candidate(
+        name, "riskbayes", "RC", lambda _: RiskBayesClassifier(strategy, random_state=seed), True
+    )
+
+
+def numbers_only(expert: Any, data: Data) -> Callable[[str], ProductOfExperts]:
+    """Return what makes a model of the columns of numbers alone, which still takes the whole table."""
+    names = data.number_columns
+    return lambda learner: ProductOfExperts([("numbers", expert, names)], learner=learner)
+
+
+def logistic(kinds: Kinds) -> Any:
+    """Return logistic regression of scaled numbers, imputed by the mean, and of indicators."""
+    numbers = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
+    words = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_INDICATORS)
+    before = make_column_transformer(
+        (numbers, list(kinds.numbers)),
+        (words, list(kinds.categories)),
+        (FunctionTransformer(), list(kinds.marks)),
+    )
+    return make_pipeline(before, LogisticRegression(max_iter=1000))
+
+
+class Boosting:
+    """Histogram boosting that reads codes as categories; a missing cell is missing to it too.
+
+    Parameters
+    ----------
+    kinds : Kinds
+        The encoded columns by kind; marks of missing cells are not read.
+    seed : int
+        Seed of its early stopping.
+    """
+
+    def __init__(self, kinds: Kinds, seed: int):
+        self.kinds, self.seed = kinds, seed
+
+    def fit(self, X: Array, y: Array) -> Boosting:
+        """Fit it, with the most frequent categories of each column."""
+        self.codes = {}
+        for j in self.kinds.categories:
+            codes, counts = np.unique(X[~np.isnan(X[:, j]), j], return_counts=True)
+            most = np.sort(codes[np.argsort(-counts, kind="stable")[:MOST_CODES]])
+            self.codes[j] = most
+        mask = np.isin(self.read, self.kinds.categories)
+        self.model = HistGradientBoostingClassifier(categorical_features=mask, random_state=self.seed)
+        self.classes_ = self.model.fit(self.columns(X), y).classes_
+        return self
+
+    @property
+    def read(self) -> list[int]:
+        """The columns that it reads."""
+        return [*self.kinds.numbers, *self.kinds.categories]
+
+    def columns(self, X: Array) -> Array:
+        """Return the columns with codes from 0, and NaN for categories that it does not know."""
+        found = X[:, self.read].copy()
+        for place, j in enumerate(self.read):
+            if j in self.codes:
+                known = self.codes[j]
+                at = np.minimum(np.searchsorted(known, X[:, j]), max(len(known) - 1, 0))
+                same = known[at] == X[:, j] if len(known) else np.zeros(len(X), dtype=bool)
+                found[:, place] = np.where(same, at, np.nan)
+        return found
+
+    def predict_proba(self, X: Array) -> Array:
+        """Return the posteriors."""
+        return self.model.predict_proba(self.columns(X))

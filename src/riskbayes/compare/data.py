@@ -1,0 +1,219 @@
+"""The table of a comparison: rows, target and columns, checked and encoded once for all that reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.compare.report import ClassShare, ColumnSummary, DataSummary
+from riskbayes.estimators.checks import listed
+from riskbayes.estimators.kinds import Kinds
+from riskbayes.preprocessing.columns import Column
+from riskbayes.preprocessing.encoder import TableEncoder
+from riskbayes.tables import is_missing, plain
+
+MOST_NUMBERS, MOST_WHOLE = 20, 100
+"""A target of numbers with more distinct values than this is a measurement: of any, and of whole numbers."""
+
+TEXT_SHARE = 0.5
+"""A target of strings with more distinct values than this share of the rows names rows, not classes."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """A table without its target, and the target as labels and as codes."""
+
+    X: Any
+    """The columns that models read, as a data frame of the user's library."""
+    labels: Array
+    codes: Array
+    """The index of each row's label among `classes`."""
+    classes: Array
+    target: str
+    encoder: TableEncoder
+    """Learned from all rows, without their labels: what became of each column."""
+    Z: Array
+    """The encoded rows."""
+    rows: Array
+    """The number of each row in the table that was given, from 0."""
+    class_rows: tuple[int, ...]
+    """Rows of each class in that table, which are more than here if these are a sample."""
+    time: Array | None = None
+    """The values of the time column, as numbers."""
+    groups: Array | None = None
+    """Codes of the values of the group column."""
+    time_column: str = ""
+    group_column: str = ""
+
+    @classmethod
+    def of(
+        cls, table: Any, target: str, *, time_column: str | None, group: str | None, max_rows: int, seed: int
+    ) -> Self:
+        """Return the table, checked; at most `max_rows` of its rows, drawn by class."""
+        frame = nw.from_native(table, eager_only=True)
+        for what, name in (("target", target), ("time_column", time_column), ("group", group)):
+            if name is not None:
+                check_column(frame.columns, name, what)
+        labels = labels_of(frame[target], target)
+        classes, codes = np.unique(labels, return_inverse=True)
+        check_classes(classes, len(labels), target)
+        left = [name for name in frame.columns if name not in (target, time_column, group)]
+        if not left:
+            raise ValueError(f"The table has no column besides {target!r} to predict it from.")
+        class_rows = tuple(np.bincount(codes).tolist())
+        rows = drawn_by_class(codes, max_rows, seed)
+        if len(rows) < len(codes):
+            frame, labels, codes = frame[rows.tolist()], labels[rows], codes[rows]
+        X = frame.select(left)
+        encoder, Z = TableEncoder.learn(X.to_native(), left, None, "missing", True)
+        return cls(
+            X.to_native(),
+            labels,
+            codes,
+            classes,
+            target,
+            encoder,
+            Z,
+            rows,
+            class_rows,
+            None if time_column is None else times_of(frame.select(time_column), time_column),
+            None if group is None else groups_of(frame[group], group),
+            time_column or "",
+            group or "",
+        )
+
+    @property
+    def texts(self) -> list[str]:
+        """The labels of the classes as text."""
+        return [str(plain(label)) for label in self.classes]
+
+    @property
+    def kinds(self) -> Kinds:
+        """The encoded columns by kind."""
+        return Kinds.of(self.encoder.kinds)
+
+    @property
+    def columns(self) -> list[Column]:
+        """What became of each column."""
+        return self.encoder.columns
+
+    @property
+    def number_columns(self) -> list[str]:
+        """Names of the columns that are read as numbers, dates included."""
+        return [column.name for column in self.columns if "number" in column.encoded]
+
+    def taken(self, rows: Array) -> Any:
+        """Return some of the rows as a data frame."""
+        return nw.from_native(self.X, eager_only=True)[rows.tolist()].to_native()
+
+    def summary(self, name: str, sha256: str) -> DataSummary:
+        """Return what the report says about the table."""
+        m, total = len(self.codes), sum(self.class_rows)
+        classes = (
+            ClassShare(text, n, n / total) for text, n in zip(self.texts, self.class_rows, strict=True)
+        )
+        columns = (
+            ColumnSummary(c.name, c.kind, c.encoded, c.reason, (c.n_missing or 0) / m, c.n_values)
+            for c in self.columns
+        )
+        return DataSummary(name, total, self.target, tuple(classes), tuple(columns), sha256, m)
+
+
+def check_column(columns: Sequence[str], name: str, what: str) -> None:
+    """Refuse a column that the table does not have; name one with a similar name."""
+    if name not in columns:
+        near = get_close_matches(name, columns, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else f": {listed(np.array(columns))}."
+        raise ValueError(f"{what}={name!r} is no column of the table, which has {len(columns)} columns{hint}")
+
+
+def labels_of(column: nw.Series, name: str) -> Array:
+    """Return the target as an array of labels; refuse missing cells."""
+    values = column.to_list()
+    gone = sum(is_missing(value) or value == "" for value in values)
+    if gone:
+        raise ValueError(
+            f"The target column {name!r} has {gone} missing cells of {len(values)}. Drop these rows, or name "
+            "what their label is."
+        )
+    if not values:
+        raise ValueError("The table has no rows.")
+    kinds = set(map(type, values))
+    if kinds <= {int} or kinds <= {bool} or kinds <= {float}:
+        return np.array(values)
+    return np.array([str(value) for value in values])
+
+
+def check_classes(classes: Array, m: int, name: str) -> None:
+    """Refuse a target with one class, or with more values than classes have."""
+    n, numbers = len(classes), classes.dtype.kind in "iuf"
+    if n == 1:
+        raise ValueError(
+            f"The target column {name!r} has one class, {listed(classes)}: nothing is to be told apart."
+        )
+    whole = numbers and bool((classes == np.floor(classes)).all())
+    if numbers and n > (MOST_WHOLE if whole else MOST_NUMBERS):
+        raise ValueError(
+            f"The target column {name!r} holds {n} distinct numbers, such as {listed(classes)}: it is a "
+            "measurement, and classes are predicted here. Divide it into ranges first."
+        )
+    if n > max(2, TEXT_SHARE * m):
+        raise ValueError(
+            f"The target column {name!r} has {n} distinct values in {m} rows, too many to learn from. Choose "
+            "a column whose values repeat."
+        )
+
+
+def drawn_by_class(codes: Array, most: int, seed: int) -> Array:
+    """Return the sorted numbers of at most about `most` rows, the same share of each class."""
+    m = len(codes)
+    if m <= most:
+        return np.arange(m)
+    order = np.random.default_rng(seed).permutation(m)
+    order = order[np.argsort(codes[order], kind="stable")]
+    counts = np.bincount(codes)
+    kept = np.ceil(counts * (most / m)).astype(int)
+    place = np.arange(m) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(order[place < np.repeat(kept, counts)])
+
+
+def times_of(frame: nw.DataFrame, name: str) -> Array:
+    """Return the values of the time column as numbers; refuse one that has no order in time."""
+    try:
+        encoder, Z = TableEncoder.learn(frame.to_native(), [name])
+    except ValueError:
+        encoder, Z = None, np.empty(0)
+    if encoder is None or "number" not in encoder.columns[0].encoded:
+        raise ValueError(
+            f"time_column={name!r} must hold numbers or dates that differ. Write dates as 2024-05-31."
+        )
+    found = Z[:, 0]
+    if np.isnan(found).any():
+        raise ValueError(
+            f"time_column={name!r} has {int(np.isnan(found).sum())} missing cells. Drop these rows."
+        )
+    return found
+
+
+def groups_of(column: nw.Series, name: str) -> Array:
+    """Return the codes of the group of each row; rows without a group are groups of their own."""
+    values = [
+        f"missing {i}" if is_missing(value) or value == "" else str(value)
+        for i, value in enumerate(column.to_list())
+    ]
+    found, codes = np.unique(values, return_inverse=True)
+    if len(found) < 2:
+        raise ValueError(f"group={name!r} has one value only, so that nothing could be held out.")
+    return codes
+
+
+def names_of(names: Collection[str], most: int = 5) -> str:
+    """Return names for a sentence: at most five of them, and how many more."""
+    shown = ", ".join(repr(name) for name in list(names)[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

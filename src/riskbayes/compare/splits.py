@@ -1,0 +1,119 @@
+"""Which rows are held out: at random, in folds, the last ones in time, or by groups."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+from riskbayes.arrays import Array
+from riskbayes.compare.data import Data
+from riskbayes.compare.report import SplitSummary
+
+FEW_ROWS, FOLDS, HELD_OUT = 2000, 5, 4
+"""Tables with fewer rows are cross-validated, in so many folds; of others one row in four is held out."""
+
+SHARED = (
+    "Every row is held out once. The folds share training rows, so that the standard errors, which take "
+    "held-out rows as independent, are somewhat too small."
+)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Pairs of training rows and held-out rows; no row is held out twice."""
+
+    parts: list[tuple[Array, Array]]
+    summary: SplitSummary
+
+    @property
+    def held(self) -> Array:
+        """All held-out rows, in the order of the parts."""
+        return np.concatenate([held for _, held in self.parts])
+
+
+def make_split(data: Data, cv: int | None, seed: int) -> Split:
+    """Return the split that the table and the options ask for."""
+    if data.time is not None and data.groups is not None:
+        raise ValueError("time_column and group exclude each other: rows are held out by one of them.")
+    if data.time is not None:
+        if cv is not None:
+            raise ValueError("cv and time_column exclude each other: the last quarter in time is held out.")
+        parts, kind, words = [in_time(data)], "time", time_words(data)
+    else:
+        k = cv if cv is not None else FOLDS if len(data.codes) < FEW_ROWS else 0
+        parts = folds(data, k or HELD_OUT, seed)
+        parts = parts if k else parts[:1]
+        kind = "groups" if data.groups is not None else "cv" if k else "holdout"
+        words = fold_words(data, len(parts) if k else 0)
+    train, test = (round(np.mean([len(part[i]) for part in parts])) for i in (0, 1))
+    held = sum(len(part[1]) for part in parts)
+    column = data.time_column or data.group_column
+    for kept, _ in parts:
+        if len(np.unique(data.codes[kept])) < 2:
+            raise ValueError(
+                f"The training rows of this split have one class of {data.target!r} only. Choose another "
+                "split, or leave it to the default."
+            )
+    return Split(
+        parts, SplitSummary(kind, len(parts), train, held if len(parts) > 1 else test, words, column, seed)
+    )
+
+
+def folds(data: Data, k: int, seed: int) -> list[tuple[Array, Array]]:
+    """Return k stratified folds; groups stay together, and the only row of a class is never held out."""
+    if k < 2:
+        raise ValueError(f"cv={k!r} must be a number of folds, two or more.")
+    m = len(data.codes)
+    if m < 2 * k:
+        raise ValueError(f"The table has {m} rows, too few for {k} folds. Compare needs at least {2 * k}.")
+    if data.groups is not None:
+        k = min(k, int(data.groups.max()) + 1)
+        splitter = StratifiedGroupKFold(k, shuffle=True, random_state=seed)
+    else:
+        splitter = StratifiedKFold(k, shuffle=True, random_state=seed)
+    counts = np.bincount(data.codes)
+    if counts.max() < k:
+        raise ValueError(
+            f"No class of {data.target!r} has {k} rows. Collect more, or set cv to at most {counts.max()}."
+        )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        found = list(splitter.split(np.zeros(m), data.codes, data.groups))
+    alone = counts[data.codes] < 2
+    moved = [(np.sort(np.concatenate([kept, held[alone[held]]])), held[~alone[held]]) for kept, held in found]
+    return [(kept, held) for kept, held in moved if len(held)]
+
+
+def in_time(data: Data) -> tuple[Array, Array]:
+    """Return the earlier rows and about the last quarter; rows of the same time are not divided."""
+    time = data.time
+    assert time is not None
+    ordered = np.sort(time)
+    cut = ordered[(3 * len(time)) // 4]
+    if cut == ordered[0]:  # three quarters of the rows have the earliest time
+        cut = ordered[np.searchsorted(ordered, cut, side="right")]
+    return np.flatnonzero(time < cut), np.flatnonzero(time >= cut)
+
+
+def time_words(data: Data) -> str:
+    """Return the sentence about a split in time."""
+    return (
+        f"The last quarter of the rows by {data.time_column!r} is held out: models see what came before. The "
+        "column itself is not read by them."
+    )
+
+
+def fold_words(data: Data, k: int) -> str:
+    """Return the sentence about folds, or one part of four if k is zero."""
+    apart = (
+        f" Rows of one {data.group_column!r} are never on both sides; models do not read that column, and "
+        "standard errors are those of groups."
+        if data.groups is not None
+        else ""
+    )
+    if not k:
+        return f"A quarter of the rows, drawn by class, is held out.{apart}"
+    return f"Cross-validation in {k} folds, drawn by class. {SHARED}{apart}"

@@ -1,0 +1,189 @@
+"""Runs a comparison: every model in every part of the split, timed; a model that fails is reported."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.compare import scores
+from riskbayes.compare.contenders import MAJORITY, Candidate
+from riskbayes.compare.data import Data
+from riskbayes.compare.report import Contender
+from riskbayes.compare.splits import Split
+from riskbayes.estimators.kinds import Kinds
+from riskbayes.preprocessing.encoder import TableEncoder
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is done next, how many fits are done, and how many there are."""
+
+
+@dataclass
+class Part:
+    """Training rows and held-out rows, as tables and encoded; the encoder has seen the training rows only."""
+
+    kept: Array
+    held: Array
+    train: Any
+    test: Any
+    encoder: TableEncoder
+    Z_train: Array
+    Z_test: Array
+    learn_seconds: float
+    encode_seconds: float
+
+    @classmethod
+    def of(cls, data: Data, kept: Array, held: Array) -> Part:
+        """Return a part of the split, encoded."""
+        train, test, start = data.taken(kept), data.taken(held), perf_counter()
+        names = [column.name for column in data.columns]
+        encoder, Z_train = TableEncoder.learn(train, names, None, "missing", True)
+        learned = perf_counter()
+        Z_test = encoder.encode(test)
+        return cls(
+            *(kept, held, train, test, encoder, Z_train, Z_test),
+            *(learned - start, perf_counter() - learned),
+        )
+
+    @property
+    def kinds(self) -> Kinds:
+        """The encoded columns by kind."""
+        return Kinds.of(self.encoder.kinds)
+
+
+@dataclass
+class Trial:
+    """One model: its probabilities of all held-out rows, its seconds, and the fitted estimators."""
+
+    candidate: Candidate
+    P: Array
+    """Of shape (held-out rows, classes), in the order of `Split.held`."""
+    fit_seconds: list[float] = field(default_factory=list)
+    predict_seconds: list[float] = field(default_factory=list)
+    models: list[Any] = field(default_factory=list)
+    """The fitted estimator of each part; of the models of riskbayes only."""
+    failed: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was run, before anything is said about it."""
+
+    data: Data
+    split: Split
+    parts: list[Part]
+    trials: list[Trial]
+
+    @property
+    def held(self) -> Array:
+        """Codes of the true classes of the held-out rows."""
+        return self.data.codes[self.split.held]
+
+    @property
+    def groups(self) -> Array | None:
+        """Groups of the held-out rows, if there are any."""
+        return None if self.data.groups is None else self.data.groups[self.split.held]
+
+    def trial(self, name: str) -> Trial:
+        """Return the model of this name."""
+        return next(trial for trial in self.trials if trial.candidate.name == name)
+
+    @property
+    def usable(self) -> list[Trial]:
+        """The models that could be fitted."""
+        return [trial for trial in self.trials if not trial.failed]
+
+    @property
+    def best(self) -> Trial:
+        """The model of riskbayes with the least sum of error, as a share, and log loss on the held-out rows.
+
+        `RiskBayesClassifier` chooses its members by the same sum: the log loss alone would pass over models
+        that are right more often, and the error alone is the noisier of the two.
+        """
+        ours = [trial for trial in self.usable if trial.candidate.kind == "riskbayes"]
+        return min(ours, key=lambda trial: scores.choosing_score(trial.P, self.held))
+
+
+def run_study(
+    data: Data, split: Split, found: Sequence[Candidate], progress: Progress | None = None
+) -> Study:
+    """Fit every model to the training rows of every part; predict the rows that it holds out."""
+    say = progress or (lambda words, done, total: None)
+    total, done = len(found) * len(split.parts), 0
+    shape = (len(split.held), len(data.classes))
+    trials = [Trial(candidate, np.zeros(shape)) for candidate in found]
+    parts, first = [], 0
+    for kept, held in split.parts:
+        part = Part.of(data, kept, held)
+        parts.append(part)
+        for trial in trials:
+            say(trial.candidate.name, done, total)
+            done += 1
+            if not trial.failed:
+                place = slice(first, first + len(held))
+                try_part(trial, part, data, place)
+        first += len(held)
+    say("", total, total)
+    ours = [trial for trial in trials if trial.candidate.kind == "riskbayes"]
+    if all(trial.failed for trial in ours):
+        raise ValueError(f"No model of riskbayes can be fitted to this table: {ours[0].failed}")
+    return Study(data, split, parts, trials)
+
+
+def try_part(trial: Trial, part: Part, data: Data, place: slice) -> None:
+    """Fit a model to a part and store its probabilities; keep the reason if it cannot be."""
+    candidate, codes = trial.candidate, data.codes[part.kept]
+    table = candidate.reads_table
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what they warn of is asked of the fitted models
+            start = perf_counter()
+            model = candidate.make(part.kinds)
+            model.fit(part.train if table else part.Z_train, codes)
+            fitted = perf_counter()
+            P = np.asarray(model.predict_proba(part.test if table else part.Z_test), dtype=np.float64)
+            end = perf_counter()
+    except Exception as error:  # one model must not take the others with it; the report says which failed
+        trial.failed = str(error).strip().split("\n")[0] or type(error).__name__
+        return
+    if not np.isfinite(P).all():
+        trial.failed = "Its probabilities are not finite on some held-out rows."
+        return
+    trial.P[place, np.asarray(model.classes_)] = P
+    trial.fit_seconds.append(fitted - start + (0 if table else part.learn_seconds))
+    trial.predict_seconds.append(end - fitted + (0 if table else part.encode_seconds))
+    if candidate.kind == "riskbayes":
+        trial.models.append(model)
+
+
+def contenders(study: Study) -> tuple[Contender, ...]:
+    """Return the figures of every model, those first that would be chosen first; last those that failed."""
+    held, groups = study.held, study.groups
+    base, best = study.trial(MAJORITY), study.best
+    order = {trial.candidate.name: scores.choosing_score(trial.P, held) for trial in study.usable}
+    found = []
+    for trial in study.trials:
+        about = trial.candidate
+        if trial.failed:
+            found.append(Contender(about.name, about.kind, about.learner, failed=trial.failed))
+            continue
+        gain = scores.differences(trial.P, base.P, held, groups) if trial is not base else {}
+        behind = scores.differences(trial.P, best.P, held, groups) if trial is not best else {}
+        found.append(
+            Contender(
+                about.name,
+                about.kind,
+                about.learner,
+                scores.all_scores(trial.P, held, groups),
+                gain,
+                behind,
+                float(np.mean(trial.fit_seconds)),
+                float(np.mean(trial.predict_seconds)),
+            )
+        )
+    return tuple(sorted(found, key=lambda c: order.get(c.name, float("inf"))))

@@ -1,0 +1,165 @@
+"""Findings that a fitted model tells of itself: `checks_` of every estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from riskbayes.arrays import Array, to_numpy
+from riskbayes.findings import Finding
+from riskbayes.preprocessing.columns import Column
+from riskbayes.tables import plain
+from riskbayes.task import Status
+
+FEW_ROWS = 20
+"""A class with a weight of fewer rows is one of few rows."""
+
+MISSING, MANY_MISSING = 0.2, 0.5
+"""Shares of missing cells in a column that are mentioned, and that weigh as a warning."""
+
+STILL_FALLING = 1e-3
+"""A last iteration that lowers the log loss by more than this share of it could have gone on."""
+
+ROUNDED = 1e-12
+"""A variance below this share of the mean square is a rounded zero."""
+
+MOST_SINGLE = 5
+"""Up to this number of columns have a finding each; more share one."""
+
+
+class FittedChecks:
+    """The property `checks_` of an estimator."""
+
+    def _findings(self) -> Iterator[Finding]:
+        """Yield the findings of the fitted model."""
+        raise NotImplementedError
+
+    @property
+    def checks_(self) -> list[Finding]:
+        """What may be wrong with the fitted model, as far as it tells without rows: see `doc/findings.md`."""
+        check_is_fitted(self)
+        return list(self._findings())
+
+
+def model_findings(clf: Any) -> Iterator[Finding]:
+    """Yield the findings of one generative model and its learner."""
+    yield from floored_classes(clf)
+    yield from table_findings(clf, masses_of(clf))
+    yield from stopped_early(clf)
+
+
+def table_findings(clf: Any, masses: Array) -> Iterator[Finding]:
+    """Yield the findings on the columns of a table, if there was one, and on the classes."""
+    if getattr(clf, "_table", None) is not None:
+        yield from column_findings(clf._table.columns, round(float(masses.sum())))
+    yield from few_rows([str(plain(label)) for label in to_numpy(clf.classes_)], masses)
+
+
+def column_findings(columns: Sequence[Column], rows: int) -> Iterator[Finding]:
+    """Yield findings on columns that were left out (RB005, RB006) or have many missing cells (RB007)."""
+    constant, ids = {}, {}
+    for column in columns:
+        if column.reason.startswith("an identifier"):
+            ids[column.name] = (
+                f"has {column.n_values} distinct values of {rows - (column.n_missing or 0)} cells"
+            )
+        elif column.reason:
+            constant[column.name] = f"is {column.reason}"
+    yield from grouped("RB005", constant, "have one value or none, and were left out", "info")
+    yield from grouped("RB006", ids, "name rows, and were left out", "info")
+    shares = {c.name: (c.n_missing or 0) / rows for c in columns if c.reason != "missing everywhere"}
+    for severity, low, high in (("warning", MANY_MISSING, 2.0), ("info", MISSING, MANY_MISSING)):
+        named = {
+            name: f"is missing in {100 * share:.0f} % of the rows"
+            for name, share in shares.items()
+            if low <= share < high
+        }
+        yield from grouped("RB007", named, f"are missing in {100 * low:.0f} % of the rows or more", severity)
+
+
+def grouped(code: str, named: dict[str, str], together: str, severity: str = "warning") -> Iterator[Finding]:
+    """Yield a finding for each column, or one for all of them if they are many.
+
+    `named` says by column what was found, after its name; `together` says it of several.
+    """
+    if len(named) <= MOST_SINGLE:
+        for name, words in named.items():
+            yield Finding(code, f"Column {name!r} {words}.", name, severity)
+        return
+    first = ", ".join(repr(name) for name in list(named)[:MOST_SINGLE])
+    yield Finding(
+        code, f"{len(named)} columns {together}: {first} and {len(named) - MOST_SINGLE} more.", "", severity
+    )
+
+
+def few_rows(labels: Sequence[str], masses: Array) -> Iterator[Finding]:
+    """Yield RB008 for every class of few rows, or one finding if they are many."""
+    rare = {label: float(n) for label, n in zip(labels, to_numpy(masses), strict=True) if n < FEW_ROWS}
+    if len(rare) > MOST_SINGLE:
+        first = ", ".join(repr(label) for label in list(rare)[:MOST_SINGLE])
+        yield Finding(
+            "RB008",
+            f"{len(rare)} classes have fewer than {FEW_ROWS} rows: {first} and {len(rare) - MOST_SINGLE} "
+            "more.",
+        )
+        return
+    for label, n in rare.items():
+        yield Finding("RB008", f"Class {label!r} has {n:g} {'row' if n == 1 else 'rows'}.", label)
+
+
+def floored_classes(clf: Any) -> Iterator[Finding]:
+    """Yield RB001 if covariances or variances of the fitted model were raised to a floor."""
+    floored = getattr(clf.parameters_, "floored", None)
+    if floored is None or clf.model_.floor_warning is None:
+        return
+    counts = to_numpy(floored)
+    if not counts.any():
+        return
+    classes = [str(plain(label)) for label in to_numpy(clf.classes_)[counts > 0]]
+    first = ", ".join(repr(label) for label in classes[:MOST_SINGLE])
+    more = f" and {len(classes) - MOST_SINGLE} more" if len(classes) > MOST_SINGLE else ""
+    yield Finding(
+        "RB001",
+        f"Up to {int(counts.max())} variances of {'class' if len(classes) == 1 else 'classes'} {first}{more} "
+        f"are on a floor.{constant_columns(clf)}",
+        classes[0] if len(classes) == 1 else "",
+    )
+
+
+def constant_columns(clf: Any) -> str:
+    """Return a sentence that names columns that do not vary within a class, where the statistics tell."""
+    S = clf.data_statistics_
+    if "s2_diagonal" not in S or "observed" in S:
+        return ""
+    mass, s1, s2 = (to_numpy(S[name]) for name in ("s0", "s1", "s2_diagonal"))
+    mean, square = s1 / mass[:, None], s2 / mass[:, None]
+    still = np.flatnonzero((square - mean * mean <= ROUNDED * square).any(axis=0)).tolist()
+    if not still:
+        return ""
+    names = [str(clf._column_names[j]) for j in still]
+    shown = ", ".join(repr(name) for name in names[:MOST_SINGLE])
+    more = f" and {len(names) - MOST_SINGLE} more" if len(names) > MOST_SINGLE else ""
+    return f" Columns that do not vary within a class: {shown}{more}."
+
+
+def stopped_early(clf: Any) -> Iterator[Finding]:
+    """Yield RB011 if the last iteration before max_iter still lowered the log loss."""
+    if clf.status_ is not Status.MAX_ITER:
+        return
+    loss = clf.history_["log_loss"][clf.history_["accepted"]]
+    if len(loss) < 2 or not loss[-2] - loss[-1] > STILL_FALLING * abs(loss[-2]):
+        return
+    yield Finding(
+        "RB011",
+        f"The last of {clf.n_iter_} iterations lowered the log loss of the training rows by "
+        f"{100 * (1 - loss[-1] / loss[-2]):.2g} %, to {loss[-1]:.3g}.",
+        severity="info",
+    )
+
+
+def masses_of(clf: Any) -> Array:
+    """Return the weight of each class in the training rows."""
+    return np.asarray(to_numpy(clf.data_statistics_["s0"]), dtype=np.float64)

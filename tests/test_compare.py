@@ -1,0 +1,547 @@
+"""`compare`: figures against scikit-learn and SciPy, laws of splits, planted faults, real tables."""
+
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from scipy.stats import binomtest
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+
+from riskbayes import MixedNB
+from riskbayes.compare import Report, compare, contenders, scores
+from riskbayes.compare.data import Data, drawn_by_class
+from riskbayes.compare.drift import drifts
+from riskbayes.compare.report import SCHEMA
+from riskbayes.compare.splits import make_split
+from riskbayes.compare.terminal import print_report
+
+
+def made_table(m=240, seed=0, signal=2.0):
+    """A table of numbers and categories with missing cells, and a target that two columns tell of."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(m) < 0.4
+    table = pd.DataFrame(
+        {
+            "size": rng.standard_normal(m) + signal * y,
+            "weight": rng.exponential(size=m),
+            "colour": np.where(
+                rng.random(m) < 0.3 + 0.12 * signal * y, "red", rng.choice(["blue", "green"], m)
+            ),
+            "town": rng.choice([f"town {i}" for i in range(9)], m),
+        }
+    )
+    table.loc[rng.random(m) < 0.1, "weight"] = np.nan
+    return table.assign(bought=np.where(y, "yes", "no"))
+
+
+def codes_of(report):
+    return {(finding.code, finding.where) for finding in report.findings}
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The comparison of the made table, in two folds."""
+    return compare(made_table(), "bought", cv=2, name="made.csv", command="riskbayes compare made.csv")
+
+
+def test_report_travels_without_loss(plain):
+    report = plain.report
+    assert Report.from_dict(report.to_dict()) == report
+    assert Report.from_json(report.to_json()) == report
+    later = report.to_dict() | {"new": 1}
+    later["data"]["also_new"] = [2]
+    assert Report.from_dict(later) == report
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda values: values | {"schema": SCHEMA + 1}, "has layout 2"),
+        (lambda values: {k: v for k, v in values.items() if k != "schema"}, "no report"),
+        (lambda values: {k: v for k, v in values.items() if k != "verdict"}, "lacks report.verdict"),
+        (lambda values: values | {"best": 3}, "report.best"),
+        (lambda values: values | {"contenders": [1]}, r"report.contenders\[0\]"),
+        (lambda values: values | {"labels": "ab"}, "report.labels"),
+        (lambda values: [values], "no report"),
+    ],
+)
+def test_what_is_no_report_is_refused(plain, change, message):
+    with pytest.raises(ValueError, match=message):
+        Report.from_dict(change(plain.report.to_dict()))
+    with pytest.raises(ValueError, match="no JSON"):
+        Report.from_json("{")
+
+
+def test_report_says_what_was_done(plain):
+    report, model = plain.report, plain.model
+    assert report.split.kind == "cv"
+    assert report.split.test_rows == report.data.rows == report.data.used_rows == 240
+    assert report.labels == ("no", "yes")
+    assert np.array(report.confusion).sum() == 240
+    assert sum(bin.rows for bin in report.reliability) == 240
+    kinds = {contender.kind for contender in report.contenders}
+    assert kinds == {"riskbayes", "peer", "baseline"}
+    assert not any(contender.failed for contender in report.contenders)
+    best = next(c for c in report.contenders if c.name == report.best)
+    assert best.kind == "riskbayes"
+    wrong = np.array(report.confusion)
+    assert best.scores["error"].value == pytest.approx(100 * (1 - np.trace(wrong) / wrong.sum()))
+    assert best.behind == {}
+    assert best.gain["error"].value < -3 * best.gain["error"].error
+    assert report.verdict.startswith("'bought' can be predicted")
+    assert "flatters" in report.why
+    assert {one.column for one in report.contributions} == {"size", "weight", "colour", "town"}
+    assert report.contributions[0].column in ("size", "colour")
+    assert report.examples[0].cells[0].column in set(made_table().columns)
+    assert report.moved
+    assert model.predict(made_table().drop(columns="bought")).tolist()[0] in ("no", "yes")
+    assert [f.code for f in report.findings if f.severity == "error"] == []
+
+
+def test_examples_are_the_rows_of_the_file(plain):
+    table = made_table()
+    for example in (*plain.report.examples, *plain.report.surest_wrong):
+        row = table.iloc[example.row - 1]
+        assert row["bought"] == example.truth
+        for cell in example.cells:
+            missing = pd.isna(row[cell.column])
+            assert cell.value in (("", "nan") if missing else (str(row[cell.column]),))
+    for example in plain.report.surest_wrong:
+        assert example.truth != example.predicted
+
+
+def without_time(report):
+    values = report.to_dict()
+    values["run"] = None
+    for contender in values["contenders"]:
+        contender["fit_seconds"] = contender["predict_seconds"] = None
+    return values
+
+
+def test_same_seed_same_report_whatever_the_library(plain):
+    table = made_table()
+    again = compare(table, "bought", cv=2, name="made.csv", command="riskbayes compare made.csv").report
+    assert without_time(again) == without_time(plain.report)
+    for other in (pl.from_pandas(table), pa.Table.from_pandas(table, preserve_index=False)):
+        found = without_time(compare(other, "bought", cv=2, name="made.csv").report)
+        assert found["contenders"] == without_time(plain.report)["contenders"]
+        assert found["data"] == without_time(plain.report)["data"]
+
+
+def test_markdown_and_terminal_show_hostile_names_as_text():
+    table = made_table(80).rename(columns={"size": "a|b<script>", "town": "*x*\n# y"})
+    report = compare(table, "bought", cv=2).report
+    shown = report.to_markdown()
+    assert "a\\|b\\<script\\>" in shown
+    assert "\n# y" not in shown
+    assert all(line.count("|") - line.count("\\|") in (0, *range(3, 12)) for line in shown.splitlines())
+    for width in (60, 100, 200):
+        out = io.StringIO()
+        print_report(report, Console(file=out, width=width, force_terminal=True, color_system=None))
+        assert max(map(len, out.getvalue().splitlines())) <= width
+        for contender in report.contenders:
+            assert contender.name in out.getvalue()
+
+
+@given(st.integers(2, 5), st.integers(10, 80), st.integers(0, 2**31))
+def test_figures_are_those_of_scikit_learn(r, m, seed):
+    rng = np.random.default_rng(seed)
+    codes = np.concatenate([np.arange(r), rng.integers(r, size=m)])
+    P = rng.dirichlet(np.full(r, 0.5), len(codes))
+    P = np.maximum(P, 1e-9) / np.maximum(P, 1e-9).sum(axis=1, keepdims=True)
+    found = scores.all_scores(P, codes)
+    assert found["error"].value == pytest.approx(100 * np.mean(P.argmax(axis=1) != codes))
+    assert found["log_loss"].value == pytest.approx(log_loss(codes, P))
+    assert found["brier"].value == pytest.approx(brier_score_loss(codes, P if r > 2 else P[:, 1]))
+    if r == 2:
+        assert found["auc"].value == pytest.approx(roc_auc_score(codes, P[:, 1]))
+    values = rng.standard_normal(m)
+    assert scores.mean_score(values).error == pytest.approx(values.std(ddof=1) / np.sqrt(m))
+    low, high = scores.wilson(int(rng.integers(m + 1)), m)
+    assert 0 <= low <= high <= 1
+    bins = scores.bins_of(P.max(axis=1))
+    assert sorted(np.concatenate(bins).tolist()) == list(range(len(codes)))
+
+
+@given(st.integers(0, 40), st.integers(1, 40))
+def test_intervals_are_those_of_scipy(hits, misses):
+    interval = binomtest(hits, hits + misses).proportion_ci(method="wilson")
+    assert scores.wilson(hits, hits + misses, 1.959964) == pytest.approx(
+        (interval.low, interval.high), abs=1e-5
+    )
+
+
+def test_standard_errors_cover():
+    """Of AUC by DeLong, and of means of dependent rows by their groups: beside the spread of repetitions."""
+    rng = np.random.default_rng(0)
+    areas, errors, means, of_means = [], [], [], []
+    for _ in range(300):
+        codes = rng.random(150) < 0.3
+        found = scores.auc(rng.standard_normal(150) + codes, codes)
+        areas.append(found.value)
+        errors.append(found.error)
+        groups = np.repeat(np.arange(30), 5)
+        mean = scores.mean_score(rng.standard_normal(30)[groups] + rng.standard_normal(150), groups)
+        means.append(mean.value)
+        of_means.append(mean.error)
+    assert np.mean(errors) == pytest.approx(np.std(areas), rel=0.15)
+    assert np.mean(of_means) == pytest.approx(np.std(means), rel=0.15)
+
+
+def test_confidence_that_is_right_has_no_calibration_error():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.5, 1, 20000)
+    codes = (rng.random(20000) > p).astype(int)
+    P = np.stack([p, 1 - p], axis=1)
+    assert scores.calibration_error(P, codes).value < 0.015
+    sharp = P**3 / (P**3).sum(axis=1, keepdims=True)
+    found = scores.overconfidence(sharp, codes)
+    assert found.value > 10 * found.error
+    assert scores.calibration_error(sharp, codes).value > 0.05
+
+
+def data_of(table, target="bought", **options):
+    return Data.of(
+        table, target, **{"time_column": None, "group": None, "max_rows": 10**6, "seed": 0, **options}
+    )
+
+
+@given(st.integers(30, 90), st.integers(2, 5), st.integers(0, 2**31))
+def test_folds_hold_every_row_out_once(m, k, seed):
+    rng = np.random.default_rng(seed)
+    table = made_table(m, seed).assign(person=rng.integers(12, size=m))
+    table.loc[0, "bought"] = "once"
+    for group in (None, "person"):
+        data = data_of(table, group=group)
+        split = make_split(data, k, seed % 100)
+        alone = np.bincount(data.codes)[data.codes] < 2
+        assert sorted(split.held.tolist()) == np.flatnonzero(~alone).tolist()
+        for kept, held in split.parts:
+            assert not set(kept) & set(held)
+            assert alone[kept].sum() == 1
+            if group and not alone.any():
+                assert not set(data.groups[kept]) & set(data.groups[held])
+
+
+def test_the_last_rows_in_time_are_held_out_whole():
+    rng = np.random.default_rng(0)
+    day = rng.integers(40, size=200)
+    dates = pd.Timestamp("2024-01-01") + pd.to_timedelta(day, unit="D")
+    for times in (day, dates, dates.strftime("%Y-%m-%d")):
+        data = data_of(made_table(200).assign(day=times), time_column="day")
+        ((kept, held),) = make_split(data, None, 0).parts
+        assert day[kept].max() < day[held].min()
+        assert 0.15 < len(held) / 200 < 0.4
+        assert "day" not in [column.name for column in data.columns]
+
+
+@given(st.integers(1, 300), st.integers(0, 2**31))
+def test_a_sample_keeps_every_class(most, seed):
+    codes = np.random.default_rng(seed).choice(4, 200, p=[0.7, 0.2, 0.09, 0.01])
+    rows = drawn_by_class(codes, most, seed)
+    assert (np.diff(rows) > 0).all()
+    assert len(rows) <= most + 4
+    assert set(codes[rows]) == set(codes)
+    assert len(rows) == 200 or np.allclose(np.bincount(codes[rows]), np.bincount(codes) * most / 200, atol=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "bougth"}, "did you mean 'bought'"),
+        ({"target": "size"}, "240 distinct numbers"),
+        ({"target": "weight"}, "missing cells"),
+        ({"target": "key"}, "240 distinct values"),
+        ({"target": "same"}, "one class, 'x'"),
+        ({"cv": 1}, "two or more"),
+        ({"cv": 200}, "too few"),
+        ({"group": "same"}, "one value only"),
+        ({"group": "nobody"}, "group='nobody' is no column"),
+        ({"time_column": "colour"}, "numbers or dates"),
+        ({"time_column": "weight"}, "missing cells"),
+        ({"time_column": "size", "cv": 2}, "exclude each other"),
+        ({"time_column": "size", "group": "town"}, "exclude each other"),
+        ({"ignore": ["RB"]}, "no finding with the code"),
+        ({"strategies": ()}, "at least one strategy"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(options, message):
+    table = made_table().assign(key=[f"k{i}" for i in range(240)], same="x")
+    with pytest.raises(ValueError, match=message) as error:
+        compare(table, **{"target": "bought", **options})
+    assert "\n" not in str(error.value)
+    with pytest.raises(ValueError, match="no column besides"):
+        compare(table[["bought"]], "bought")
+    with pytest.raises(ValueError, match="no rows"):
+        compare(table[:0], "bought")
+
+
+def test_a_model_that_fails_is_reported(monkeypatch):
+    def broken(kinds):
+        raise ValueError("It is out of order.\nCall somebody.")
+
+    made = contenders.candidates
+
+    def with_broken(*arguments):
+        return [replace(c, make=broken) if c.name == "MixedNB, RC" else c for c in made(*arguments)]
+
+    monkeypatch.setattr("riskbayes.compare.comparison.candidates", with_broken)
+    report = compare(made_table(100), "bought", cv=2).report
+    failed = [contender for contender in report.contenders if contender.failed]
+    assert [(c.name, c.failed) for c in failed] == [("MixedNB, RC", "It is out of order.")]
+    assert report.contenders[-1] == failed[0]
+    assert report.moved == ()
+    assert "out of order" in report.to_markdown()
+
+
+def test_strategies_that_cannot_explain_leave_it_to_another(plain):
+    report = compare(made_table(), "bought", cv=2, strategies=("neighbours",)).report
+    assert report.contributions
+    assert report.explained != "RiskBayesClassifier, neighbours"
+    assert "RiskBayesClassifier, neighbours" in [c.name for c in report.contenders]
+
+
+def test_a_large_table_is_sampled_and_the_model_reads_all_rows():
+    table = made_table(900)
+    found = compare(table, "bought", cv=2, max_rows=200)
+    assert ("RB016", "") in codes_of(found.report)
+    assert found.report.data.rows == 900
+    assert found.report.data.used_rows in (200, 201)
+    assert sum(one.rows for one in found.report.data.classes) == 900
+    assert max(example.row for example in found.report.examples) > 201
+    assert without_time(compare(table, "bought", cv=2, max_rows=200).report) == without_time(found.report)
+
+
+copies = {
+    "renamed": lambda y, rng: np.where(y == "yes", "zulu", "alpha"),
+    "number": lambda y, rng: (y == "yes") + 1e-6 * rng.standard_normal(len(y)),
+    "far": lambda y, rng: 1e12 * (y == "yes") + rng.standard_normal(len(y)),
+    "holes": lambda y, rng: np.where(y == "yes", 1.0 + rng.random(len(y)), np.nan),
+    "reason": lambda y, rng: np.where(y == "yes", [f"word {i}" for i in range(len(y))], None),
+}
+
+
+@pytest.mark.parametrize("copy", copies)
+def test_a_copy_of_the_target_is_suspected(copy):
+    table = made_table()
+    table["copy"] = copies[copy](table["bought"].to_numpy(), np.random.default_rng(1))
+    report = compare(table, "bought", cv=2).report
+    leaks = {f.where: f.severity for f in report.findings if f.code == "RB003"}
+    assert leaks == {"copy": "error"}
+    assert "Do not trust these figures" in report.verdict
+    quiet = compare(table, "bought", cv=2, ignore=["RB003"]).report
+    assert "RB003" not in {code for code, _ in codes_of(quiet)}
+    assert quiet.run.ignored == ("RB003",)
+
+
+def test_codes_of_many_classes_as_numbers_are_suspected():
+    rng = np.random.default_rng(0)
+    y = rng.choice(6, 600, p=[0.02, 0.05, 0.4, 0.4, 0.1, 0.03])
+    codes = np.array([7.0, 1.0, 9.0, 3.0, 8.0, 2.0])
+    table = pd.DataFrame({"x": rng.standard_normal(600), "code": codes[y], "y": y})
+    assert ("RB003", "code") in codes_of(compare(table, "y", cv=2).report)
+
+
+def test_nothing_can_be_predicted_from_a_shuffled_target():
+    """Over seeds: RB010 is there in all but a few, and the verdict claims nothing then."""
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        table = made_table(90 + 10 * seed, seed).drop(columns=["town", "weight"])
+        table["bought"] = rng.permutation(table["bought"])
+        report = compare(table, "bought", cv=2, seed=seed).report
+        codes = {code for code, _ in codes_of(report)}
+        found.append("RB010" in codes)
+        assert ("RB010" in codes) == report.verdict.startswith("Nothing about 'bought' can be predicted")
+        assert not codes & {"RB003", "RB014"} or not found[-1]
+    assert sum(found) >= 19
+
+
+def test_duplicated_rows_across_the_split_are_found():
+    table = made_table()
+    twice = pd.concat([table, table[:40]], ignore_index=True)
+    finding = next(f for f in compare(twice, "bought", cv=2).report.findings if f.code == "RB004")
+    assert finding.severity == "warning"
+    named = twice.assign(key=[f"k{i}" for i in range(len(twice))])
+    finding = next(f for f in compare(named, "bought", cv=2).report.findings if f.code == "RB004")
+    assert finding.severity == "info"
+    assert "'key'" in finding.message
+
+
+def test_a_table_without_faults_has_no_heavy_findings(plain):
+    assert codes_of(plain.report) <= {("RB014", "size"), ("RB011", "")}
+
+
+def test_equal_rows_with_different_labels_and_running_numbers_are_found():
+    rng = np.random.default_rng(0)
+    m = 200
+    table = pd.DataFrame(
+        {"a": rng.choice(list("xy"), m), "b": rng.choice(list("uv"), m), "n": np.arange(m) + 1000}
+    )
+    table["y"] = np.where(rng.random(m) < 0.2 + 0.5 * (table["a"] == "x"), "p", "q")
+    found = codes_of(compare(table, "y", cv=2).report)
+    assert ("RB006", "n") in found
+    found = compare(table.drop(columns="n"), "y", cv=2).report
+    best = max(table.groupby(["a", "b", "y"]).size().groupby(["a", "b"]).max().sum() / m, 0)
+    finding = next(f for f in found.findings if f.code == "RB012")
+    assert f"{100 * best:.3g} %" in finding.message
+    assert next(f for f in found.findings if f.code == "RB004").severity == "info"
+
+
+def drifting(m, seed, shift):
+    rng = np.random.default_rng(seed)
+    table = made_table(m, seed).assign(day=np.arange(m), order=np.arange(m) * 3.0 + rng.random(m))
+    table["slow"] = rng.standard_normal(m) + shift * (np.arange(m) > 0.6 * m)
+    table["kind"] = np.where(
+        rng.random(m) < 0.1 + 0.4 * bool(shift) * (np.arange(m) > 0.75 * m), "new", "old"
+    )
+    return table
+
+
+def test_a_drifting_column_is_found_in_a_split_in_time():
+    report = compare(drifting(400, 0, 1.5), "bought", time_column="day").report
+    found = {f.where: f.severity for f in report.findings if f.code == "RB009"}
+    assert found == {"slow": "warning", "kind": "warning", "order": "info"}
+    assert report.split.kind == "time"
+    assert report.split.column == "day"
+    assert "RB009" not in {
+        code for code, _ in codes_of(compare(drifting(400, 0, 1.5), "bought", cv=2).report)
+    }
+
+
+def test_columns_that_do_not_drift_are_rarely_reported():
+    """No drift, many columns, over seeds: the chance of any report is at most one in a hundred."""
+    false = 0
+    for seed in range(150):
+        data = data_of(drifting(300, seed, 0.0).drop(columns="order"), time_column="day")
+        ((kept, held),) = make_split(data, None, 0).parts
+        false += bool(drifts(data, kept, held))
+    assert false <= 4
+
+
+def test_groups_stay_together_and_their_errors_are_larger():
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(40), 8)
+    y = rng.integers(2, size=40)[person]
+    table = pd.DataFrame({"x": y + rng.standard_normal(40)[person], "person": person, "y": y})
+    table["x"] += 0.01 * rng.standard_normal(320)
+    apart, mixed = (
+        compare(table, "y", group="person").report,
+        compare(table.drop(columns="person"), "y").report,
+    )
+    assert apart.split.kind == "groups"
+    error, naive = (
+        next(c for c in report.contenders if c.name == "logistic regression").scores["error"]
+        for report in (apart, mixed)
+    )
+    assert error.error > 1.5 * naive.error
+    boosted = [next(c for c in r.contenders if c.name == "histogram boosting") for r in (apart, mixed)]
+    assert boosted[0].scores["error"].value > boosted[1].scores["error"].value + 5
+
+
+def test_unseen_categories_are_found():
+    table = made_table(300).assign(day=np.arange(300))
+    assert "RB015" not in {code for code, _ in codes_of(compare(table, "bought", time_column="day").report)}
+    table["town"] = np.where(table["day"] >= 240, "new " + table["town"], table["town"])
+    assert ("RB015", "town") in codes_of(compare(table, "bought", time_column="day").report)
+
+
+class Sharp(MixedNB):
+    """Naive Bayes whose probabilities are sharper than its rows allow."""
+
+    def predict_proba(self, X):
+        P = super().predict_proba(X) ** 6
+        return P / P.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("kind", "expected"), [(Sharp, True), (MixedNB, False)])
+def test_a_model_that_is_too_sure_is_found(monkeypatch, kind, expected):
+    made = contenders.candidates
+
+    def only_one(*arguments):
+        one, *others = [c for c in made(*arguments) if c.name in ("MixedNB, RC", "majority class")]
+        return [replace(one, make=lambda kinds: kind(learner="closed_form")), *others]
+
+    monkeypatch.setattr("riskbayes.compare.comparison.candidates", only_one)
+    report = compare(made_table(600, signal=1.0), "bought", cv=2).report
+    assert (("RB002", "MixedNB, RC") in codes_of(report)) == expected
+
+
+def test_another_model_that_is_better_is_named():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.choice(["p", "q"], 600), "b": rng.choice(["u", "v"], 600)})
+    table["n"] = rng.standard_normal(600)
+    table["y"] = ((table["a"] == "p") ^ (table["b"] == "u") ^ (rng.random(600) < 0.1)).astype(int)
+    report = compare(table, "y", cv=2).report
+    assert ("RB013", "histogram boosting") in codes_of(report)
+    assert "RB010" not in {code for code, _ in codes_of(report)}
+    assert "Another model does" in report.verdict
+
+
+@pytest.fixture(scope="module")
+def real_table():
+    from conftest import shared_folder
+
+    folder = shared_folder()
+    if folder is None:
+        pytest.skip("set RISKBAYES_DATA to the folder of data sets")
+
+    def load(name, most=None):
+        places = [folder / "mixed" / f"{name}.csv.gz", folder / f"{name}.csv.gz"]
+        path = next((place for place in places if place.exists()), None)
+        if path is None:
+            pytest.skip(f"{name} is not in the folder of data sets")
+        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
+        return table if most is None or len(table) <= most else table.sample(most, random_state=0)
+
+    return load
+
+
+KINDS = {
+    "titanic": (5, 3, 0, 3),
+    "credit_approval": (6, 9, 0, 0),
+    "house_votes_84": (0, 16, 0, 0),
+    "horse_colic": (7, 15, 0, 0),
+    "heart_cleveland": (13, 0, 0, 0),
+    "bank_marketing": (7, 9, 0, 0),
+    "car_evaluation": (0, 6, 0, 0),
+    "german_credit": (7, 13, 0, 0),
+    "nursery": (0, 8, 0, 0),
+    "penguins_raw": (7, 5, 1, 3),
+    "hepatitis": (19, 0, 0, 0),
+    "telco_churn": (4, 15, 0, 1),
+    "adult": (6, 8, 0, 0),
+    "redwine": (11, 0, 0, 0),
+}
+"""Columns by kind (number, category, date, left out), as the sources describe them."""
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_kinds_of_real_tables(real_table, name):
+    kinds = [column.kind for column in data_of(real_table(name), "target").columns]
+    assert tuple(map(kinds.count, ("number", "category", "date", "left out"))) == KINDS[name]
+
+
+EXPECTED = {
+    "redwine": {("RB004", "")},
+    "telco_churn": {("RB006", "customerID")},
+    "penguins_raw": {("RB006", "Individual ID"), ("RB005", "Region"), ("RB005", "Stage")},
+    "bank_marketing": {("RB014", "duration")},
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_findings_on_real_tables(real_table, name):
+    report = compare(real_table(name, 10000), "target", cv=None if name == "bank_marketing" else 2).report
+    assert EXPECTED[name] <= codes_of(report)
+    assert "RB003" not in {code for code, _ in codes_of(report)}
+    assert "RB010" not in {code for code, _ in codes_of(report)}
+    assert json.loads(report.to_json())["schema"] == SCHEMA

@@ -1,0 +1,121 @@
+"""Findings: codes, the page about them, and `checks_` of fitted estimators."""
+
+import pickle
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from riskbayes import GaussianNB, MixedNB, QuadraticDiscriminantAnalysis, RiskBayesClassifier
+from riskbayes.findings import CODES, Finding, without
+from riskbayes.learners import RC
+
+ROOT = Path(__file__).parents[1]
+
+
+def codes(clf):
+    return [finding.code for finding in clf.checks_]
+
+
+def numbers(m=120, n=4, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=m)
+    return rng.standard_normal((m, n)) + y[:, None], y
+
+
+def test_pages_equal_what_the_code_says():
+    pages = runpy.run_path(str(ROOT / "benchmarks" / "contract_pages.py"))["pages"]()
+    for name, page in pages.items():
+        written = (ROOT / "doc" / name).read_text(encoding="utf-8")
+        assert written == page, f"run python benchmarks/contract_pages.py: doc/{name} is not what it makes"
+    assert all(f"## {code} {about.name}" in pages["findings.md"] for code, about in CODES.items())
+
+
+def test_ignoring_leaves_the_others_and_refuses_unknown_codes():
+    found = [Finding("RB001", "a"), Finding("RB002", "b")]
+    assert without(found, ["RB001"]) == found[1:]
+    with pytest.raises(ValueError, match="no finding with the code 'RB999'"):
+        without(found, ["RB999"])
+
+
+def test_nothing_is_found_in_a_plain_model():
+    X, y = numbers()
+    assert codes(RiskBayesClassifier().fit(X, y)) == []
+    assert codes(QuadraticDiscriminantAnalysis(learner="closed_form").fit(X, y)) == []
+
+
+def test_a_model_that_is_not_fitted_has_no_checks():
+    with pytest.raises(NotFittedError):
+        GaussianNB().checks_
+    assert not hasattr(GaussianNB(), "checks_")
+    assert not hasattr(RiskBayesClassifier(), "checks_")
+
+
+@pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
+def test_a_floored_covariance_names_classes_and_columns():
+    X, y = numbers()
+    X = pd.DataFrame(X, columns=list("abcd"))
+    X.loc[y == 1, "c"] = 3.0
+    (found,) = (
+        f for f in GaussianNB(var_smoothing=0.0, learner="closed_form").fit(X, y).checks_ if f.code == "RB001"
+    )
+    assert found.where == "1"
+    assert "'c'" in found.message
+    assert "'a'" not in found.message
+    X["e"] = X["a"] + X["b"]
+    assert "RB001" in codes(QuadraticDiscriminantAnalysis(learner="closed_form").fit(X, y))
+
+
+@pytest.mark.parametrize("make", [RiskBayesClassifier, MixedNB])
+def test_columns_of_a_table_are_told(make):
+    rng = np.random.default_rng(0)
+    y = rng.choice(["no", "yes"], size=90, p=[0.9, 0.1])
+    y[:2] = "yes", "no"
+    X = pd.DataFrame(
+        {
+            "size": rng.standard_normal(90),
+            "same": "x",
+            "key": [f"id {i}" for i in range(90)],
+            "hole": np.where(np.arange(90) % 3, np.nan, rng.standard_normal(90)),
+            "empty": np.full(90, None),
+        }
+    )
+    found = make().fit(X, y).checks_
+    where = {(f.code, f.where) for f in found}
+    assert {("RB005", "same"), ("RB005", "empty"), ("RB006", "key"), ("RB007", "hole")} <= where
+    assert ("RB008", "yes") in where
+    assert "size" not in {f.where for f in found}
+
+
+def test_many_columns_share_one_finding():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({f"c{i}": ["x"] * 60 for i in range(30)} | {"z": rng.standard_normal(60)})
+    (found,) = (f for f in MixedNB().fit(X, np.arange(60) % 2).checks_ if f.code == "RB005")
+    assert found.message.startswith("30 columns")
+    assert "and 25 more" in found.message
+
+
+def test_a_fit_that_could_have_gone_on_is_told():
+    X, y = numbers(seed=1)
+    assert "RB011" in codes(GaussianNB(learner=RC(lr=0.05, max_iter=2)).fit(X, y))
+    assert "RB011" not in codes(GaussianNB(learner="closed_form").fit(X, y))
+
+
+def test_checks_are_computed_on_demand_and_travel():
+    X, y = numbers(m=30)
+    y[:] = 0
+    y[:4] = 1
+    clf = RiskBayesClassifier().fit(X, y)
+    assert "checks_" not in vars(clf)
+    assert pickle.loads(pickle.dumps(clf)).checks_ == clf.checks_ != []
+    ensemble = RiskBayesClassifier("ensemble", random_state=0, cv=2).fit(X, y)
+    assert [f.code for f in ensemble.checks_] == ["RB008"]
+
+
+def test_classes_of_few_rows_count_weights():
+    X, y = numbers(m=60)
+    assert "RB008" not in codes(GaussianNB().fit(X, y))
+    assert "RB008" in codes(GaussianNB().fit(X, y, sample_weight=np.full(60, 0.5)))

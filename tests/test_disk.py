@@ -4,6 +4,7 @@ import errno
 import os
 import resource
 import signal
+import time
 import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
@@ -250,6 +251,43 @@ def test_names_of_columns_are_kept_and_compared(tmp_path):
     np.testing.assert_array_equal(np.concatenate([*clf.predict_proba(rows(path, columns=names))]), whole)
     with pytest.raises(ValueError, match="feature names should match"):
         next(clf.predict(rows(path, columns=["z", "x"])))
+
+
+def test_files_whose_columns_differ_are_cast_and_filled(tmp_path):
+    whole = pa.table({"a": np.arange(6.0), "b": np.arange(6) % 3, "label": np.arange(6) % 2})
+    other = pa.table({"label": np.arange(4) % 2, "b": np.arange(4, dtype=np.int32), "a": np.ones(4)})
+    lacking = pa.table({"b": np.arange(2), "label": np.arange(2) % 2})
+    for i, part in enumerate((whole, other, lacking)):
+        pq.write_table(part, tmp_path / f"{i}.parquet")
+    found = list(rows(tmp_path, target="label", batch_rows=5).batches())
+    assert [len(batch.y) for batch in found] == [5, 5, 2]
+    X = np.concatenate([batch.X for batch in found])
+    np.testing.assert_array_equal(X[:, 0], [*range(6), *[1.0] * 4, np.nan, np.nan])
+    np.testing.assert_array_equal(X[:, 1], [0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 0, 1])
+
+
+def test_columns_of_an_arrow_file_come_in_the_order_asked_for(tmp_path):
+    frame = table()
+    pyarrow.feather.write_feather(frame.to_arrow(), tmp_path / "rows.arrow", chunksize=300)
+    found = list(rows(tmp_path / "rows.arrow", target="label", columns=["z", "x"], batch_rows=700).batches())
+    np.testing.assert_array_equal(
+        np.concatenate([batch.X for batch in found]), frame.select("z", "x").to_numpy()
+    )
+    assert np.concatenate([batch.y for batch in found]).tolist() == frame["label"].to_list()
+
+
+def test_files_are_not_read_far_ahead_of_a_slow_reader(tmp_path):
+    block = pa.table({f"x{j}": np.random.default_rng(j).random(2**14) for j in range(16)})
+    with pq.ParquetWriter(tmp_path / "rows.parquet", block.schema) as writer:
+        for _ in range(40):
+            writer.write_table(block)
+    pool, held = pa.default_memory_pool(), []
+    before = pool.bytes_allocated()
+    for _ in rows(tmp_path / "rows.parquet", batch_rows=2**14).batches():
+        time.sleep(0.005)
+        held.append(pool.bytes_allocated() - before)
+    assert len(held) == 40
+    assert max(held) < 10 * block.nbytes
 
 
 def test_sparse_batches_stay_sparse():

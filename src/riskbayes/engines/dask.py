@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from riskbayes.allocation import KeptMemory
 from riskbayes.engines.block_work import Total, block_of
 from riskbayes.engines.blocks import BlockEngine, Work
 from riskbayes.engines.memory import EncodedRows, MemoryEngine
@@ -80,7 +81,7 @@ class DaskEngine(BlockEngine):
 
 def mapped_block(work: Work, block: MemoryEngine, number: int) -> Any:
     """Return work(block, number), by one BLAS thread: bits do not depend on the threads of a worker."""
-    with OneBlasThread():
+    with OneBlasThread(), KeptMemory():
         return work(block, number)
 
 
@@ -98,7 +99,7 @@ def summed_block(work: Work, block: MemoryEngine) -> Total | None:
     """Return work(block, model) for the model that the block was encoded by; None without rows."""
     if block._encoded is None:
         return None
-    with OneBlasThread():
+    with OneBlasThread(), KeptMemory():
         return work(block, block._encoded.model)
 
 

@@ -122,6 +122,7 @@ ESTIMATORS = [
     riskbayes.MixtureDiscriminantAnalysis(2),
     riskbayes.ProductOfExperts(),
     riskbayes.MixedNB(),
+    riskbayes.RiskBayesClassifier(),
 ]
 
 
@@ -147,9 +148,15 @@ def test_an_estimator_takes_dask_arrays(clf, weighted, here):
             np.testing.assert_allclose(lazy.compute(), expected, atol=1e-8)
 
 
-@pytest.mark.parametrize("clf", [riskbayes.MixedNB(), riskbayes.CategoricalNB()], ids=repr)
-def test_an_estimator_takes_dask_data_frames(clf, here):
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize(
+    "clf", [riskbayes.MixedNB(), riskbayes.CategoricalNB(), riskbayes.RiskBayesClassifier()], ids=repr
+)
+def test_an_estimator_takes_dask_data_frames(clf, holes, here):
     X, y = frame()
+    if holes:
+        X.loc[::7, "word"] = None
+        X.loc[::5, "x"] = np.nan
     X = X.drop(columns="x") if isinstance(clf, riskbayes.CategoricalNB) else X
     plain = clone(clf).fit(X, y).predict_proba(X)
     A, b = dd.from_pandas(X, npartitions=5), dd.from_pandas(y, npartitions=5)
@@ -233,8 +240,8 @@ def test_collections_that_do_not_match_are_refused(change, error, message, here)
 def test_estimators_that_take_no_dask_say_so(here):
     X, y = table()
     A, b = da.from_array(X), da.from_array(y)
-    with pytest.raises(TypeError, match="RiskBayesClassifier takes no Dask collection"):
-        riskbayes.RiskBayesClassifier().fit(A, b)
+    with pytest.raises(ValueError, match="strategy='cv' needs all rows in memory, and X is a Dask"):
+        riskbayes.RiskBayesClassifier("cv").fit(A, b)
     with pytest.raises(TypeError, match="GaussianNB takes no Dask collection"):
         riskbayes.GaussianNB().partial_fit(A, b, classes=[0, 1, 2])
 

@@ -94,26 +94,6 @@ class DiskEngine(BlockEngine):
         self._check_single()
         return super().batches(size, rng)
 
-    @property
-    def width(self) -> int:
-        """The number of encoded columns."""
-        return int(self._by_block("width").max())
-
-    def extremes(self) -> Array:
-        """Return rows with the least, the largest and some other values of every column: all that its range
-        and its typical values are judged by.
-        """
-        found = self._map(range_of)
-        low, high = (
-            reduce([pair[i] for pair in found], axis=0)
-            for i, reduce in enumerate((np.fmin.reduce, np.fmax.reduce))
-        )
-        return np.concatenate([np.stack([low, high]), self.thinned(1024)._X])
-
-    def weighted(self, by_class: Array) -> Self:
-        """Return an engine over the same rows, with weights multiplied by one of their class."""
-        return self._part(Scaled(by_class=by_class))
-
     def _read(self, number: int, labels_only: bool = False) -> MemoryEngine:
         """Return a block with its labels as class codes, and the parts of this engine applied."""
         y, w, width = read(self.files[number][1])
@@ -128,6 +108,10 @@ class DiskEngine(BlockEngine):
     def blocks(self, labels_only: bool = False) -> Iterator[MemoryEngine]:
         """Yield all blocks; the next one is read while one is worked on."""
         return self._in_turn(lambda number: self._read(number, labels_only), not labels_only)
+
+    def shown(self) -> Iterator[Array]:
+        """Yield the rows of all blocks."""
+        return (block._X for block in self.blocks())
 
     def _in_turn(self, get: Callable[[int], MemoryEngine], counted: bool = True) -> Iterator[MemoryEngine]:
         self._last = None
@@ -176,9 +160,3 @@ class DiskEngine(BlockEngine):
         if self._last is None or self._last[0] != number:
             self._last = number, self._read(number)
         return self._last[1]
-
-
-def range_of(block: MemoryEngine, number: int) -> tuple[Array, Array]:
-    """Return the least and the largest value of each column of a block, but for missing cells."""
-    X = block._X
-    return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)

@@ -13,13 +13,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 
-from riskbayes.arrays import Array, astype, converted, namespace, take_rows, to_device, to_numpy
+from riskbayes.arrays import Array, astype, converted, namespace, to_device, to_numpy
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
 from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import (
     check_masses,
+    class_codes,
     classes_and_codes,
     labels_like,
     listed,
@@ -247,7 +248,7 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
             self.classes_, codes = classes_and_codes(labels)
         else:
             self.classes_ = labels_like(self, self.classes_, encoded) if reset else self.classes_
-            codes = self._codes(labels, f"y{suffix}")
+            codes = class_codes(labels, self.classes_, f"y{suffix}")
         codes = codes if namespace(codes) is namespace(encoded) else to_device(codes, encoded)
         w = None
         if sample_weight is not None or self.class_weight is not None:
@@ -308,22 +309,6 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         elif not np.isfinite(engine.scan(fitted, LogLoss(), risks_only=True).risks.mean()["log_loss"]):
             raise ValueError("X_val has rows too far from those of the fit for a finite score. Drop them.")
         return engine
-
-    def _codes(self, labels: Array, name: str) -> Array:
-        """Return the index of each label in `classes_`; refuse labels that are not among them."""
-        xp, classes = namespace(labels), self.classes_
-        if xp is np:
-            found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-        else:
-            found = xp.clip(xp.searchsorted(classes, labels), max=classes.shape[0] - 1)
-        known = take_rows(classes, found) == labels
-        if not bool(xp.all(known)):
-            unknown = xp.unique_values(labels[~known])
-            raise ValueError(
-                f"The target label(s) {listed(unknown)} in {name} do not exist in the initial classes "
-                f"{listed(classes)}. Drop these rows, or fit with all classes."
-            )
-        return found
 
     def _calibrate(self, task: Task, rows: tuple[Any, Any, Any], max_iter: int | None = None) -> None:
         """Run the learner and set the fitted attributes.

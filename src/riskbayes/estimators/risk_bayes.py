@@ -20,7 +20,7 @@ from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.batches import BatchPredictions, over_batches
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import check_labels, check_masses, classes_and_codes, listed, row_weights
-from riskbayes.estimators.dask_rows import refuse_dask
+from riskbayes.estimators.dask_rows import is_dask, rows_of_dask
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
 from riskbayes.estimators.kinds import Kinds
@@ -190,9 +190,9 @@ class RiskBayesClassifier(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or Rows
+        X : array-like of shape (n_samples, n_features), Rows, or Dask array or data frame
             Training rows; with strategy="single" also :func:`riskbayes.rows`, which need not fit into memory
-            and hold their labels and weights.
+            and hold their labels and weights, and Dask collections, as those of y and sample_weight.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -206,10 +206,9 @@ class RiskBayesClassifier(
         with closing_rows(X), unchanged_on_error(self), warnings.catch_warnings():
             # Priors determine what the rows do not, and a constant column does no harm.
             warnings.simplefilter("ignore", FlooredWarning)
-            if isinstance(X, Rows):
-                self._fit_spooled(X, y, sample_weight)
+            if isinstance(X, Rows) or is_dask(X):
+                self._fit_blocks(X, y, sample_weight)
             else:
-                refuse_dask(self, X)
                 self._fit_rows(X, y, sample_weight)
         return self
 
@@ -248,17 +247,21 @@ class RiskBayesClassifier(
         self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
         fit.end(dict)
 
-    def _fit_spooled(self, X: Rows, y: Any, sample_weight: Any) -> None:
-        """Fit the recipe to rows that are read in batches, and set the fitted attributes."""
+    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Fit the recipe to rows that are read in batches or on Dask, and set the fitted attributes."""
         if self.strategy != "single":
+            kind = "riskbayes.rows" if isinstance(X, Rows) else "a Dask collection"
             raise ValueError(
-                f"strategy={self.strategy!r} needs all rows in memory, and X is riskbayes.rows. Set "
+                f"strategy={self.strategy!r} needs all rows in memory, and X is {kind}. Set "
                 "strategy='single', or pass a sample of the rows as an array."
             )
         start = perf_counter()
-        check_alone(y, sample_weight, "")
         self.class_weight_ = self._table = None
-        engine = spooled(self, X, reset=True, learn=True, new_classes=True)
+        if isinstance(X, Rows):
+            check_alone(y, sample_weight, "")
+            engine = spooled(self, X, reset=True, learn=True, new_classes=True)
+        else:
+            engine = rows_of_dask(self, X, y, sample_weight, reset=True, learn=True, new_classes=True)
         check_masses(self.classes_, engine.masses)
         if len(self.classes_) < 2:
             raise ValueError(

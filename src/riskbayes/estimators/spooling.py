@@ -13,10 +13,11 @@ from scipy.sparse import issparse
 from riskbayes.arrays import Array, row_width
 from riskbayes.arrow import RowBatch
 from riskbayes.engines.block_work import joined
+from riskbayes.engines.blocks import BlockEngine
 from riskbayes.engines.disk import DiskEngine
 from riskbayes.engines.distinct import Merger
 from riskbayes.engines.spool import Spool
-from riskbayes.estimators.checks import check_total, check_weights, class_weights, labels_like
+from riskbayes.estimators.checks import check_total, check_weights, class_codes, class_weights, labels_like
 from riskbayes.sources import Rows
 
 BLOCK_CELLS = 2**21
@@ -25,7 +26,7 @@ BLOCK_CELLS = 2**21
 
 def spooled(
     clf: Any, rows: Rows, *, reset: bool, learn: bool, new_classes: bool, suffix: str = ""
-) -> DiskEngine:
+) -> BlockEngine:
     """Read all rows once, encode them as the estimator does, and return an engine over them.
 
     The arguments are those of `_rows` of the estimator. The first batch decides what `reset` decides; further
@@ -45,7 +46,7 @@ def spooled(
         y = labels_like(clf, batch.y, X)
         if X.shape[0] != y.shape[0]:
             raise ValueError(f"Batch {number} has {X.shape[0]} rows and {y.shape[0]} labels.")
-        codes = labels.codes(y) if new_classes else clf._codes(y, f"y{suffix}")
+        codes = labels.codes(y) if new_classes else class_codes(y, clf.classes_, f"y{suffix}")
         w = None if batch.w is None else check_weights(batch.w, X, f"sample_weight{suffix}")
         writer.add(X, codes, w)
         rows.progress.advance(X.shape[0])
@@ -64,6 +65,11 @@ def spooled(
         on_rows=rows.progress.advance,
         merged=writer.merged,
     )
+    return class_weighted(clf, engine, learn, suffix)
+
+
+def class_weighted(clf: Any, engine: BlockEngine, learn: bool, suffix: str) -> Any:
+    """Return the engine with the weights of the estimator's classes, which are set if `learn` is true."""
     check_total(engine.masses, f"sample_weight{suffix}")
     if clf.class_weight is None:
         return engine
@@ -73,10 +79,10 @@ def spooled(
     return engine.weighted(clf.class_weight_)
 
 
-def revalidated(clf: Any, engine: DiskEngine) -> DiskEngine:
+def revalidated(clf: Any, engine: BlockEngine) -> BlockEngine:
     """Return an engine over rows that were encoded before, after the estimator has validated them too."""
-    for number, block in enumerate(engine.blocks()):
-        clf._encode(block._X, reset=number == 0, learn=True)
+    for number, X in enumerate(engine.shown()):
+        clf._encode(X, reset=number == 0, learn=True)
     clf.classes_ = np.arange(engine.n_classes)
     return engine
 

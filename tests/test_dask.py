@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 from sklearn.base import clone
 
 import riskbayes
@@ -44,10 +45,13 @@ def small_blocks(monkeypatch):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=None
-    ) as found:
-        yield found
+    """Two workers. They are forked from a process that has imported all that they need: some are killed."""
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(["distributed", "riskbayes"])
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=None
+        ) as found:
+            yield found
 
 
 @pytest.fixture
@@ -283,7 +287,7 @@ def test_one_and_two_workers_give_the_same_bits(client):
     two = clone(clf).fit(A, b)
     with (
         LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=None
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", memory_limit=None
         ) as single,
         Client(single, set_as_default=True),
     ):

@@ -166,10 +166,10 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
             What `y` holds for rows without a label, such as -1; None and NaN are for missing labels. These
             rows enter the closed form by their posterior (EM); the learner leaves their statistics in place.
             `doc/joint.md` shows where that helps and where it does not. False: every row has a label.
-        checkpoint : path, default=None
-            A file to which every scan is written. If it exists, the same fit goes on from there: rows, model
-            and learner must be those that it began with. Delete it to fit anew; it is a pickle, so open only
-            a file that you trust.
+        checkpoint : path or (path, seconds), default=None
+            A file to which every scan is written, at once or when so many seconds have passed since the last
+            time. If it exists, the same fit goes on from there: rows, model and learner must be those that it
+            began with. Delete it to fit anew.
 
         Returns
         -------
@@ -197,7 +197,10 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
                 held = self._validation_rows(task.S, X_val, y_val, sample_weight_val)
                 held = task.engine.beside(held, "validation")
                 task = replace(task, validation=held)
-            self._calibrate(task, (X, y, sample_weight))
+            try:
+                self._calibrate(task, (X, y, sample_weight))
+            finally:
+                task.engine.finish()
             if self.status_ is not Status.LOST:
                 self._keep_densities(task.engine)
         return self

@@ -241,6 +241,17 @@ def test_words_and_classes_of_late_batches_count(spool):
     assert sorted(there.categories_[0].tolist()) == ["a", "b", "c", "d"]
 
 
+def test_some_batches_may_have_no_weights():
+    X, y = repeated(400)
+    w = np.arange(1.0, 401.0)
+    w[:150] = 1.0
+    batches = [(X[:150], y[:150]), (X[150:], y[150:], w[150:])]
+    for source in (batches, batches[::-1]):
+        there = riskbayes.CategoricalNB().fit(rows(source, merge=False))
+        here = riskbayes.CategoricalNB().fit(X, y, sample_weight=w)
+        assert there.statistics_.allclose(here.statistics_, rtol=1e-8)
+
+
 def test_names_of_columns_are_kept_and_compared(tmp_path):
     frame = table()
     frame.write_parquet(tmp_path / "rows.parquet")
@@ -341,6 +352,8 @@ def test_rows_on_a_disk_are_held_out_drawn_and_shuffled(learner):
     closed = riskbayes.QuadraticDiscriminantAnalysis(learner="closed_form").fit(X, y)
     assert clf.score(X, y) >= closed.score(X, y) - 0.05
     codes = frame.select("code").to_numpy()
+    kept = [riskbayes.CategoricalNB(learner=learner).fit(rows(codes, y, merge=m)) for m in (None, False)]
+    assert kept[0].statistics_ == kept[1].statistics_
     with pytest.raises(ValueError, match="merge=False"):
         riskbayes.CategoricalNB(learner=learner).fit(rows(codes, y, merge=True))
 
@@ -385,30 +398,83 @@ def test_merged_rows_are_the_rows_with_their_weights():
         assert merge_rows(X, y, None)[2].sum() == 500
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_fit_of_merged_rows_is_that_of_all(weighted, monkeypatch):
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=4000)
-    X = np.minimum(rng.integers(3, size=(4000, 4)) + y[:, None], 3)
-    w = rng.random(4000) if weighted else None
-    written = []
-    write = spooling.BlockWriter._write
+@pytest.fixture
+def written(monkeypatch):
+    """The rows of each block that is written."""
+    sizes, write = [], spooling.BlockWriter._write
     monkeypatch.setattr(
-        spooling.BlockWriter, "_write", lambda self, X, y, w: (written.append(len(y)), write(self, X, y, w))
+        spooling.BlockWriter, "_write", lambda self, X, y, w: (sizes.append(len(y)), write(self, X, y, w))
     )
-    here = riskbayes.CategoricalNB().fit(X, y, sample_weight=w)
     monkeypatch.setattr(spooling, "BLOCK_CELLS", 2**12)
-    there = riskbayes.CategoricalNB().fit(rows(X, y, sample_weight=w, merge=True))
+    return sizes
+
+
+def repeated(m=4000):
+    """Labels, and few rows of codes that depend on them."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=m)
+    return np.minimum(rng.integers(3, size=(m, 4)) + y[:, None], 3), y
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "clf",
+    [
+        riskbayes.CategoricalNB(),
+        riskbayes.CategoricalNB(learner=TM(max_iter=4), class_weight="balanced"),
+        riskbayes.CategoricalNB(learner=DFE(max_iter=4)),
+        riskbayes.CategoricalNB(learner=GD(max_iter=4)),
+        riskbayes.TreeAugmentedNB(),
+        riskbayes.KDependenceNB(2, learner="closed_form"),
+    ],
+    ids=repr,
+)
+def test_identical_rows_are_merged_and_the_fit_is_that_of_all(clf, weighted, written):
+    X, y = repeated()
+    w = np.random.default_rng(1).random(4000) if weighted else None
+    here = clone(clf).fit(X, y, sample_weight=w)
+    there = clone(clf).fit(rows(X, y, sample_weight=w))
     assert sum(written) == len(merge_rows(X, y, None)[1]) < 300
     assert there.n_iter_ == here.n_iter_
     assert there.statistics_.allclose(here.statistics_, rtol=1e-8)
     written.clear()
-    unlike = np.arange(8000).reshape(4000, 2)
-    riskbayes.CategoricalNB(learner="closed_form").fit(rows(unlike, y, merge=True))
-    assert sum(written) == 4000  # it does not pay
+    clone(clf).fit(rows(X, y, sample_weight=w, merge=False))
+    assert sum(written) == 4000
+
+
+def test_rows_are_merged_only_as_long_as_it_pays(written):
+    y, closed = np.arange(4000) % 2, riskbayes.CategoricalNB(learner="closed_form")
+    unlike = np.arange(8000).reshape(4000, 2) // 2
+    clone(closed).fit(rows(unlike, y, merge=True))
+    assert sum(written) == 4000
+    written.clear()
+    X = np.concatenate([np.zeros((4000, 2), dtype=int), unlike, unlike[::-1]])
+    y = np.concatenate([y, y, y])
+    found = clone(closed).fit(rows(X, y))
+    assert 4002 < sum(written) < 12000  # the first rows were merged, the last ones were not
+    np.testing.assert_allclose(found.predict_proba(X), clone(closed).fit(X, y).predict_proba(X), rtol=1e-12)
 
 
 # --- what is left behind ----------------------------------------------------------------------------
+
+
+def test_folds_in_threads_write_files_of_their_own_and_leave_none(monkeypatch):
+    frame = table()
+    X, y = frame.select("x", "z").to_numpy(), frame["label"].to_numpy()
+    held, write = [], Spool.write
+
+    def seen(self, value):
+        path = write(self, value)
+        held.append(len(list(path.parent.iterdir())))
+        return path
+
+    monkeypatch.setattr(Spool, "write", seen)
+    one, two = (
+        riskbayes.SmoothNB(learner=RCCV(cv=8, max_iter=2, random_state=0, n_jobs=n)).fit(rows(X, y))
+        for n in (1, 2)
+    )
+    assert one.statistics_ == two.statistics_
+    assert max(held) < 10 * (2000 // 256 + 1)  # files of the blocks, their labels, and of some folds, not all
 
 
 def test_a_spool_reads_what_it_wrote_and_goes():

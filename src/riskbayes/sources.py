@@ -30,8 +30,8 @@ class Rows:
         The number of rows, if it is known.
     spool : path or None
         The folder in which the temporary folder is made.
-    merge : bool
-        True to merge identical rows.
+    merge : bool or None
+        True to merge identical rows; None to do so unless the learner picks rows.
     progress : bool
         True to show a progress bar.
     once : bool
@@ -45,7 +45,7 @@ class Rows:
         read: Callable[[], Iterator[RowBatch]],
         n_rows: int | None = None,
         spool: Any = None,
-        merge: bool = False,
+        merge: bool | None = None,
         progress: bool = False,
         once: bool = False,
         engine: Any = None,
@@ -89,7 +89,7 @@ def rows(
     columns: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
     spool: Any = None,
-    merge: bool = False,
+    merge: bool | None = None,
     progress: bool = False,
 ) -> Rows:
     """Return rows that an estimator reads in batches, so that they need not fit into memory.
@@ -118,9 +118,10 @@ def rows(
         Rows that are read at a time from files, queries and arrays.
     spool : path, default=None
         The folder for the temporary folder; by default that of the system.
-    merge : bool, default=False
-        If True, rows with the same codes and label are merged to one with their weight, if the first rows
-        say that it pays. The fit is the same; learners that hold rows out or draw them are refused.
+    merge : bool or None, default=None
+        Rows with the same categories and label are merged to one with their weight, if the first rows say
+        that it pays: the fit is the same, and a scan takes less time. With None this is not done for learners
+        that hold rows out, draw them or take batches; with True these are refused; with False it is not done.
     progress : bool, default=False
         If True, show a progress bar of the rows that are read and scanned.
 

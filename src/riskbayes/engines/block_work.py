@@ -5,6 +5,7 @@ A block is a :class:`MemoryEngine`. What these functions return is as small as t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -160,8 +161,16 @@ def sampled(block: MemoryEngine, number: int, sizes: Array) -> tuple[Array, Arra
     return X[taken], y[taken], None if w is None else w[taken], largest
 
 
+def joined_rows(parts: Sequence[tuple[Any, Array, Array | None]]) -> tuple[Any, Array, Array | None]:
+    """Return rows, labels and weights of several parts as one; where some have no weights these are one."""
+    X, y = (joined([part[i] for part in parts]) for i in range(2))
+    if all(part[2] is None for part in parts):
+        return X, y, None
+    return X, y, joined([np.ones(len(part[1])) if part[2] is None else part[2] for part in parts])
+
+
 def joined(arrays: list[Any]) -> Any:
-    """Return arrays of rows, dense or sparse, one below the other; None if there are none."""
-    if len(arrays) == 1 or arrays[0] is None:
+    """Return arrays of rows, dense or sparse, one below the other."""
+    if len(arrays) == 1:
         return arrays[0]
     return vstack(arrays, format="csr") if issparse(arrays[0]) else np.concatenate(arrays)

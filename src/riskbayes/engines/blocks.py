@@ -23,6 +23,7 @@ from riskbayes.engines.block_work import (
     counted,
     digest_of,
     joined,
+    joined_rows,
     mapped,
     picked,
     range_of,
@@ -139,7 +140,7 @@ class BlockEngine(Engine):
             for k in np.flatnonzero(sizes.sum(axis=0) < LEAST_OF_A_CLASS).tolist():
                 sizes[:, k] = allotted(counts[:, k], min(LEAST_OF_A_CLASS, counts[:, k].sum()))
         found = self._map(partial(sampled, sizes=sizes))
-        X, y, w = (joined([each[i] for each in found]) for i in range(3))
+        X, y, w = joined_rows([each[:3] for each in found])
         largest = None
         if counts.sum() > most:
             largest = np.fmax.reduce([each[3] for each in found], axis=0)

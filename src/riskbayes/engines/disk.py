@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -20,18 +20,22 @@ from riskbayes.frames import Frame
 from riskbayes.models.base import GenerativeModel
 
 
-@dataclass
 class EncodedFiles:
-    """Files of the blocks as a model encoded them in a frame."""
+    """Files of the blocks as a model encoded them in a frame; they are removed with this object.
 
-    model: GenerativeModel
-    frame: Frame
-    files: list[Path]
+    Engines over the same rows share it. Those of folds come and go: their files must not pile up.
+    """
 
-    def remove(self) -> None:
-        """Remove the files."""
-        for file in self.files:
-            file.unlink(missing_ok=True)
+    def __init__(self, model: GenerativeModel, frame: Frame):
+        self.model, self.frame = model, frame
+        self.files: list[Path] = []
+        weakref.finalize(self, remove_files, self.files)
+
+
+def remove_files(files: list[Path]) -> None:
+    """Remove files, if they are still there."""
+    for file in files:
+        file.unlink(missing_ok=True)
 
 
 class DiskEngine(BlockEngine):
@@ -139,15 +143,13 @@ class DiskEngine(BlockEngine):
         if known is not None and known.model is model and known.frame == frame:
             yield from self._in_turn(partial(self._read_encoded, known, frame))
             return
-        files = []
+        coming = EncodedFiles(model, frame)
         for block in self.blocks():
             Z = model.encode(block._X, frame) if block.n_rows else None
-            files.append(self.spool.write(Z))
+            coming.files.append(self.spool.write(Z))
             block._encoded = EncodedRows(model, frame, Z)
             yield block
-        if known is not None and not self.parts:
-            known.remove()
-        self._encoded = EncodedFiles(model, frame, files)
+        self._encoded = coming
 
     def _read_encoded(self, known: EncodedFiles, frame: Frame, number: int) -> MemoryEngine:
         """Return a block with encoded rows in place of its columns."""

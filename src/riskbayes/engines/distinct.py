@@ -51,23 +51,23 @@ class Merger:
 
     def __init__(self) -> None:
         self.held: tuple[Array, Array, Array] | None = None
-        self._asked = False
+        self._read = self._kept = 0
 
     def pays(self, X: Array, y: Array) -> bool:
-        """True if rows of this block, the first one, repeat often enough; later blocks are not asked."""
-        if not self._asked:
-            self._asked = True
+        """True if rows repeat often enough: those of this block, the first one, or those merged so far."""
+        if not self._read:
             if not isinstance(X, np.ndarray) or X.dtype.kind not in "iu" or X.min() < 0:
                 return False
-            return len(y) >= LEAST_GAIN * len(merge_rows(X, y, None)[1])
-        return True
+            return len(y) >= LEAST_GAIN * len(np.unique(keys_of(X, y)))
+        return self._read >= LEAST_GAIN * self._kept
 
     def add(self, X: Array, y: Array, w: Array | None, most: int) -> Iterator[tuple[Array, Array, Array]]:
         """Merge rows with those that are held; yield these when they are more than half of `most`."""
+        self._read += len(y)
         found = merge_rows(X, y, w)
         if self.held is not None:
             found = merge_rows(*(np.concatenate(pair) for pair in zip(self.held, found, strict=True)))
         self.held = found
         if len(found[1]) > most // 2:
-            self.held = None
+            self.held, self._kept = None, self._kept + len(found[1])
             yield found

@@ -224,7 +224,13 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         if isinstance(X, Rows):
             check_alone(y, sample_weight, suffix)
             engine: Engine = spooled(
-                self, X, reset=reset, learn=learn, new_classes=new_classes, suffix=suffix
+                self,
+                X,
+                reset=reset,
+                learn=learn,
+                new_classes=new_classes,
+                suffix=suffix,
+                picks_rows=self.learner_.picks_rows,
             )
             return engine, None
         if is_dask(X):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.engines.block_work import joined
+from riskbayes.engines.block_work import joined_rows
 from riskbayes.engines.dask import DaskEngine, computed, delayed, shared
 from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.checks import check_weights, class_codes, labels_like
@@ -234,8 +234,7 @@ def read_partitions(clf: Any, parts: list[list[Any]], suffix: str) -> MemoryEngi
         weights = None if w is None else check_weights(np.asarray(w).ravel(), rows, f"sample_weight{suffix}")
         narrow = isinstance(rows, np.ndarray) and rows.dtype.kind in "iu"
         blocks.append((smallest(rows) if narrow else rows, codes, weights))
-    X, y, w = (joined(list(values)) for values in zip(*blocks, strict=True))
-    return MemoryEngine(X, y, w, len(clf.classes_))
+    return MemoryEngine(*joined_rows(blocks), len(clf.classes_))
 
 
 ONE_VALUE = ("predict", "score_samples", "decide")

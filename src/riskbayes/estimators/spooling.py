@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from riskbayes.arrays import Array, row_width
 from riskbayes.arrow import RowBatch
-from riskbayes.engines.block_work import joined
+from riskbayes.engines.block_work import joined_rows
 from riskbayes.engines.blocks import BlockEngine
 from riskbayes.engines.disk import DiskEngine
 from riskbayes.engines.distinct import Merger
@@ -25,16 +25,25 @@ BLOCK_CELLS = 2**21
 
 
 def spooled(
-    clf: Any, rows: Rows, *, reset: bool, learn: bool, new_classes: bool, suffix: str = ""
+    clf: Any,
+    rows: Rows,
+    *,
+    reset: bool,
+    learn: bool,
+    new_classes: bool,
+    suffix: str = "",
+    picks_rows: bool = True,
 ) -> BlockEngine:
     """Read all rows once, encode them as the estimator does, and return an engine over them.
 
     The arguments are those of `_rows` of the estimator. The first batch decides what `reset` decides; further
-    batches add categories and classes.
+    batches add categories and classes. `picks_rows` is that of the learner: unless the user asks for it,
+    identical rows are then not merged.
     """
     if rows.engine is not None:
         return revalidated(clf, rows.engine)
-    writer = BlockWriter(rows.new_spool(), rows.merge)
+    merge = not picks_rows if rows.merge is None else rows.merge
+    writer = BlockWriter(rows.new_spool(), merge)
     labels = LabelCodes()
     for number, batch in enumerate(rows.batches()):
         X = encoded_batch(clf, batch, reset=reset and number == 0, learn=learn)
@@ -157,11 +166,13 @@ class BlockWriter:
             self._write(*self._merger.held)
 
     def _full(self) -> None:
-        X, y, w = (joined(list(values)) for values in zip(*with_weights(self._held), strict=True))
+        X, y, w = joined_rows(self._held)
         self._held, self._count = [], 0
         if self._merger is None:
             return self._write(X, y, w)
         if not self._merger.pays(X, y):
+            if self._merger.held is not None:
+                self._write(*self._merger.held)
             self._merger = None
             return self._write(X, y, w)
         self.merged = True
@@ -172,13 +183,6 @@ class BlockWriter:
     def _write(self, X: Any, y: Array, w: Array | None) -> None:
         labels = self.spool.write((y.astype(np.min_scalar_type(int(y.max()))), w, X.shape[1]))
         self.files.append((self.spool.write(X), labels))
-
-
-def with_weights(held: list[tuple[Any, Array, Array | None]]) -> list[tuple[Any, Array, Array | None]]:
-    """Return parts of a block of which all have weights, if one has."""
-    if all(w is None for _, _, w in held):
-        return held
-    return [(X, y, np.ones(len(y)) if w is None else w) for X, y, w in held]
 
 
 def smallest(X: Array) -> Array:

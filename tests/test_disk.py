@@ -24,7 +24,7 @@ from conftest import MODELS, random_rows
 from riskbayes import rows
 from riskbayes.engines import MemoryEngine
 from riskbayes.engines.disk import DiskEngine
-from riskbayes.engines.distinct import merge_rows
+from riskbayes.engines.distinct import hashes_of, merge_rows
 from riskbayes.engines.spool import Spool, read
 from riskbayes.estimators import spooling
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm
@@ -321,6 +321,20 @@ def test_a_memory_mapped_array_is_read_in_parts(tmp_path):
     assert there.theta_.dtype == here.theta_.dtype
 
 
+@pytest.mark.parametrize("clf", [riskbayes.GaussianNB(), riskbayes.LinearDiscriminantAnalysis()], ids=repr)
+def test_a_memory_mapped_array_of_numbers_is_not_copied(clf, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=200_000)
+    X = np.memmap(tmp_path / "X", dtype=np.float64, mode="w+", shape=(200_000, 40))
+    X[:] = rng.standard_normal((200_000, 40)) + 0.1 * y[:, None]
+    tracemalloc.start()
+    found = clone(clf).set_params(learner=RC(max_iter=1)).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.n_iter_ == 1
+    assert peak < X.nbytes / 3
+
+
 def test_validation_rows_may_be_on_a_disk_too(spool):
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=2000)
@@ -396,6 +410,18 @@ def test_merged_rows_are_the_rows_with_their_weights():
         found = {(*row, label): weight for row, label, weight in zip(A.tolist(), b.tolist(), v, strict=True)}
         assert found == pytest.approx(expected)
         assert merge_rows(X, y, None)[2].sum() == 500
+
+
+@pytest.mark.parametrize("top", [2, 250, 2**40])
+def test_hashes_of_rows_are_equal_where_the_rows_are(top):
+    rng = np.random.default_rng(top)
+    X, y = (
+        rng.integers(2, size=(5000, 12)) * top + rng.integers(2, size=(5000, 12)),
+        rng.integers(3, size=5000),
+    )
+    X, y = X[rng.integers(5000, size=9000)], y[rng.integers(5000, size=9000)]
+    pairs = {(hashed, *row, label) for hashed, row, label in zip(hashes_of(X, y), X.tolist(), y, strict=True)}
+    assert len(pairs) == len(np.unique(hashes_of(X, y))) == len(merge_rows(X, y, None)[1])
 
 
 @pytest.fixture

@@ -36,8 +36,8 @@ def refuse_dask(clf: Any, X: Any) -> None:
     """Refuse a Dask collection where an array is needed."""
     if is_dask(X):
         raise TypeError(
-            f"{type(clf).__name__} takes no Dask collection. Fit MixedNB or ProductOfExperts to it, or pass "
-            "riskbayes.rows of its files."
+            f"Only fit and predict* of {type(clf).__name__} take a Dask collection: pass one partition after "
+            "another as arrays."
         )
 
 
@@ -176,10 +176,10 @@ def distinct_values(column: Any, name: Any) -> Array:
         values = values[~np.isnan(values)]
     if values.dtype.kind == "f" and len(values):
         return np.array([values.min(), values.max()])
-    found = np.array(list(dict.fromkeys(values.tolist())), dtype=object)
     if values.dtype.kind in "iub":
         found = np.unique(values)
         return found if len(found) <= MOST_VALUES else found[[0, -1]]
+    found = np.array(list(dict.fromkeys(values.tolist())), dtype=object)
     if len(found) > MOST_VALUES:
         raise ValueError(
             f"Column {name!r} has more than {MOST_VALUES} distinct values in a partition. Drop it, or merge "

@@ -13,6 +13,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
@@ -275,6 +276,18 @@ def test_files_whose_columns_differ_are_cast_and_filled(tmp_path):
     X = np.concatenate([batch.X for batch in found])
     np.testing.assert_array_equal(X[:, 0], [*range(6), *[1.0] * 4, np.nan, np.nan])
     np.testing.assert_array_equal(X[:, 1], [0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 0, 1])
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "csv"])
+def test_partitions_of_an_arrow_dataset_are_columns(kind, tmp_path):
+    whole = pa.table({"a": np.arange(10.0), "year": np.repeat([2020, 2021], 5), "label": np.arange(10) % 2})
+    pyarrow.dataset.write_dataset(
+        whole, tmp_path / "parts", format=kind, partitioning=["year"], partitioning_flavor="hive"
+    )
+    data = pyarrow.dataset.dataset(tmp_path / "parts", format=kind, partitioning="hive")
+    (found,) = rows(data, target="label").batches()
+    np.testing.assert_array_equal(found.X, np.column_stack([whole["a"], whole["year"]]))
+    assert found.names == ["a", "year"]
 
 
 def test_columns_of_an_arrow_file_come_in_the_order_asked_for(tmp_path):

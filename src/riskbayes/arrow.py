@@ -103,6 +103,12 @@ def open_files(data: Any) -> Any:
     return ds.dataset(found, format=formats.pop())
 
 
+def is_dataset_of_files(data: Any) -> bool:
+    """True for an Arrow dataset of Parquet or Arrow IPC files; its partitions are columns."""
+    name = getattr(getattr(data, "format", None), "default_extname", None)
+    return hasattr(data, "get_fragments") and hasattr(data, "count_rows") and f".{name}" in FORMATS
+
+
 def arrow_reader(data: Any, batch_rows: int) -> Callable[[], Any] | None:
     """Return a function that returns an iterator over Arrow batches; None if the object offers none."""
     if hasattr(data, "collect_batches"):  # a polars LazyFrame

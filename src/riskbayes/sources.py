@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.arrow import Named, RowBatch, arrow_names, arrow_reader, of_arrow, of_dataset, open_files
+from riskbayes.arrow import (
+    Named,
+    RowBatch,
+    arrow_names,
+    arrow_reader,
+    is_dataset_of_files,
+    of_arrow,
+    of_dataset,
+    open_files,
+)
 from riskbayes.engines.spool import Spool
 from riskbayes.progress import RowProgress
 
@@ -102,7 +111,8 @@ def rows(
     Parameters
     ----------
     data : path, glob pattern, list of paths, query, array, table, iterable or function
-        Parquet or Arrow IPC files (`.parquet`, `.arrow`, `.feather`, `.ipc`) or folders of them; a polars
+        Parquet or Arrow IPC files (`.parquet`, `.arrow`, `.feather`, `.ipc`) or folders of them, or an Arrow
+        dataset; a polars
         LazyFrame, a DuckDB relation, an Ibis table or whatever else returns Arrow batches; an array, also a
         memory-mapped one, or a data frame; an iterable of batches `(X, y)` or `(X, y, sample_weight)`, or of
         `X` alone to predict; a function that returns such an iterator. An iterator is read only once.
@@ -146,8 +156,8 @@ def rows(
         raise ValueError(f"batch_rows must be a whole number of at least 1; got {batch_rows!r}.")
     common: dict[str, Any] = {"spool": spool, "merge": merge, "progress": progress}
     named = Named(target, sample_weight, columns)
-    if is_paths(data):
-        dataset = open_files(data)
+    if is_paths(data) or is_dataset_of_files(data):
+        dataset = open_files(data) if is_paths(data) else data
         named.check(dataset.schema.names, y)
         return Rows(lambda: of_dataset(dataset, named, batch_rows), dataset.count_rows(), **common)
     if (reader := arrow_reader(data, batch_rows)) is not None:

@@ -1,8 +1,10 @@
 """Time, memory and bytes of rows on a disk and on Dask, at sizes that do not fit into memory.
 
-`python benchmarks/scale.py categorical numbers dask distinct costs` runs these cases; `--scale 0.01` runs all
-at a hundredth of the size, `--folder` says where to generate the files (they are removed). Each measurement
-is a process of its own, so that its peak of resident memory is its own too.
+`python benchmarks/scale.py categorical numbers dask distinct memmap costs` runs these cases; `--scale 0.01`
+runs all at a hundredth of the size, `--folder` says where to generate the files (they are removed). Each
+measurement is a process of its own, so that its peak of resident memory is its own too. Beside the seconds
+stand those of the processors (user and system, of workers too), which depend less on what else the machine
+does.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 from time import perf_counter
 
@@ -63,6 +66,24 @@ def few_values(rng, m):
 # --- what is measured, each in a process ------------------------------------------------------------
 
 
+def processor_seconds():
+    """Return the seconds that processors worked for this process."""
+    times = os.times()
+    return times.user + times.system
+
+
+def timed(work):
+    """Return the seconds of some work, and those of the processors."""
+    before, start = processor_seconds(), perf_counter()
+    work()
+    return {"seconds": perf_counter() - start, "cpu": processor_seconds() - before}
+
+
+def fastest(found):
+    """Return the measurement of the least time."""
+    return min(found, key=lambda each: each["seconds"])
+
+
 def disk_fit(path, which):
     """Fit from the file; return the time and the iterations."""
     import riskbayes
@@ -73,13 +94,8 @@ def disk_fit(path, which):
         "recipe": riskbayes.RiskBayesClassifier,
     }[which]()
     warm(clf, which)
-    start = perf_counter()
-    clf.fit(riskbayes.rows(path, target="label"))
-    return {
-        "seconds": perf_counter() - start,
-        "n_iter": clf.n_iter_,
-        "log_loss": clf.history_["log_loss"][-1],
-    }
+    found = timed(lambda: clf.fit(riskbayes.rows(path, target="label")))
+    return found | {"n_iter": clf.n_iter_, "log_loss": clf.history_["log_loss"][-1]}
 
 
 def warm(clf, which):
@@ -105,12 +121,8 @@ def memory_fit(path, which, share):
         "recipe": riskbayes.RiskBayesClassifier,
     }[which]()
     warm(clf, which)
-    times = []
-    for _ in range(2):
-        start = perf_counter()
-        clf.fit(X, y)
-        times.append(perf_counter() - start)
-    return {"seconds": min(times), "rows": len(y), "n_iter": clf.n_iter_}
+    found = fastest([timed(lambda: clf.fit(X, y)) for _ in range(2)])
+    return found | {"rows": len(y), "n_iter": clf.n_iter_}
 
 
 def sgd_fit(path, coded):
@@ -191,12 +203,8 @@ def dask_fit(path, share, workers):
         table = np.concatenate([read(i) for i in range(groups)])
         X, y = table[:, :-1].copy(), table[:, -1].astype(int)
         del table
-        times = []
-        for _ in range(2):
-            start = perf_counter()
-            clf.fit(X, y)
-            times.append(perf_counter() - start)
-        return {"seconds": min(times), "rows": len(y), "n_iter": clf.n_iter_}
+        found = fastest([timed(lambda: clf.fit(X, y)) for _ in range(2)])
+        return found | {"rows": len(y), "n_iter": clf.n_iter_}
     import dask
     import dask.array as da
     from distributed import Client, LocalCluster
@@ -214,14 +222,16 @@ def dask_fit(path, share, workers):
         dask.compute(X[-1:], y[-1:])
         del table, parts
         times, sent = [], []
-        for most in (1, 10):  # the difference is what nine iterations send
-            before, start = to_driver(client), perf_counter()
-            clf.set_params(learner__max_iter=most).fit(X, y)
-            times.append(perf_counter() - start)
+        for most in (1, 10, 10):  # the difference is what nine iterations send
+            before, worked = to_driver(client), sum(client.run(processor_seconds).values())
+            clf.set_params(learner__max_iter=most)
+            found = timed(lambda: clf.fit(X, y))
+            found["cpu"] += sum(client.run(processor_seconds).values()) - worked
+            times.append(found)
             sent.append((to_driver(client) - before, clf.n_iter_))
         each = (sent[1][0] - sent[0][0]) / (sent[1][1] - sent[0][1])
         size = sum(value.nbytes for value in clf.statistics_.values())
-        return {"seconds": min(times[1:]), "rows": sum(sizes), "n_iter": clf.n_iter_, "sent": each / size}
+        return fastest(times[1:]) | {"rows": sum(sizes), "n_iter": clf.n_iter_, "sent": each / size}
 
 
 def to_driver(client):
@@ -240,44 +250,75 @@ def merged_fit(path, merge):
     import riskbayes
     from riskbayes.learners import RC
 
-    clf, start = riskbayes.CategoricalNB(learner=RC(max_iter=10, monitor="log_loss")), perf_counter()
-    clf.fit(riskbayes.rows(path, target="label", merge=merge))
-    return {"seconds": perf_counter() - start, "log_loss": clf.history_["log_loss"][-1]}
+    clf = riskbayes.CategoricalNB(learner=RC(max_iter=10, monitor="log_loss"))
+    found = timed(lambda: clf.fit(riskbayes.rows(path, target="label", merge=merge)))
+    return found | {"log_loss": clf.history_["log_loss"][-1]}
+
+
+def mapped_fit(path, m, which, as_rows):
+    """Fit an array that is mapped from a file; return the memory that was not that of the file, in MB."""
+    import riskbayes
+    from riskbayes.learners import RC
+
+    clf = getattr(riskbayes, which)()
+    clf = clf.set_params(learner=RC(max_iter=3)) if "learner" in clf.get_params() else clf
+    X = np.memmap(path, dtype=np.float64, mode="r", shape=(m, 50))
+    y = np.random.default_rng(SEED).integers(2, size=m)
+    clf.fit(np.array(X[:1000]), y[:1000])
+    held, over = [anonymous_memory()], threading.Event()
+
+    def watch():
+        while not over.wait(0.02):
+            held.append(anonymous_memory())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    found = timed(lambda: clf.fit(riskbayes.rows(X, y)) if as_rows else clf.fit(X, y))
+    over.set()
+    watcher.join()
+    return found | {"above": (max(held) - held[0]) / 1024}
+
+
+def anonymous_memory():
+    """Return the resident memory of this process that is no part of a file, in KiB (Linux)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+
+
+COST_BLOCK = 2**16
+"""Rows of a partition of the cases of costs."""
+
+
+def cost_block(model, number, m, n, r):
+    """Return one partition of generated rows; it is made where it stays."""
+    from riskbayes.engines import MemoryEngine
+
+    rng = np.random.default_rng([SEED, number])
+    X, y = categories(rng, m, n) if model == "CategoricalModel" else gaussians(rng, m, n, r)
+    return MemoryEngine(X, y.astype(np.int64), None, r)
 
 
 def scan_costs(model, m, n, r, workers):
-    """Return the seconds of a scan of one engine, and the bytes of rows and statistics."""
+    """Return the seconds of a scan on Dask, and the bytes of the statistics."""
+    import dask
+    from distributed import Client, LocalCluster
+
     import riskbayes.models as models
-    from riskbayes.engines import MemoryEngine
     from riskbayes.engines.dask import DaskEngine
     from riskbayes.models.base import Fitted
     from riskbayes.objectives import LogLoss
 
-    rng = np.random.default_rng(SEED)
-    X, y = categories(rng, m, n) if model == "CategoricalModel" else gaussians(rng, m, n, r)
-    y = y.astype(np.int64)
-    made, times, size = getattr(models, model)(), [], 2**16
-
-    def measured(engine):
-        S = made.settle(engine.statistics(made, engine.learn(made)))
-        fitted = Fitted.of(made, S)
-        for _ in range(4):
-            start = perf_counter()
-            engine.scan(fitted, LogLoss())
-            times.append(perf_counter() - start)
-        return {"seconds": float(np.median(times[1:])), "S": sum(v.nbytes for v in S.values()), "X": X.nbytes}
-
-    if not workers:
-        return measured(MemoryEngine(X, y, None, r))
-    import dask
-    from distributed import Client, LocalCluster
-
+    made, make = getattr(models, model)(), dask.delayed(cost_block, pure=False)
+    starts = range(0, m, COST_BLOCK)
     with (
         LocalCluster(workers, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster,
         Client(cluster),
     ):
-        at = [slice(i, i + size) for i in range(0, m, size)]
-        return measured(DaskEngine([dask.delayed(MemoryEngine)(X[a], y[a], None, r) for a in at], r))
+        engine = DaskEngine([make(model, at, min(COST_BLOCK, m - at), n, r) for at in starts], r)
+        S = made.settle(engine.statistics(made, engine.learn(made)))
+        fitted = Fitted.of(made, S)
+        times = [timed(lambda: engine.scan(fitted, LogLoss()))["seconds"] for _ in range(6)]
+    return {"seconds": float(np.median(times[1:])), "S": sum(v.nbytes for v in S.values())}
 
 
 # --- cases ------------------------------------------------------------------------------------------
@@ -294,7 +335,10 @@ def in_process(function, *args):
 
 
 def line(name, found, more=""):
-    print(f"  {name:44s} {found['seconds']:8.1f} s   peak {found['peak']:7.0f} MB   {more}", flush=True)
+    cpu = f"({found['cpu']:.1f} s of processors)" if "cpu" in found else ""
+    print(
+        f"  {name:36s} {found['seconds']:8.1f} s {cpu:26s} peak {found['peak']:6.0f} MB   {more}", flush=True
+    )
 
 
 def from_disk(title, which, m, make, n, coded, bound, folder):
@@ -332,7 +376,8 @@ def case_dask(scale, folder):
     line("in memory, two threads", memory)
     for workers in (2,):
         found = in_process(dask_fit, path, 1.0, workers)
-        more = f"{found['seconds'] / memory['seconds']:.2f} times; "
+        more = f"{found['seconds'] / memory['seconds']:.2f} times, {found['cpu'] / memory['cpu']:.2f} by "
+        more += "processors; "
         more += f"{found['sent']:.2f} statistics an iteration to the driver"
         line(f"Dask, {workers} workers", found, more)
     os.remove(path)
@@ -369,28 +414,51 @@ MODELS = {
 """Operations of a scan, and numbers of the statistics, as doc/scale.md has them."""
 
 
-SIZES = ((1, 4e5, 50), (1, 1e5, 50), (1, 8e5, 50), (1, 4e5, 20), (2, 4e5, 50), (2, 8e5, 50))
+SIZES = ((1, 1e5, 50), (1, 8e5, 50), (1, 4e5, 50), (1, 4e5, 20), (2, 4e5, 50), (2, 8e5, 50))
 """Workers, rows and columns of the cases below."""
+
+CALIBRATED = 2
+"""The first so many of them give the two constants of the formula; the others are predicted by it."""
 
 
 def case_costs(scale, folder):
-    print("Seconds of a scan on Dask, and by the formula: overhead + operations / (workers x rate)")
+    print(
+        f"Seconds of a scan on Dask beside the formula: partitions x t + operations / (workers x rate). The "
+        f"first {CALIBRATED} lines of a model give t and the rate, the others are predicted."
+    )
     for model, (operations, numbers) in MODELS.items():
         r = 2 if model == "CategoricalModel" else 3
         sizes = [(workers, int(m * scale), n) for workers, m, n in SIZES]
         found = [in_process(scan_costs, model, m, n, r, workers) for workers, m, n in sizes]
         seconds = np.array([each["seconds"] for each in found])
-        work = np.array([operations(m, n, r) / workers for workers, m, n in sizes])
+        terms = np.array([[-(-m // COST_BLOCK), operations(m, n, r) / workers] for workers, m, n in sizes])
         # Least squares of relative errors, with neither constant below zero.
-        (overhead, pace), _ = nnls(np.stack([1 / seconds, work / seconds], axis=1), np.ones(len(work)))
-        print(f"  {model}: overhead {1e3 * overhead:.1f} ms, rate {1e-9 / max(pace, 1e-30):.2f} G/s")
-        for (workers, m, n), each, own in zip(sizes, found, work, strict=True):
-            said = overhead + pace * own
+        known = terms[:CALIBRATED] / seconds[:CALIBRATED, None]
+        unit = known.max(axis=0)
+        task, pace = nnls(known / unit, np.ones(len(known)))[0] / unit
+        print(f"  {model}: t {1e3 * task:.1f} ms, rate {1e-9 / max(pace, 1e-30):.2f} G/s")
+        for (workers, m, n), each, own in zip(sizes, found, terms, strict=True):
+            said = own @ (task, pace)
             print(
                 f"    {workers} workers {m:8,} x {n}: {each['seconds']:.4f} s, formula {said:.4f} "
                 f"({each['seconds'] / said:.2f}); statistics {each['S']} bytes, formula {8 * numbers(n, r)}",
                 flush=True,
             )
+
+
+def case_memmap(scale, folder):
+    m, path = int(1e6 * scale), str(folder / "mapped")
+    X, rng = np.memmap(path, dtype=np.float64, mode="w+", shape=(m, 50)), np.random.default_rng(SEED)
+    for start in range(0, m, BATCH):
+        X[start : start + BATCH] = rng.poisson(3.0, size=X[start : start + BATCH].shape)
+    X.flush()
+    print(f"{m:,} x 50 numbers mapped from a file of {X.nbytes / 2**20:.0f} MB: memory besides the file")
+    for which in ("GaussianNB", "QuadraticDiscriminantAnalysis", "CategoricalNB", "SmoothNB"):
+        for as_rows in (False, True):
+            found = in_process(mapped_fit, path, m, which, as_rows)
+            given = "riskbayes.rows(X, y)" if as_rows else "X, y"
+            line(f"{which}, {given}", found, f"{found['above']:.0f} MB above those before the fit")
+    os.remove(path)
 
 
 def main():

@@ -106,6 +106,7 @@ def test_a_checkpoint_remembers_a_draw_without_a_seed(name, tmp_path, killing):
         riskbayes.MixtureDiscriminantAnalysis(2),
         riskbayes.MixedNB(),
         riskbayes.ProductOfExperts(),
+        riskbayes.RiskBayesClassifier(),
     ],
     ids=lambda clf: type(clf).__name__,
 )
@@ -121,6 +122,40 @@ def test_a_checkpoint_does_not_change_a_fit(clf, on_disk, tmp_path, killing):
     killing["left"] = np.inf
     found = clone(clf).fit(*given, checkpoint=tmp_path / "file")
     np.testing.assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
+
+
+def test_records_wait_for_the_seconds_between_two_writes(tmp_path, killing):
+    X, y = data()
+    clf, path = riskbayes.GaussianNB(learner=RC(max_iter=12)), tmp_path / "file"
+    whole = clone(clf).fit(X, y)
+    needed, sizes, write = killing["scans"], [], Journal.flush
+
+    def written(self):
+        write(self)
+        sizes.append(path.stat().st_size)
+
+    Journal.flush = written
+    try:
+        clone(clf).fit(X, y, checkpoint=(path, 1e6))
+        assert len(sizes) == 1  # at the end
+        path.unlink()
+        clone(clf).fit(X, y, checkpoint=(path, 0))
+        assert len(sizes) > needed
+    finally:
+        Journal.flush = write
+    assert sizes[0] == sizes[-1] == path.stat().st_size
+    killing["scans"] = 0
+    assert clone(clf).fit(X, y, checkpoint=(path, 5.0)).statistics_ == whole.statistics_
+    assert killing["scans"] == 0
+    for seconds in (-1, "a", None):
+        with pytest.raises(ValueError, match="needs a number of seconds"):
+            clone(clf).fit(X, y, checkpoint=(path, seconds))
+
+
+def test_only_the_recipe_has_a_checkpoint(tmp_path):
+    X, y = data()
+    with pytest.raises(ValueError, match="checkpoint goes with strategy='single'"):
+        riskbayes.RiskBayesClassifier("cv").fit(X, y, checkpoint=tmp_path / "file")
 
 
 def test_validation_rows_are_recorded_too(tmp_path, killing):

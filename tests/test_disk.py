@@ -4,6 +4,7 @@ import errno
 import os
 import resource
 import signal
+import time
 import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
@@ -23,7 +25,7 @@ from conftest import MODELS, random_rows
 from riskbayes import rows
 from riskbayes.engines import MemoryEngine
 from riskbayes.engines.disk import DiskEngine
-from riskbayes.engines.distinct import merge_rows
+from riskbayes.engines.distinct import hashes_of, merge_rows
 from riskbayes.engines.spool import Spool, read
 from riskbayes.estimators import spooling
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm
@@ -240,6 +242,17 @@ def test_words_and_classes_of_late_batches_count(spool):
     assert sorted(there.categories_[0].tolist()) == ["a", "b", "c", "d"]
 
 
+def test_some_batches_may_have_no_weights():
+    X, y = repeated(400)
+    w = np.arange(1.0, 401.0)
+    w[:150] = 1.0
+    batches = [(X[:150], y[:150]), (X[150:], y[150:], w[150:])]
+    for source in (batches, batches[::-1]):
+        there = riskbayes.CategoricalNB().fit(rows(source, merge=False))
+        here = riskbayes.CategoricalNB().fit(X, y, sample_weight=w)
+        assert there.statistics_.allclose(here.statistics_, rtol=1e-8)
+
+
 def test_names_of_columns_are_kept_and_compared(tmp_path):
     frame = table()
     frame.write_parquet(tmp_path / "rows.parquet")
@@ -250,6 +263,55 @@ def test_names_of_columns_are_kept_and_compared(tmp_path):
     np.testing.assert_array_equal(np.concatenate([*clf.predict_proba(rows(path, columns=names))]), whole)
     with pytest.raises(ValueError, match="feature names should match"):
         next(clf.predict(rows(path, columns=["z", "x"])))
+
+
+def test_files_whose_columns_differ_are_cast_and_filled(tmp_path):
+    whole = pa.table({"a": np.arange(6.0), "b": np.arange(6) % 3, "label": np.arange(6) % 2})
+    other = pa.table({"label": np.arange(4) % 2, "b": np.arange(4, dtype=np.int32), "a": np.ones(4)})
+    lacking = pa.table({"b": np.arange(2), "label": np.arange(2) % 2})
+    for i, part in enumerate((whole, other, lacking)):
+        pq.write_table(part, tmp_path / f"{i}.parquet")
+    found = list(rows(tmp_path, target="label", batch_rows=5).batches())
+    assert [len(batch.y) for batch in found] == [5, 5, 2]
+    X = np.concatenate([batch.X for batch in found])
+    np.testing.assert_array_equal(X[:, 0], [*range(6), *[1.0] * 4, np.nan, np.nan])
+    np.testing.assert_array_equal(X[:, 1], [0, 1, 2, 0, 1, 2, 0, 1, 2, 3, 0, 1])
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather", "csv"])
+def test_partitions_of_an_arrow_dataset_are_columns(kind, tmp_path):
+    whole = pa.table({"a": np.arange(10.0), "year": np.repeat([2020, 2021], 5), "label": np.arange(10) % 2})
+    pyarrow.dataset.write_dataset(
+        whole, tmp_path / "parts", format=kind, partitioning=["year"], partitioning_flavor="hive"
+    )
+    data = pyarrow.dataset.dataset(tmp_path / "parts", format=kind, partitioning="hive")
+    (found,) = rows(data, target="label").batches()
+    np.testing.assert_array_equal(found.X, np.column_stack([whole["a"], whole["year"]]))
+    assert found.names == ["a", "year"]
+
+
+def test_columns_of_an_arrow_file_come_in_the_order_asked_for(tmp_path):
+    frame = table()
+    pyarrow.feather.write_feather(frame.to_arrow(), tmp_path / "rows.arrow", chunksize=300)
+    found = list(rows(tmp_path / "rows.arrow", target="label", columns=["z", "x"], batch_rows=700).batches())
+    np.testing.assert_array_equal(
+        np.concatenate([batch.X for batch in found]), frame.select("z", "x").to_numpy()
+    )
+    assert np.concatenate([batch.y for batch in found]).tolist() == frame["label"].to_list()
+
+
+def test_files_are_not_read_far_ahead_of_a_slow_reader(tmp_path):
+    block = pa.table({f"x{j}": np.random.default_rng(j).random(2**14) for j in range(16)})
+    with pq.ParquetWriter(tmp_path / "rows.parquet", block.schema) as writer:
+        for _ in range(40):
+            writer.write_table(block)
+    pool, held = pa.default_memory_pool(), []
+    before = pool.bytes_allocated()
+    for _ in rows(tmp_path / "rows.parquet", batch_rows=2**14).batches():
+        time.sleep(0.005)
+        held.append(pool.bytes_allocated() - before)
+    assert len(held) == 40
+    assert max(held) < 10 * block.nbytes
 
 
 def test_sparse_batches_stay_sparse():
@@ -270,6 +332,20 @@ def test_a_memory_mapped_array_is_read_in_parts(tmp_path):
     here = riskbayes.GaussianNB().fit(np.array(X), y)
     np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-5)
     assert there.theta_.dtype == here.theta_.dtype
+
+
+@pytest.mark.parametrize("clf", [riskbayes.GaussianNB(), riskbayes.LinearDiscriminantAnalysis()], ids=repr)
+def test_a_memory_mapped_array_of_numbers_is_not_copied(clf, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=200_000)
+    X = np.memmap(tmp_path / "X", dtype=np.float64, mode="w+", shape=(200_000, 40))
+    X[:] = rng.standard_normal((200_000, 40)) + 0.1 * y[:, None]
+    tracemalloc.start()
+    found = clone(clf).set_params(learner=RC(max_iter=1)).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.n_iter_ == 1
+    assert peak < X.nbytes / 3
 
 
 def test_validation_rows_may_be_on_a_disk_too(spool):
@@ -302,7 +378,9 @@ def test_rows_on_a_disk_are_held_out_drawn_and_shuffled(learner):
     clf = riskbayes.QuadraticDiscriminantAnalysis(learner=learner).fit(rows(X, y))
     closed = riskbayes.QuadraticDiscriminantAnalysis(learner="closed_form").fit(X, y)
     assert clf.score(X, y) >= closed.score(X, y) - 0.05
-    codes = frame.select("code").to_numpy()
+    codes, y = frame.select("code").to_numpy()[:500], y[:500]
+    kept = [riskbayes.CategoricalNB(learner=learner).fit(rows(codes, y, merge=m)) for m in (None, False)]
+    assert kept[0].statistics_ == kept[1].statistics_
     with pytest.raises(ValueError, match="merge=False"):
         riskbayes.CategoricalNB(learner=learner).fit(rows(codes, y, merge=True))
 
@@ -347,30 +425,95 @@ def test_merged_rows_are_the_rows_with_their_weights():
         assert merge_rows(X, y, None)[2].sum() == 500
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_fit_of_merged_rows_is_that_of_all(weighted, monkeypatch):
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=4000)
-    X = np.minimum(rng.integers(3, size=(4000, 4)) + y[:, None], 3)
-    w = rng.random(4000) if weighted else None
-    written = []
-    write = spooling.BlockWriter._write
-    monkeypatch.setattr(
-        spooling.BlockWriter, "_write", lambda self, X, y, w: (written.append(len(y)), write(self, X, y, w))
+@pytest.mark.parametrize("top", [2, 250, 2**40])
+def test_hashes_of_rows_are_equal_where_the_rows_are(top):
+    rng = np.random.default_rng(top)
+    X, y = (
+        rng.integers(2, size=(5000, 12)) * top + rng.integers(2, size=(5000, 12)),
+        rng.integers(3, size=5000),
     )
-    here = riskbayes.CategoricalNB().fit(X, y, sample_weight=w)
+    X, y = X[rng.integers(5000, size=9000)], y[rng.integers(5000, size=9000)]
+    pairs = {(hashed, *row, label) for hashed, row, label in zip(hashes_of(X, y), X.tolist(), y, strict=True)}
+    assert len(pairs) == len(np.unique(hashes_of(X, y))) == len(merge_rows(X, y, None)[1])
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """The rows of each block that is written."""
+    sizes, write = [], spooling.BlockWriter._write
+    monkeypatch.setattr(
+        spooling.BlockWriter, "_write", lambda self, X, y, w: (sizes.append(len(y)), write(self, X, y, w))
+    )
     monkeypatch.setattr(spooling, "BLOCK_CELLS", 2**12)
-    there = riskbayes.CategoricalNB().fit(rows(X, y, sample_weight=w, merge=True))
+    return sizes
+
+
+def repeated(m=4000):
+    """Labels, and few rows of codes that depend on them."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=m)
+    return np.minimum(rng.integers(3, size=(m, 4)) + y[:, None], 3), y
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "clf",
+    [
+        riskbayes.CategoricalNB(),
+        riskbayes.CategoricalNB(learner=TM(max_iter=4), class_weight="balanced"),
+        riskbayes.CategoricalNB(learner=DFE(max_iter=4)),
+        riskbayes.CategoricalNB(learner=GD(max_iter=4)),
+        riskbayes.TreeAugmentedNB(),
+        riskbayes.KDependenceNB(2, learner="closed_form"),
+    ],
+    ids=repr,
+)
+def test_identical_rows_are_merged_and_the_fit_is_that_of_all(clf, weighted, written):
+    X, y = repeated()
+    w = np.random.default_rng(1).random(4000) if weighted else None
+    here = clone(clf).fit(X, y, sample_weight=w)
+    there = clone(clf).fit(rows(X, y, sample_weight=w))
     assert sum(written) == len(merge_rows(X, y, None)[1]) < 300
     assert there.n_iter_ == here.n_iter_
     assert there.statistics_.allclose(here.statistics_, rtol=1e-8)
     written.clear()
-    unlike = np.arange(8000).reshape(4000, 2)
-    riskbayes.CategoricalNB(learner="closed_form").fit(rows(unlike, y, merge=True))
-    assert sum(written) == 4000  # it does not pay
+    clone(clf).fit(rows(X, y, sample_weight=w, merge=False))
+    assert sum(written) == 4000
+
+
+def test_rows_are_merged_only_as_long_as_it_pays(written):
+    y, closed = np.arange(4000) % 2, riskbayes.CategoricalNB(learner="closed_form")
+    unlike = np.arange(8000).reshape(4000, 2) // 2
+    clone(closed).fit(rows(unlike, y, merge=True))
+    assert sum(written) == 4000
+    written.clear()
+    X = np.concatenate([np.zeros((4000, 2), dtype=int), unlike, unlike[::-1]])
+    y = np.concatenate([y, y, y])
+    found = clone(closed).fit(rows(X, y))
+    assert 4002 < sum(written) < 12000  # the first rows were merged, the last ones were not
+    np.testing.assert_allclose(found.predict_proba(X), clone(closed).fit(X, y).predict_proba(X), rtol=1e-12)
 
 
 # --- what is left behind ----------------------------------------------------------------------------
+
+
+def test_folds_in_threads_write_files_of_their_own_and_leave_none(monkeypatch):
+    frame = table(700)
+    X, y = frame.select("x", "z").to_numpy(), frame["label"].to_numpy()
+    held, write = [], Spool.write
+
+    def seen(self, value):
+        path = write(self, value)
+        held.append(len(list(path.parent.iterdir())))
+        return path
+
+    monkeypatch.setattr(Spool, "write", seen)
+    one, two = (
+        riskbayes.SmoothNB(learner=RCCV(cv=8, max_iter=2, random_state=0, n_jobs=n)).fit(rows(X, y))
+        for n in (1, 2)
+    )
+    assert one.statistics_ == two.statistics_
+    assert max(held) < 10 * (700 // 256 + 1)  # files of the blocks, their labels, and of some folds, not all
 
 
 def test_a_spool_reads_what_it_wrote_and_goes():

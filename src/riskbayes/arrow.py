@@ -19,7 +19,7 @@ FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather":
 """Formats of Arrow by the ending of a file."""
 
 READ_AHEAD: dict[str, Any] = {"batch_readahead": 2, "fragment_readahead": 1}
-"""How far Arrow reads ahead: its defaults hold gigabytes of a wide table."""
+"""How far a scanner of Arrow reads ahead: its defaults hold gigabytes of a wide table."""
 
 
 class RowBatch(NamedTuple):
@@ -103,6 +103,12 @@ def open_files(data: Any) -> Any:
     return ds.dataset(found, format=formats.pop())
 
 
+def is_dataset_of_files(data: Any) -> bool:
+    """True for an Arrow dataset of Parquet or Arrow IPC files; its partitions are columns."""
+    name = getattr(getattr(data, "format", None), "default_extname", None)
+    return hasattr(data, "get_fragments") and hasattr(data, "count_rows") and f".{name}" in FORMATS
+
+
 def arrow_reader(data: Any, batch_rows: int) -> Callable[[], Any] | None:
     """Return a function that returns an iterator over Arrow batches; None if the object offers none."""
     if hasattr(data, "collect_batches"):  # a polars LazyFrame
@@ -132,16 +138,39 @@ def arrow_names(data: Any) -> list[str] | None:
 
 
 def of_dataset(dataset: Any, named: Named, size: int) -> Iterator[RowBatch]:
-    """Yield the batches of an Arrow dataset."""
+    """Yield the batches of files; what was decoded is given back to the system at the end."""
+    import pyarrow as pa  # an optional dependency, slow to import
+
     wanted = named.read(dataset.schema.names)
     wanted += [name for name in (named.target, named.weight) if name is not None and name not in wanted]
-    options = dict(READ_AHEAD)
-    if dataset.format.default_extname == "parquet":
-        import pyarrow.dataset as ds  # an optional dependency, slow to import
+    files = dataset.get_fragments()
+    batches = (batch for file in files for batch in of_file(file, dataset.schema, wanted, size))
+    yield from of_arrow(batches, named, size)
+    pa.default_memory_pool().release_unused()
 
-        # Buffers for columns that are still to come would hold the whole file.
-        options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(pre_buffer=False)
-    return of_arrow(dataset.to_batches(columns=wanted, batch_size=size, **options), named, size)
+
+def of_file(file: Any, schema: Any, wanted: list[str], size: int) -> Iterator[Any]:
+    """Yield the Arrow batches of one file of a dataset, its columns in the types of `schema`.
+
+    They are read one after another. A scanner of Arrow reads ahead of a slow reader, up to a GiB of rows; it
+    is left to files whose columns differ from those of the first one and have to be cast or filled.
+    """
+    import pyarrow as pa  # an optional dependency, slow to import
+    import pyarrow.parquet as pq
+
+    own = file.physical_schema
+    if any(name not in own.names or own.field(name).type != schema.field(name).type for name in wanted):
+        yield from file.to_batches(schema=schema, columns=wanted, batch_size=size, **READ_AHEAD)
+        return
+    with file.open() as source:
+        if file.format.default_extname == "parquet":
+            # Without buffers for columns that are still to come, which would hold a whole row group.
+            yield from pq.ParquetFile(source, pre_buffer=False).iter_batches(size, columns=wanted)
+        else:
+            places = [own.get_field_index(name) for name in wanted]
+            options = pa.ipc.IpcReadOptions(included_fields=places)
+            reader = pa.ipc.open_file(source, options=options)
+            yield from map(reader.get_batch, range(reader.num_record_batches))
 
 
 def of_arrow(batches: Iterable[Any], named: Named, size: int) -> Iterator[RowBatch]:
@@ -150,17 +179,26 @@ def of_arrow(batches: Iterable[Any], named: Named, size: int) -> Iterator[RowBat
 
     held: list[Any] = []
     count = 0
+
+    def joined() -> RowBatch:
+        """Return what is held as one batch, and let go of it: the reader of the batch may keep it long."""
+        table = pa.concat_tables(held, promote_options="permissive")
+        held.clear()
+        return of_arrow_table(table, named)
+
     for batch in batches:
-        table = pa.table(batch) if not isinstance(batch, pa.Table) else batch
+        table = batch if isinstance(batch, pa.Table) else pa.table(batch)
+        del batch
         while table.num_rows:
             take = min(size - count, table.num_rows)
             held.append(table.slice(0, take))
             table, count = table.slice(take), count + take
             if count == size:
-                yield of_arrow_table(pa.concat_tables(held, promote_options="permissive"), named)
-                held, count = [], 0
+                table = table if table.num_rows else table.schema.empty_table()  # the buffers go
+                count = 0
+                yield joined()
     if count:
-        yield of_arrow_table(pa.concat_tables(held, promote_options="permissive"), named)
+        yield joined()
 
 
 def of_arrow_table(table: Any, named: Named) -> RowBatch:

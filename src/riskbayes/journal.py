@@ -7,33 +7,39 @@ leaves the records before; what follows them is overwritten.
 from __future__ import annotations
 
 import os
-import pickle
 import struct
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import Any
 
-MAGIC = b"riskbayes journal 1\n"
+from riskbayes.records import packed, unpacked
+
+MAGIC = b"riskbayes journal 2\n"
 LENGTH = struct.Struct("<Q")
 DIGEST = 16
 HEAD = len(MAGIC) + LENGTH.size + DIGEST
 
 
 class Journal:
-    """Values by key in a file, in the order in which they were added.
+    """Values by key in a file, in the order in which they were added; :mod:`riskbayes.records` says which.
 
-    The values are pickles: open only files that you trust.
+    To read a file runs no code of it.
 
     Parameters
     ----------
     path : path
         The file; it is made if there is none.
+    seconds : float
+        Least time between two writes; records wait in memory until then, or until `flush`.
     """
 
-    def __init__(self, path: Any):
-        self.path = Path(path)
+    def __init__(self, path: Any, seconds: float = 0.0):
+        self.path, self.seconds = Path(path), seconds
         self._places: dict[Any, tuple[int, int]] = {}
+        self._waiting: dict[Any, bytes] = {}
+        self._written = monotonic()
         self._end = HEAD
         self._lock = Lock()
         if self.path.exists() and self.path.stat().st_size:
@@ -42,31 +48,50 @@ class Journal:
             self._begin()
 
     def __contains__(self, key: Any) -> bool:
-        return key in self._places
+        return key in self._places or key in self._waiting
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._places) + len(self._waiting)
 
     def __getitem__(self, key: Any) -> Any:
-        start, length = self._places[key]
-        with open(self.path, "rb") as file:
-            file.seek(start)
-            return pickle.loads(file.read(length))[1]
+        with self._lock:
+            record = self._waiting.get(key)
+            if record is None:
+                start, length = self._places[key]
+                with open(self.path, "rb") as file:
+                    file.seek(start)
+                    record = file.read(length)
+        return unpacked(record)[1]
 
     def add(self, key: Any, value: Any) -> None:
-        """Append a record; when this returns it is on the disk."""
-        record = pickle.dumps((key, value), protocol=5)
-        with self._lock, open(self.path, "r+b") as file:
-            file.seek(self._end)
-            file.write(LENGTH.pack(len(record)) + digest(record) + record)
-            file.truncate()
-            synced(file)
-            start = self._end + LENGTH.size + DIGEST
-            self._end = start + len(record)
-            file.seek(0)
-            file.write(head_of(self._end))
-            synced(file)
-            self._places[key] = start, len(record)
+        """Append a record; when this returns it is on the disk, if `seconds` have passed since the last."""
+        record = packed((key, value))
+        with self._lock:
+            self._waiting[key] = record
+            due = monotonic() - self._written >= self.seconds
+        if due:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the records that wait; when this returns they are on the disk."""
+        with self._lock:
+            if not self._waiting:
+                return
+            end, places = self._end, {}
+            with open(self.path, "r+b") as file:
+                file.seek(end)
+                for key, record in self._waiting.items():
+                    file.write(LENGTH.pack(len(record)) + digest(record) + record)
+                    start = end + LENGTH.size + DIGEST
+                    end = start + len(record)
+                    places[key] = start, len(record)
+                file.truncate()
+                synced(file)
+                file.seek(0)
+                file.write(head_of(end))
+                synced(file)
+            self._end, self._waiting, self._written = end, {}, monotonic()
+            self._places |= places
 
     def _begin(self) -> None:
         """Write an empty file beside the path and move it there."""
@@ -99,7 +124,11 @@ class Journal:
                 record = file.read(length) if length <= self._end - start else b""
                 if digest(record) != expected:
                     raise self._refused(f"is corrupted at byte {at}")
-                self._places[pickle.loads(record)[0]] = start, length
+                try:
+                    key = unpacked(record)[0]
+                except Exception:  # whatever is in a record that was not written here
+                    raise self._refused(f"has a record at byte {at} that cannot be read") from None
+                self._places[key] = start, length
 
     def _refused(self, what: str) -> ValueError:
         return ValueError(f"The checkpoint {str(self.path)!r} {what}. Delete it to fit from the beginning.")

@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.arrow import Named, RowBatch, arrow_names, arrow_reader, of_arrow, of_dataset, open_files
+from riskbayes.arrow import (
+    Named,
+    RowBatch,
+    arrow_names,
+    arrow_reader,
+    is_dataset_of_files,
+    of_arrow,
+    of_dataset,
+    open_files,
+)
 from riskbayes.engines.spool import Spool
 from riskbayes.progress import RowProgress
 
@@ -30,8 +39,8 @@ class Rows:
         The number of rows, if it is known.
     spool : path or None
         The folder in which the temporary folder is made.
-    merge : bool
-        True to merge identical rows.
+    merge : bool or None
+        True to merge identical rows; None to do so unless the learner picks rows.
     progress : bool
         True to show a progress bar.
     once : bool
@@ -45,7 +54,7 @@ class Rows:
         read: Callable[[], Iterator[RowBatch]],
         n_rows: int | None = None,
         spool: Any = None,
-        merge: bool = False,
+        merge: bool | None = None,
         progress: bool = False,
         once: bool = False,
         engine: Any = None,
@@ -89,7 +98,7 @@ def rows(
     columns: Sequence[str] | None = None,
     batch_rows: int = BATCH_ROWS,
     spool: Any = None,
-    merge: bool = False,
+    merge: bool | None = None,
     progress: bool = False,
 ) -> Rows:
     """Return rows that an estimator reads in batches, so that they need not fit into memory.
@@ -102,7 +111,8 @@ def rows(
     Parameters
     ----------
     data : path, glob pattern, list of paths, query, array, table, iterable or function
-        Parquet or Arrow IPC files (`.parquet`, `.arrow`, `.feather`, `.ipc`) or folders of them; a polars
+        Parquet or Arrow IPC files (`.parquet`, `.arrow`, `.feather`, `.ipc`) or folders of them, or an Arrow
+        dataset; a polars
         LazyFrame, a DuckDB relation, an Ibis table or whatever else returns Arrow batches; an array, also a
         memory-mapped one, or a data frame; an iterable of batches `(X, y)` or `(X, y, sample_weight)`, or of
         `X` alone to predict; a function that returns such an iterator. An iterator is read only once.
@@ -118,9 +128,10 @@ def rows(
         Rows that are read at a time from files, queries and arrays.
     spool : path, default=None
         The folder for the temporary folder; by default that of the system.
-    merge : bool, default=False
-        If True, rows with the same codes and label are merged to one with their weight, if the first rows
-        say that it pays. The fit is the same; learners that hold rows out or draw them are refused.
+    merge : bool or None, default=None
+        Rows with the same categories and label are merged to one with their weight, if the first rows say
+        that it pays: the fit is the same, and a scan takes less time. With None this is not done for learners
+        that hold rows out, draw them or take batches; with True these are refused; with False it is not done.
     progress : bool, default=False
         If True, show a progress bar of the rows that are read and scanned.
 
@@ -145,8 +156,8 @@ def rows(
         raise ValueError(f"batch_rows must be a whole number of at least 1; got {batch_rows!r}.")
     common: dict[str, Any] = {"spool": spool, "merge": merge, "progress": progress}
     named = Named(target, sample_weight, columns)
-    if is_paths(data):
-        dataset = open_files(data)
+    if is_paths(data) or is_dataset_of_files(data):
+        dataset = open_files(data) if is_paths(data) else data
         named.check(dataset.schema.names, y)
         return Rows(lambda: of_dataset(dataset, named, batch_rows), dataset.count_rows(), **common)
     if (reader := arrow_reader(data, batch_rows)) is not None:

@@ -111,5 +111,9 @@ class Engine(ABC):
         """Return a digest of the rows, labels and weights, by which a checkpoint knows them again."""
         raise self._cannot("tell its rows from others, which a checkpoint needs")
 
+    def finish(self) -> None:
+        """End a fit: write what was held back; by default nothing."""
+        return None
+
     def _cannot(self, what: str) -> NotImplementedError:
         return NotImplementedError(f"{type(self).__name__} cannot {what}.")

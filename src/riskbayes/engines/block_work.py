@@ -5,6 +5,7 @@ A block is a :class:`MemoryEngine`. What these functions return is as small as t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,36 @@ def summary_of(block: MemoryEngine, number: int) -> Summary:
     counts = np.bincount(y, minlength=r)
     weighted = counts if w is None else np.bincount(y[w > 0], minlength=r)
     return Summary(len(y), counts, weighted, np.bincount(y, w, r).astype(np.float64), block._X.shape[1])
+
+
+def range_of(block: MemoryEngine, number: int) -> tuple[Array, Array]:
+    """Return the least and the largest value of each column of a block, but for missing cells."""
+    X = block._X
+    return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+
+
+FIRST_ROWS = 2**14
+"""Rows of the first block that an estimator is shown."""
+
+
+def representatives(block: MemoryEngine, number: int) -> Array:
+    """Return rows of a block with its ends and its missing cells in every column, and with all of its codes.
+
+    Codes are whole numbers from 0. The first block begins with its first rows, as they are.
+    """
+    X, taken = block._X, [np.arange(0 if number else min(FIRST_ROWS, block.n_rows))]
+    for j in range(X.shape[1] if block.n_rows else 0):
+        column, holes = X[:, j], np.isnan(X[:, j])
+        seen = np.flatnonzero(~holes)
+        if len(seen):
+            values = column[seen]
+            least, most = values.argmin(), values.argmax()
+            taken.append(seen[[least, most]])
+            if values[least] >= 0 and values[most] < len(values) and (values == np.floor(values)).all():
+                taken.append(seen[np.unique(values, return_index=True)[1]])
+        if len(seen) < len(column):
+            taken.append(np.flatnonzero(holes)[:1])
+    return X[np.unique(np.concatenate(taken).astype(np.int64))]
 
 
 def digest_of(block: MemoryEngine, number: int) -> str:
@@ -130,8 +161,16 @@ def sampled(block: MemoryEngine, number: int, sizes: Array) -> tuple[Array, Arra
     return X[taken], y[taken], None if w is None else w[taken], largest
 
 
+def joined_rows(parts: Sequence[tuple[Any, Array, Array | None]]) -> tuple[Any, Array, Array | None]:
+    """Return rows, labels and weights of several parts as one; where some have no weights these are one."""
+    X, y = (joined([part[i] for part in parts]) for i in range(2))
+    if all(part[2] is None for part in parts):
+        return X, y, None
+    return X, y, joined([np.ones(len(part[1])) if part[2] is None else part[2] for part in parts])
+
+
 def joined(arrays: list[Any]) -> Any:
-    """Return arrays of rows, dense or sparse, one below the other; None if there are none."""
-    if arrays[0] is None:
-        return None
+    """Return arrays of rows, dense or sparse, one below the other."""
+    if len(arrays) == 1:
+        return arrays[0]
     return vstack(arrays, format="csr") if issparse(arrays[0]) else np.concatenate(arrays)

@@ -23,8 +23,10 @@ from riskbayes.engines.block_work import (
     counted,
     digest_of,
     joined,
+    joined_rows,
     mapped,
     picked,
+    range_of,
     sampled,
     scanned,
     summary_of,
@@ -50,8 +52,8 @@ Work = Callable[..., Any]
 class BlockEngine(Engine):
     """Rows in blocks.
 
-    A subclass writes `_map`, `_sum` and `_part`. Folds, held rows and draws are stratified, and each is a
-    small value (see :mod:`riskbayes.engines.parts`).
+    A subclass writes `_map`, `_sum`, `_part` and `shown`. Folds, held rows and draws are stratified, and each
+    is a small value (see :mod:`riskbayes.engines.parts`).
     """
 
     sample_rows: int | None = None
@@ -91,6 +93,30 @@ class BlockEngine(Engine):
         """Return how many rows of positive weight each class has."""
         return self._by_block("weighted").sum(axis=0)
 
+    @property
+    def width(self) -> int:
+        """The number of encoded columns."""
+        return int(self._by_block("width").max())
+
+    def extremes(self) -> Array:
+        """Return rows with the least, the largest and some other values of every column: all that its range
+        and its typical values are judged by.
+        """
+        found = self._map(range_of)
+        low, high = (
+            reduce([pair[i] for pair in found], axis=0)
+            for i, reduce in enumerate((np.fmin.reduce, np.fmax.reduce))
+        )
+        return np.concatenate([np.stack([low, high]), self.thinned(1024)._X])
+
+    def weighted(self, by_class: Array) -> Self:
+        """Return an engine over the same rows, with weights multiplied by one of their class."""
+        return self._part(Scaled(by_class=by_class))
+
+    @abstractmethod
+    def shown(self) -> Iterator[Array]:
+        """Yield rows which have all that an estimator learns of the columns: first the first rows."""
+
     def fingerprint(self) -> str:
         """Return a digest of the rows, labels and weights, block after block."""
         found = self._map(digest_of)
@@ -114,7 +140,7 @@ class BlockEngine(Engine):
             for k in np.flatnonzero(sizes.sum(axis=0) < LEAST_OF_A_CLASS).tolist():
                 sizes[:, k] = allotted(counts[:, k], min(LEAST_OF_A_CLASS, counts[:, k].sum()))
         found = self._map(partial(sampled, sizes=sizes))
-        X, y, w = (joined([each[i] for each in found]) for i in range(3))
+        X, y, w = joined_rows([each[:3] for each in found])
         largest = None
         if counts.sum() > most:
             largest = np.fmax.reduce([each[3] for each in found], axis=0)

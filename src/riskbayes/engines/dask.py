@@ -10,7 +10,9 @@ from uuid import uuid4
 
 import numpy as np
 
-from riskbayes.engines.block_work import Total, block_of
+from riskbayes.allocation import KeptMemory
+from riskbayes.arrays import Array
+from riskbayes.engines.block_work import Total, block_of, representatives
 from riskbayes.engines.blocks import BlockEngine, Work
 from riskbayes.engines.memory import EncodedRows, MemoryEngine
 from riskbayes.engines.parts import Batch, Part
@@ -55,6 +57,10 @@ class DaskEngine(BlockEngine):
             )
         )
 
+    def shown(self) -> Iterator[Array]:
+        """Yield the first rows of the first block, and some rows of each."""
+        return iter(self._map(representatives))
+
     def _sum(self, work: Work, model: GenerativeModel, frame: Frame, batch: Batch | None = None) -> Total:
         task, sent = delayed(summed_block), shared(work)
         if batch is not None:
@@ -80,7 +86,7 @@ class DaskEngine(BlockEngine):
 
 def mapped_block(work: Work, block: MemoryEngine, number: int) -> Any:
     """Return work(block, number), by one BLAS thread: bits do not depend on the threads of a worker."""
-    with OneBlasThread():
+    with OneBlasThread(), KeptMemory():
         return work(block, number)
 
 
@@ -98,7 +104,7 @@ def summed_block(work: Work, block: MemoryEngine) -> Total | None:
     """Return work(block, model) for the model that the block was encoded by; None without rows."""
     if block._encoded is None:
         return None
-    with OneBlasThread():
+    with OneBlasThread(), KeptMemory():
         return work(block, block._encoded.model)
 
 

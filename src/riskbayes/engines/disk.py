@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -20,18 +20,22 @@ from riskbayes.frames import Frame
 from riskbayes.models.base import GenerativeModel
 
 
-@dataclass
 class EncodedFiles:
-    """Files of the blocks as a model encoded them in a frame."""
+    """Files of the blocks as a model encoded them in a frame; they are removed with this object.
 
-    model: GenerativeModel
-    frame: Frame
-    files: list[Path]
+    Engines over the same rows share it. Those of folds come and go: their files must not pile up.
+    """
 
-    def remove(self) -> None:
-        """Remove the files."""
-        for file in self.files:
-            file.unlink(missing_ok=True)
+    def __init__(self, model: GenerativeModel, frame: Frame):
+        self.model, self.frame = model, frame
+        self.files: list[Path] = []
+        weakref.finalize(self, remove_files, self.files)
+
+
+def remove_files(files: list[Path]) -> None:
+    """Remove files, if they are still there."""
+    for file in files:
+        file.unlink(missing_ok=True)
 
 
 class DiskEngine(BlockEngine):
@@ -94,26 +98,6 @@ class DiskEngine(BlockEngine):
         self._check_single()
         return super().batches(size, rng)
 
-    @property
-    def width(self) -> int:
-        """The number of encoded columns."""
-        return int(self._by_block("width").max())
-
-    def extremes(self) -> Array:
-        """Return rows with the least, the largest and some other values of every column: all that its range
-        and its typical values are judged by.
-        """
-        found = self._map(range_of)
-        low, high = (
-            reduce([pair[i] for pair in found], axis=0)
-            for i, reduce in enumerate((np.fmin.reduce, np.fmax.reduce))
-        )
-        return np.concatenate([np.stack([low, high]), self.thinned(1024)._X])
-
-    def weighted(self, by_class: Array) -> Self:
-        """Return an engine over the same rows, with weights multiplied by one of their class."""
-        return self._part(Scaled(by_class=by_class))
-
     def _read(self, number: int, labels_only: bool = False) -> MemoryEngine:
         """Return a block with its labels as class codes, and the parts of this engine applied."""
         y, w, width = read(self.files[number][1])
@@ -128,6 +112,10 @@ class DiskEngine(BlockEngine):
     def blocks(self, labels_only: bool = False) -> Iterator[MemoryEngine]:
         """Yield all blocks; the next one is read while one is worked on."""
         return self._in_turn(lambda number: self._read(number, labels_only), not labels_only)
+
+    def shown(self) -> Iterator[Array]:
+        """Yield the rows of all blocks."""
+        return (block._X for block in self.blocks())
 
     def _in_turn(self, get: Callable[[int], MemoryEngine], counted: bool = True) -> Iterator[MemoryEngine]:
         self._last = None
@@ -155,15 +143,13 @@ class DiskEngine(BlockEngine):
         if known is not None and known.model is model and known.frame == frame:
             yield from self._in_turn(partial(self._read_encoded, known, frame))
             return
-        files = []
+        coming = EncodedFiles(model, frame)
         for block in self.blocks():
             Z = model.encode(block._X, frame) if block.n_rows else None
-            files.append(self.spool.write(Z))
+            coming.files.append(self.spool.write(Z))
             block._encoded = EncodedRows(model, frame, Z)
             yield block
-        if known is not None and not self.parts:
-            known.remove()
-        self._encoded = EncodedFiles(model, frame, files)
+        self._encoded = coming
 
     def _read_encoded(self, known: EncodedFiles, frame: Frame, number: int) -> MemoryEngine:
         """Return a block with encoded rows in place of its columns."""
@@ -176,9 +162,3 @@ class DiskEngine(BlockEngine):
         if self._last is None or self._last[0] != number:
             self._last = number, self._read(number)
         return self._last[1]
-
-
-def range_of(block: MemoryEngine, number: int) -> tuple[Array, Array]:
-    """Return the least and the largest value of each column of a block, but for missing cells."""
-    X = block._X
-    return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)

@@ -46,28 +46,40 @@ def keys_of(X: Array, y: Array) -> Array:
     return whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).ravel()
 
 
+def hashes_of(X: Array, y: Array) -> Array:
+    """Return a number of 64 bits for each row: equal for equal rows and labels, and nearly never otherwise.
+
+    Sums of codes times random odd numbers, modulo 2^64: in little time, which is all that a guess is worth.
+    """
+    factors = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) * 2 + 1
+    found = y.astype(np.uint64)
+    for j in range(X.shape[1]):
+        found += X[:, j].astype(np.uint64) * factors[j]
+    return found
+
+
 class Merger:
     """Merges the rows of one block after another as long as the distinct ones fit into a block."""
 
     def __init__(self) -> None:
         self.held: tuple[Array, Array, Array] | None = None
-        self._asked = False
+        self._read = self._kept = 0
 
     def pays(self, X: Array, y: Array) -> bool:
-        """True if rows of this block, the first one, repeat often enough; later blocks are not asked."""
-        if not self._asked:
-            self._asked = True
+        """True if rows repeat often enough: those of this block, the first one, or those merged so far."""
+        if not self._read:
             if not isinstance(X, np.ndarray) or X.dtype.kind not in "iu" or X.min() < 0:
                 return False
-            return len(y) >= LEAST_GAIN * len(merge_rows(X, y, None)[1])
-        return True
+            return len(y) >= LEAST_GAIN * len(np.unique(hashes_of(X, y)))
+        return self._read >= LEAST_GAIN * self._kept
 
     def add(self, X: Array, y: Array, w: Array | None, most: int) -> Iterator[tuple[Array, Array, Array]]:
         """Merge rows with those that are held; yield these when they are more than half of `most`."""
+        self._read += len(y)
         found = merge_rows(X, y, w)
         if self.held is not None:
             found = merge_rows(*(np.concatenate(pair) for pair in zip(self.held, found, strict=True)))
         self.held = found
         if len(found[1]) > most // 2:
-            self.held = None
+            self.held, self._kept = None, self._kept + len(found[1])
             yield found

@@ -7,8 +7,10 @@ scan, up to the one that was under way; then it goes on. Neither the loop nor a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from hashlib import blake2b
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +22,7 @@ from riskbayes.frames import Frame
 from riskbayes.journal import Journal
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import Objective
+from riskbayes.records import NotKeptError
 from riskbayes.statistics import Statistics
 
 
@@ -45,12 +48,18 @@ class RecordedEngine(Engine):
         self._numbers: dict[str, int] = {}
 
     @classmethod
-    def opened(cls, engine: Engine, path: Any, settings: dict[str, Any]) -> Self:
-        """Return a recorded engine with the journal at `path`; refuse one of other rows or settings.
+    def opened(cls, engine: Engine, checkpoint: Any, settings: dict[str, Any]) -> Self:
+        """Return a recorded engine with a journal; refuse one of other rows or settings.
 
-        `settings` are values by name that the fit depends on, besides the rows.
+        `checkpoint` is its path, or the path and the least seconds between two writes; `settings` are values
+        by name that the fit depends on, besides the rows.
         """
-        journal = Journal(path)
+        path, seconds = checkpoint if isinstance(checkpoint, tuple) else (checkpoint, 0.0)
+        if not isinstance(seconds, Real) or not float(seconds) >= 0:
+            raise ValueError(
+                f"checkpoint=(path, seconds) needs a number of seconds of at least 0; got {seconds!r}."
+            )
+        journal = Journal(path, float(seconds))
         found = cls(engine, journal)
         found._check({"data": engine.fingerprint()} | {k: described(v) for k, v in settings.items()})
         return found
@@ -60,6 +69,10 @@ class RecordedEngine(Engine):
         found = type(self)(engine, self.journal, name)
         found._check({f"{name} rows": engine.fingerprint()})
         return found
+
+    def finish(self) -> None:
+        """Write the records that wait."""
+        self.journal.flush()
 
     def _check(self, own: dict[str, str]) -> None:
         """Compare the fingerprints of this fit with those in the journal, where they are written first."""
@@ -76,12 +89,16 @@ class RecordedEngine(Engine):
         return self.name, what, number
 
     def _recall(self, what: str, compute: Callable[[], Any]) -> Any:
-        """Return the recorded value of the next call of this kind, or compute and record it."""
+        """Return the recorded value of the next call of this kind, or compute and record it.
+
+        A value of another package's class cannot be recorded, and is computed again.
+        """
         key = self._key(what)
         if key in self.journal:
             return self.journal[key]
         value = compute()
-        self.journal.add(key, value)
+        with suppress(NotKeptError):
+            self.journal.add(key, value)
         return value
 
     @property

@@ -10,6 +10,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -40,15 +41,14 @@ class Spool:
         self.folder = Path(tempfile.mkdtemp(prefix="riskbayes-", dir=where))
         self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         self.n_bytes = 0
-        self._number = 0
+        self._numbers = count()  # of which `next` is atomic: folds are written by several threads
 
     def write(self, value: Any) -> Path:
         """Write a value to a new file and return its path; a full disk is an error in one sentence."""
         buffers: list[pickle.PickleBuffer] = []
         head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
         raw = [buffer.raw() for buffer in buffers]
-        path = self.folder / f"{self._number}"
-        self._number += 1
+        path = self.folder / f"{next(self._numbers)}"
         try:
             with open(path, "wb", buffering=0) as file:
                 lengths = struct.pack(f"<{len(raw)}Q", *(part.nbytes for part in raw))

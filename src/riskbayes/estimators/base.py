@@ -13,13 +13,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 
-from riskbayes.arrays import Array, astype, converted, namespace, take_rows, to_device, to_numpy
+from riskbayes.arrays import Array, astype, converted, namespace, to_device, to_numpy
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
 from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import (
     check_masses,
+    class_codes,
     classes_and_codes,
     labels_like,
     listed,
@@ -172,10 +173,10 @@ class BaseGenerativeClassifier(
             What `y` holds for rows without a label, such as -1; None and NaN are for missing labels. These
             rows enter the closed form by their posterior (EM); the learner leaves their statistics in place.
             `doc/joint.md` shows where that helps and where it does not. False: every row has a label.
-        checkpoint : path, default=None
-            A file to which every scan is written. If it exists, the same fit goes on from there: rows, model
-            and learner must be those that it began with. Delete it to fit anew; it is a pickle, so open only
-            a file that you trust.
+        checkpoint : path or (path, seconds), default=None
+            A file to which every scan is written, at once or when so many seconds have passed since the last
+            time. If it exists, the same fit goes on from there: rows, model and learner must be those that it
+            began with. Delete it to fit anew.
 
         Returns
         -------
@@ -203,7 +204,10 @@ class BaseGenerativeClassifier(
                 held = self._validation_rows(task.S, X_val, y_val, sample_weight_val)
                 held = task.engine.beside(held, "validation")
                 task = replace(task, validation=held)
-            self._calibrate(task, (X, y, sample_weight))
+            try:
+                self._calibrate(task, (X, y, sample_weight))
+            finally:
+                task.engine.finish()
             if self.status_ is not Status.LOST:
                 self._keep_densities(task.engine)
         return self
@@ -227,7 +231,13 @@ class BaseGenerativeClassifier(
         if isinstance(X, Rows):
             check_alone(y, sample_weight, suffix)
             engine: Engine = spooled(
-                self, X, reset=reset, learn=learn, new_classes=new_classes, suffix=suffix
+                self,
+                X,
+                reset=reset,
+                learn=learn,
+                new_classes=new_classes,
+                suffix=suffix,
+                picks_rows=self.learner_.picks_rows,
             )
             return engine, None
         if is_dask(X):
@@ -254,7 +264,7 @@ class BaseGenerativeClassifier(
             self.classes_, codes = classes_and_codes(labels)
         else:
             self.classes_ = labels_like(self, self.classes_, encoded) if reset else self.classes_
-            codes = self._codes(labels, f"y{suffix}")
+            codes = class_codes(labels, self.classes_, f"y{suffix}")
         codes = codes if namespace(codes) is namespace(encoded) else to_device(codes, encoded)
         w = None
         if sample_weight is not None or self.class_weight is not None:
@@ -315,22 +325,6 @@ class BaseGenerativeClassifier(
         elif not np.isfinite(engine.scan(fitted, LogLoss(), risks_only=True).risks.mean()["log_loss"]):
             raise ValueError("X_val has rows too far from those of the fit for a finite score. Drop them.")
         return engine
-
-    def _codes(self, labels: Array, name: str) -> Array:
-        """Return the index of each label in `classes_`; refuse labels that are not among them."""
-        xp, classes = namespace(labels), self.classes_
-        if xp is np:
-            found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
-        else:
-            found = xp.clip(xp.searchsorted(classes, labels), max=classes.shape[0] - 1)
-        known = take_rows(classes, found) == labels
-        if not bool(xp.all(known)):
-            unknown = xp.unique_values(labels[~known])
-            raise ValueError(
-                f"The target label(s) {listed(unknown)} in {name} do not exist in the initial classes "
-                f"{listed(classes)}. Drop these rows, or fit with all classes."
-            )
-        return found
 
     def _calibrate(self, task: Task, rows: tuple[Any, Any, Any], max_iter: int | None = None) -> None:
         """Run the learner and set the fitted attributes.

@@ -51,10 +51,12 @@ def over_batches(method: Callable) -> Callable:
 
 def by_batch(clf: Any, method: Callable, rows: Rows, args: tuple, options: dict) -> Iterator[Array]:
     """Yield the result of a method for each batch of rows."""
-    for batch in rows.batches():
-        yield method(reader_of(clf, batch), batch.X, *args, **options)
-        rows.progress.advance(len(batch.X))
-    rows.progress.stop()
+    try:
+        for batch in rows.batches():
+            yield method(reader_of(clf, batch), batch.X, *args, **options)
+            rows.progress.advance(batch.X.shape[0] if hasattr(batch.X, "shape") else len(batch.X))
+    finally:  # also if the reader takes no more of them
+        rows.progress.stop()
 
 
 def reader_of(clf: Any, batch: RowBatch) -> Any:

@@ -132,6 +132,23 @@ def check_total(w: Array, name: str) -> None:
         )
 
 
+def class_codes(labels: Array, classes: Array, name: str) -> Array:
+    """Return the index of each label in the sorted classes; refuse labels that are not among them."""
+    xp = namespace(labels)
+    if xp is np:
+        found = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    else:
+        found = xp.clip(xp.searchsorted(classes, labels), max=classes.shape[0] - 1)
+    known = take_rows(classes, found) == labels
+    if not bool(xp.all(known)):
+        unknown = xp.unique_values(labels[~known])
+        raise ValueError(
+            f"The target label(s) {listed(unknown)} in {name} do not exist in the initial classes "
+            f"{listed(classes)}. Drop these rows, or fit with all classes."
+        )
+    return found
+
+
 def class_weights(class_weight: Any, classes: Array, codes: Array, w: Array) -> Array:
     """Return the weight of each class, as a NumPy array; refuse weights that are not valid."""
     for label, weight in class_weight.items() if isinstance(class_weight, dict) else ():

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.engines.block_work import joined
+from riskbayes.engines.block_work import joined_rows
 from riskbayes.engines.dask import DaskEngine, computed, delayed, shared
 from riskbayes.engines.memory import MemoryEngine
-from riskbayes.engines.parts import Scaled
-from riskbayes.estimators.checks import check_total, check_weights, class_weights, labels_like
-from riskbayes.estimators.spooling import LabelCodes, smallest
+from riskbayes.estimators.checks import check_weights, class_codes, labels_like
+from riskbayes.estimators.spooling import LabelCodes, class_weighted, smallest
 
 LOOKED_AT = 2**14
 """Rows of the first partition from which the kinds of columns are learned."""
@@ -37,8 +36,8 @@ def refuse_dask(clf: Any, X: Any) -> None:
     """Refuse a Dask collection where an array is needed."""
     if is_dask(X):
         raise TypeError(
-            f"{type(clf).__name__} takes no Dask collection. Fit MixedNB or ProductOfExperts to it, or pass "
-            "riskbayes.rows of its files."
+            f"Only fit and predict* of {type(clf).__name__} take a Dask collection: pass one partition after "
+            "another as arrays."
         )
 
 
@@ -81,13 +80,7 @@ def rows_of_dask(
     groups = merged_partitions([looks[i] for i in filled])
     blocks = [task(sent, [list(parts[filled[i]]) for i in group], suffix) for group in groups]
     engine = DaskEngine(blocks, len(clf.classes_))
-    check_total(engine.masses, f"sample_weight{suffix}")
-    if clf.class_weight is None:
-        return engine
-    if learn:
-        codes = np.arange(len(clf.classes_))
-        clf.class_weight_ = class_weights(clf.class_weight, clf.classes_, codes, engine.masses)
-    return engine._part(Scaled(by_class=clf.class_weight_))
+    return class_weighted(clf, engine, learn, suffix)
 
 
 def partitions(X: Any, y: Any, w: Any, suffix: str) -> list[tuple[Any, Any, Any]]:
@@ -183,10 +176,10 @@ def distinct_values(column: Any, name: Any) -> Array:
         values = values[~np.isnan(values)]
     if values.dtype.kind == "f" and len(values):
         return np.array([values.min(), values.max()])
-    found = np.array(list(dict.fromkeys(values.tolist())), dtype=object)
     if values.dtype.kind in "iub":
         found = np.unique(values)
         return found if len(found) <= MOST_VALUES else found[[0, -1]]
+    found = np.array(list(dict.fromkeys(values.tolist())), dtype=object)
     if len(found) > MOST_VALUES:
         raise ValueError(
             f"Column {name!r} has more than {MOST_VALUES} distinct values in a partition. Drop it, or merge "
@@ -237,11 +230,11 @@ def read_partitions(clf: Any, parts: list[list[Any]], suffix: str) -> MemoryEngi
     blocks = []
     for X, y, w in parts:
         rows = clf._encode(X, reset=False, learn=False)
-        codes = clf._codes(labels_like(clf, label_array(y), rows), f"y{suffix}")
+        codes = class_codes(labels_like(clf, label_array(y), rows), clf.classes_, f"y{suffix}")
         weights = None if w is None else check_weights(np.asarray(w).ravel(), rows, f"sample_weight{suffix}")
-        blocks.append((smallest(rows) if isinstance(rows, np.ndarray) else rows, codes, weights))
-    X, y, w = (joined(list(values)) for values in zip(*blocks, strict=True))
-    return MemoryEngine(X, y, w, len(clf.classes_))
+        narrow = isinstance(rows, np.ndarray) and rows.dtype.kind in "iu"
+        blocks.append((smallest(rows) if narrow else rows, codes, weights))
+    return MemoryEngine(*joined_rows(blocks), len(clf.classes_))
 
 
 ONE_VALUE = ("predict", "score_samples", "decide")

@@ -22,7 +22,7 @@ from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.batches import BatchPredictions, over_batches
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
 from riskbayes.estimators.checks import check_labels, check_masses, classes_and_codes, listed, row_weights
-from riskbayes.estimators.dask_rows import refuse_dask
+from riskbayes.estimators.dask_rows import is_dask, rows_of_dask
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.exporting import OnnxMixin
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
@@ -200,35 +200,39 @@ class RiskBayesClassifier(
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> Self:
         """Fit the recipe, or choose members and fit them.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or Rows
+        X : array-like of shape (n_samples, n_features), Rows, or Dask array or data frame
             Training rows; with strategy="single" also :func:`riskbayes.rows`, which need not fit into memory
-            and hold their labels and weights.
+            and hold their labels and weights, and Dask collections, as those of y and sample_weight.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
+        checkpoint : path or (path, seconds), default=None
+            With strategy="single", a file to which every scan is written, at once or when so many seconds
+            have passed since the last time. If it exists, the same fit goes on from there.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        if checkpoint is not None and self.strategy != "single":
+            raise ValueError(f"checkpoint goes with strategy='single'; got strategy={self.strategy!r}.")
         with closing_rows(X), unchanged_on_error(self), warnings.catch_warnings():
             # Priors determine what the rows do not, and a constant column does no harm.
             warnings.simplefilter("ignore", FlooredWarning)
-            if isinstance(X, Rows):
-                self._fit_spooled(X, y, sample_weight)
+            if isinstance(X, Rows) or is_dask(X):
+                self._fit_blocks(X, y, sample_weight, checkpoint)
             else:
-                refuse_dask(self, X)
-                self._fit_rows(X, y, sample_weight)
+                self._fit_rows(X, y, sample_weight, checkpoint)
         return self
 
-    def _fit_rows(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> None:
         """Validate the rows, fit the members, and set the fitted attributes."""
         start, rows = perf_counter(), (X, y, sample_weight)
         X, y = read_table(self, X, reset=True), self._labels(y)
@@ -255,7 +259,7 @@ class RiskBayesClassifier(
             if self.strategy == "neighbours":
                 name, clf = "product with neighbours", neighbour_recipe(kinds)
             with fit.fitting("member", clf):
-                clf.fit(*weighted_rows(X, codes, w))
+                clf.fit(*weighted_rows(X, codes, w), checkpoint=checkpoint)
             self.members_ = [(clf, 1.0)]
             self.leaderboard_ = in_train(name, clf, perf_counter() - start)
         paths = [(clf.history_, clf.n_iter_, best_iteration(clf), clf.status_) for clf, _ in self.members_]
@@ -263,17 +267,21 @@ class RiskBayesClassifier(
         self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
         fit.end(dict)
 
-    def _fit_spooled(self, X: Rows, y: Any, sample_weight: Any) -> None:
-        """Fit the recipe to rows that are read in batches, and set the fitted attributes."""
+    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> None:
+        """Fit the recipe to rows that are read in batches or on Dask, and set the fitted attributes."""
         if self.strategy != "single":
+            kind = "riskbayes.rows" if isinstance(X, Rows) else "a Dask collection"
             raise ValueError(
-                f"strategy={self.strategy!r} needs all rows in memory, and X is riskbayes.rows. Set "
+                f"strategy={self.strategy!r} needs all rows in memory, and X is {kind}. Set "
                 "strategy='single', or pass a sample of the rows as an array."
             )
         start = perf_counter()
-        check_alone(y, sample_weight, "")
         self.class_weight_ = self._table = None
-        engine = spooled(self, X, reset=True, learn=True, new_classes=True)
+        if isinstance(X, Rows):
+            check_alone(y, sample_weight, "")
+            engine = spooled(self, X, reset=True, learn=True, new_classes=True)
+        else:
+            engine = rows_of_dask(self, X, y, sample_weight, reset=True, learn=True, new_classes=True)
         check_masses(self.classes_, engine.masses)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -289,7 +297,7 @@ class RiskBayesClassifier(
         kinds = Kinds.of(["number"] * engine.width if self._table is None else self._table.kinds)
         clf, fit = recipe(kinds=kinds, n_rows=engine.n_rows), FitTask(self, 1, (X, y, sample_weight))
         with fit.fitting("member", clf):
-            clf.fit(Rows(lambda: iter(()), engine.n_rows, engine=engine))
+            clf.fit(Rows(lambda: iter(()), engine.n_rows, engine=engine), checkpoint=checkpoint)
         self._set_single(clf, start)
         fit.end(dict)
 

@@ -12,11 +12,12 @@ from scipy.sparse import issparse
 
 from riskbayes.arrays import Array, row_width
 from riskbayes.arrow import RowBatch
-from riskbayes.engines.block_work import joined
+from riskbayes.engines.block_work import joined_rows
+from riskbayes.engines.blocks import BlockEngine
 from riskbayes.engines.disk import DiskEngine
 from riskbayes.engines.distinct import Merger
 from riskbayes.engines.spool import Spool
-from riskbayes.estimators.checks import check_total, check_weights, class_weights, labels_like
+from riskbayes.estimators.checks import check_total, check_weights, class_codes, class_weights, labels_like
 from riskbayes.sources import Rows
 
 BLOCK_CELLS = 2**21
@@ -24,16 +25,25 @@ BLOCK_CELLS = 2**21
 
 
 def spooled(
-    clf: Any, rows: Rows, *, reset: bool, learn: bool, new_classes: bool, suffix: str = ""
-) -> DiskEngine:
+    clf: Any,
+    rows: Rows,
+    *,
+    reset: bool,
+    learn: bool,
+    new_classes: bool,
+    suffix: str = "",
+    picks_rows: bool = True,
+) -> BlockEngine:
     """Read all rows once, encode them as the estimator does, and return an engine over them.
 
     The arguments are those of `_rows` of the estimator. The first batch decides what `reset` decides; further
-    batches add categories and classes.
+    batches add categories and classes. `picks_rows` is that of the learner: unless the user asks for it,
+    identical rows are then not merged.
     """
     if rows.engine is not None:
         return revalidated(clf, rows.engine)
-    writer = BlockWriter(rows.new_spool(), rows.merge)
+    merge = not picks_rows if rows.merge is None else rows.merge
+    writer = BlockWriter(rows.new_spool(), merge)
     labels = LabelCodes()
     for number, batch in enumerate(rows.batches()):
         X = encoded_batch(clf, batch, reset=reset and number == 0, learn=learn)
@@ -45,7 +55,7 @@ def spooled(
         y = labels_like(clf, batch.y, X)
         if X.shape[0] != y.shape[0]:
             raise ValueError(f"Batch {number} has {X.shape[0]} rows and {y.shape[0]} labels.")
-        codes = labels.codes(y) if new_classes else clf._codes(y, f"y{suffix}")
+        codes = labels.codes(y) if new_classes else class_codes(y, clf.classes_, f"y{suffix}")
         w = None if batch.w is None else check_weights(batch.w, X, f"sample_weight{suffix}")
         writer.add(X, codes, w)
         rows.progress.advance(X.shape[0])
@@ -64,6 +74,11 @@ def spooled(
         on_rows=rows.progress.advance,
         merged=writer.merged,
     )
+    return class_weighted(clf, engine, learn, suffix)
+
+
+def class_weighted(clf: Any, engine: BlockEngine, learn: bool, suffix: str) -> Any:
+    """Return the engine with the weights of the estimator's classes, which are set if `learn` is true."""
     check_total(engine.masses, f"sample_weight{suffix}")
     if clf.class_weight is None:
         return engine
@@ -73,10 +88,10 @@ def spooled(
     return engine.weighted(clf.class_weight_)
 
 
-def revalidated(clf: Any, engine: DiskEngine) -> DiskEngine:
+def revalidated(clf: Any, engine: BlockEngine) -> BlockEngine:
     """Return an engine over rows that were encoded before, after the estimator has validated them too."""
-    for number, block in enumerate(engine.blocks()):
-        clf._encode(block._X, reset=number == 0, learn=True)
+    for number, X in enumerate(engine.shown()):
+        clf._encode(X, reset=number == 0, learn=True)
     clf.classes_ = np.arange(engine.n_classes)
     return engine
 
@@ -151,11 +166,13 @@ class BlockWriter:
             self._write(*self._merger.held)
 
     def _full(self) -> None:
-        X, y, w = (joined(list(values)) for values in zip(*with_weights(self._held), strict=True))
+        X, y, w = joined_rows(self._held)
         self._held, self._count = [], 0
         if self._merger is None:
             return self._write(X, y, w)
         if not self._merger.pays(X, y):
+            if self._merger.held is not None:
+                self._write(*self._merger.held)
             self._merger = None
             return self._write(X, y, w)
         self.merged = True
@@ -166,13 +183,6 @@ class BlockWriter:
     def _write(self, X: Any, y: Array, w: Array | None) -> None:
         labels = self.spool.write((y.astype(np.min_scalar_type(int(y.max()))), w, X.shape[1]))
         self.files.append((self.spool.write(X), labels))
-
-
-def with_weights(held: list[tuple[Any, Array, Array | None]]) -> list[tuple[Any, Array, Array | None]]:
-    """Return parts of a block of which all have weights, if one has."""
-    if all(w is None for _, _, w in held):
-        return held
-    return [(X, y, np.ones(len(y)) if w is None else w) for X, y, w in held]
 
 
 def smallest(X: Array) -> Array:

@@ -30,6 +30,9 @@ class Learner(BaseEstimator):
     max_iter: int = 0
     n_iter_no_change: int = 0
     """Iterations without improvement on the validation rows after which a fit stops; 0 is no limit."""
+    picks_rows: bool = True
+    """False if a fit only scans all rows: identical ones may then be merged. True if it holds rows out, draws
+    them or takes batches, or if nobody said."""
     cost_matrix: Array | None = None
     """The costs that the model is trained for, if any: `predict` then takes the label of least cost."""
 

@@ -20,4 +20,5 @@ class ClosedForm(Learner):
     """
 
     name: ClassVar[str] = "closed_form"
+    picks_rows = False
     _parameter_constraints: ClassVar[dict] = {}

@@ -114,6 +114,11 @@ class DFE(Learner):
         self.tol = tol
         self.random_state = random_state
 
+    @property
+    def picks_rows(self) -> bool:  # type: ignore[override]
+        """True in online mode, which goes row by row."""
+        return self.mode == "online"
+
     def check(self, model: GenerativeModel, n_classes: int) -> None:
         """Raise an error for a model whose statistics are not counts: DFE adds to counts."""
         super().check(model, n_classes)

@@ -111,6 +111,7 @@ class GD(Learner):
     """
 
     name: ClassVar[str] = "gd"
+    picks_rows = False
     needs: ClassVar[tuple[str, ...]] = (
         "to_natural",
         "natural_gradient",

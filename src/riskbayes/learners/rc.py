@@ -222,6 +222,11 @@ class RC(Learner):
         return None if named else np.asarray(self.objective, dtype=np.float64)
 
     @property
+    def picks_rows(self) -> bool:  # type: ignore[override]
+        """True if rows are held out, drawn, or taken in batches."""
+        return self.early_stopping or self.n_restarts > 0 or self.batch_size is not None
+
+    @property
     def most_iterations(self) -> int:
         """The most iterations that a fit reports, over all restarts and the refit."""
         return (self.max_iter + 1) * (1 + self.n_restarts + (self.early_stopping and self.refit))

@@ -54,6 +54,7 @@ class TM(Learner):
     """
 
     name: ClassVar[str] = "tm"
+    picks_rows = False
 
     _parameter_constraints: ClassVar[dict] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],

@@ -1,0 +1,152 @@
+"""Values of a fit come back from bytes as they were, and bytes of others run no code."""
+
+import json
+import os
+import pickle
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays, floating_dtypes, integer_dtypes
+
+import riskbayes
+from conftest import MODELS, random_rows
+from riskbayes.engines import MemoryEngine
+from riskbayes.frames import Frame
+from riskbayes.journal import DIGEST, HEAD, LENGTH, Journal, digest, head_of
+from riskbayes.models import GaussianNBModel
+from riskbayes.models.base import Fitted
+from riskbayes.objectives import LogLoss
+from riskbayes.records import NotKeptError, packed, unpacked
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+ARRAYS = arrays(floating_dtypes(endianness="<") | integer_dtypes(endianness="<"), array_shapes(min_dims=0))
+VALUES = st.recursive(
+    PLAIN | ARRAYS,
+    lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_plain_values_and_arrays_come_back(value):
+    assert pickle.dumps(plain(unpacked(packed(value)))) == pickle.dumps(plain(value))
+
+
+def plain(value: Any) -> Any:
+    """Return a value in which arrays are their dtypes, shapes and bytes."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, *map(plain, value)]
+    return {key: plain(each) for key, each in value.items()} if isinstance(value, dict) else repr(value)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_order_of_an_array_in_memory_is_kept(order):
+    found = unpacked(packed(np.asarray(np.arange(6.0).reshape(2, 3), order=order)))
+    assert found.flags[f"{order}_CONTIGUOUS"]
+
+
+@pytest.mark.parametrize("state", [np.random.RandomState(3).get_state(), np.random.PCG64(5).state])
+def test_states_of_random_numbers_come_back(state):
+    assert plain(unpacked(packed(state))) == plain(state)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
+def test_what_a_model_learned_and_counted_comes_back_to_the_last_bit(kind, holes):
+    model = kind()
+    X, y, w = random_rows(model, np.random.default_rng(0), m=200)
+    if holes and not model.takes_missing:
+        return
+    if holes:
+        X = X.astype(float)
+        X[::7, 0] = np.nan
+    engine = MemoryEngine(X, y, w, 3)
+    frame = engine.learn(model)
+    again = unpacked(packed(frame))
+    assert again == frame
+    S = model.settle(engine.statistics(model, frame))
+    T = unpacked(packed(S))
+    assert T == S
+    scans = [MemoryEngine(X, y, w, 3) for _ in range(2)]
+    if model.keeps_rows:
+        return
+    here = scans[0].scan(Fitted.of(model, S), LogLoss())
+    there = scans[1].scan(Fitted.of(model, T), LogLoss())
+    assert here.dS == there.dS
+    assert plain(tuple(unpacked(packed(here.risks)))) == plain(tuple(here.risks))
+
+
+# --- what is refused --------------------------------------------------------------------------------
+
+
+class Pickled:
+    """What a foreign file would run."""
+
+    def __reduce__(self):
+        return os.system, ("false",)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnFrame(Frame):
+    """A frame of another package, with something that is not kept."""
+
+    other: Any
+
+
+@pytest.mark.parametrize("value", [Pickled(), os.system, {1, 2}, OwnFrame(Pickled()), np.array([Pickled()])])
+def test_other_values_are_not_kept(value):
+    with pytest.raises(NotKeptError, match="cannot be kept in a file"):
+        packed(value)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        ["object", "os:system", None],
+        ["object", "builtins:eval", ["tuple", "1"]],
+        ["object", "riskbayes.journal:Journal", ["dict"]],
+        ["named", "subprocess:Popen", "true"],
+        ["object", "riskbayes.nowhere:Frame", ["dict"]],
+        ["value", 1],
+        ["_init__"],
+    ],
+)
+def test_bytes_name_no_class_but_those_of_values(tree):
+    text = json.dumps(tree).encode()
+    with pytest.raises(ValueError, match=r"no class of values|unknown kind"):
+        unpacked(struct.pack("<Q", len(text)) + text)
+
+
+def test_a_journal_with_a_pickle_is_refused(tmp_path):
+    record = pickle.dumps(("key", Pickled()))
+    path = tmp_path / "file"
+    end = HEAD + LENGTH.size + DIGEST + len(record)
+    path.write_bytes(head_of(end) + LENGTH.pack(len(record)) + digest(record) + record)
+    with pytest.raises(ValueError, match=r"has a record at byte \d+ that cannot be read"):
+        Journal(path)
+
+
+def test_a_frame_that_is_not_kept_is_learned_again(tmp_path):
+    class OwnModel(GaussianNBModel):
+        learned = 0
+
+        def learn(self, sample):
+            OwnModel.learned += 1
+            frame = super().learn(sample)
+            object.__setattr__(frame, "note", Pickled())
+            return frame
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=200)
+    X = rng.standard_normal((200, 3)) + y[:, None]
+    clf = riskbayes.GenerativeClassifier(OwnModel())
+    fits = [clf.fit(X, y, checkpoint=tmp_path / "file").statistics_ for _ in range(2)]
+    assert OwnModel.learned == 2
+    assert fits[0] == fits[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from riskbayes import __version__
-from riskbayes.commands.group import LazyGroup
+from riskbayes.commands._group import LazyGroup
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -46,7 +46,7 @@ def as_sentence(error: BaseException) -> click.ClickException:
             return click.ClickException(text)
         case MemoryError():
             return BadInput("There is not enough memory for this table. Use fewer rows or columns.")
-        case ValueError() | TypeError() | NotImplementedError() if is_explained(error):
+        case ValueError() | TypeError() | NotImplementedError() | AttributeError() if is_explained(error):
             return BadInput(text)
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return click.ClickException(f"This should not happen ({what}). Run it again with --debug, and report it.")

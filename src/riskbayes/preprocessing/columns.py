@@ -266,10 +266,20 @@ def read_column(column: Any, j: int, name: str) -> Values:
             raise too_far(j, name) from None
     if isinstance(dtype, nw.List | nw.Struct | nw.Array | nw.Binary):
         raise ColumnError(j, f"holds values of type {dtype}: {ACCEPTED}", name)
-    values = column.to_list()
     if isinstance(dtype, nw.Categorical | nw.Enum):  # of any values, numbers too
+        return read_categories(column)
+    return read_values(column.to_list(), j, name)
+
+
+def read_categories(column: nw.Series) -> Values:
+    """Return the cells of a categorical column; those of Arrow are looked at once a category."""
+    if not column.implementation.is_pyarrow():
+        values = column.to_list()
         return Values("words", values, missing_of(values))
-    return read_values(values, j, name)
+    coded = column.to_native().unify_dictionaries().combine_chunks()
+    known = [*coded.dictionary.to_pylist(), None]
+    codes = coded.indices.fill_null(len(known) - 1).to_numpy()
+    return Values("words", np.array(known, dtype=object)[codes].tolist(), missing_of(known)[codes])
 
 
 ACCEPTED = "a column holds numbers, strings, booleans or dates. Split it into such columns, or drop it."

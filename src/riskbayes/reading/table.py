@@ -13,6 +13,7 @@ from riskbayes.arrays import Array
 from riskbayes.arrow import open_files
 from riskbayes.reading import UserError
 from riskbayes.reading.blocks import CSV, arrow_needed
+from riskbayes.reading.dialect import refuse_twins
 from riskbayes.reading.files import EXPORT, is_arrow, open_file, reading
 from riskbayes.reading.numbers import typed
 
@@ -27,7 +28,7 @@ MANY_LABELS = 1000
 
 
 def open_table(path: str | os.PathLike) -> Any:
-    """Return a user's file as an Arrow table.
+    r"""Return a user's file as an Arrow table.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def open_table(path: str | os.PathLike) -> Any:
     >>> import tempfile
     >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp()) / "some.csv"
-    >>> _ = path.write_bytes("name;weight\\nJos\\u00e9;1,5\\nAnn;NA\\n".encode("latin-1"))
+    >>> _ = path.write_bytes("name;weight\nJos\u00e9;1,5\nAnn;NA\n".encode("latin-1"))
     >>> open_table(path).to_pylist()
     [{'name': 'José', 'weight': 1.5}, {'name': 'Ann', 'weight': None}]
     """
@@ -106,15 +107,8 @@ def open_dataset(path: str | os.PathLike, kind: str | None = None) -> Any:
         raise bad_arrow(path, error) from None
     except ValueError as error:
         raise UserError(str(error)) from None
-    twins(str(path), found.schema.names)
+    refuse_twins(str(path), found.schema.names)
     return found
-
-
-def twins(name: str, names: Sequence[str]) -> None:
-    """Refuse names that several columns have."""
-    twice = sorted({each for each in names if list(names).count(each) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise UserError(f"{name} has several columns named {', '.join(map(repr, twice[:5]))}. Rename them.")
 
 
 def bad_arrow(path: str | os.PathLike, error: Exception) -> UserError:

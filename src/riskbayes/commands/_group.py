@@ -9,11 +9,14 @@ from typing import Any
 
 import click
 
-from riskbayes.commands._errors import as_sentence, interrupted
+from riskbayes.commands._errors import BadInput, as_sentence, interrupted
 from riskbayes_command import INTERRUPTED
 
-ORDER = ("compare", "fit", "predict", "explain", "sample", "inspect", "demo", "reproduce", "bench")
+ORDER = ("demo", "compare", "fit", "predict", "explain", "sample", "inspect", "reproduce", "bench")
 """The order of the commands in `--help`; others follow."""
+
+NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What newer releases of click raise to show the help of a command without arguments."""
 
 DEBUG = "riskbayes.debug"
 """Where the flag `--debug` is kept in the context of a command."""
@@ -25,7 +28,7 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the files of commands, in the order of use."""
         found = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
-        names = [name for name in found if not name.startswith("_") and name != "group"]
+        names = [name for name in found if not name.startswith("_")]
         rank = {name: place for place, name in enumerate(ORDER)}
         return sorted(names, key=lambda name: (rank.get(name, len(ORDER)), name))
 
@@ -56,6 +59,9 @@ class LazyGroup(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError) as error:
             if interrupted(error):
                 ctx.exit(INTERRUPTED)
+            if isinstance(error, click.UsageError) and not isinstance(error, NO_ARGUMENTS):
+                command = error.ctx.command_path if error.ctx is not None else "riskbayes"
+                raise BadInput(f"{error.format_message()} See: {command} --help") from error
             raise
         except (KeyboardInterrupt, Exception) as error:
             if interrupted(error):

@@ -69,8 +69,11 @@ def main() -> None:
         _, status, used = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - start
         assert os.waitstatus_to_exitcode(status) == 0, "the command failed"
-        print(f"{size / 1e6:.0f} MB in {seconds:.1f} s with the start of the command: {size / 1e6 / seconds:.0f} MB/s")
-        print(f"processor time {used.ru_utime + used.ru_stime:.1f} s; most memory {used.ru_maxrss / 1e3:.0f} MB")
+        rate = size / 1e6 / seconds
+        print(f"{size / 1e6:.0f} MB in {seconds:.1f} s with the start of the command: {rate:.0f} MB/s")
+        print(
+            f"processor time {used.ru_utime + used.ru_stime:.1f} s; most memory {used.ru_maxrss / 1e3:.0f} MB"
+        )
         print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 

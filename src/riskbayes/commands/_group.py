@@ -1,4 +1,4 @@
-"""The group of all commands: it imports a command when it is asked for, and turns errors into one sentence."""
+"""The group of all commands: it imports them when they are asked for and turns errors into a sentence."""
 
 from __future__ import annotations
 

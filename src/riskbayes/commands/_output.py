@@ -1,4 +1,4 @@
-"""Files that predictions and drawn rows are written to: CSV or Parquet; a file is there whole or not at all."""
+"""Files that predictions and drawn rows are written to, CSV or Parquet: there whole or not at all."""
 
 from __future__ import annotations
 
@@ -79,16 +79,14 @@ class SplicedLines:
         self.file, self.dialect = file, batches.csv.dialect
         delimiter = self.dialect.delimiter
         head = delimiter.join(quoted(name, delimiter) for name in names)
-        file.write(batches.csv.header() + delimiter.encode() + head.encode() + b"\n")
+        file.write(batches.csv.header() + delimiter.encode() + head.encode())
 
     def write(self, batch: Batch, columns: Sequence[Any]) -> None:
         """Write the rows of a batch with further columns."""
-        import pyarrow as pa  # an optional dependency, slow to import
-        import pyarrow.compute as pc
+        import pyarrow.compute as pc  # an optional dependency, slow to import
 
-        *before, last = (self.cells(column) for column in columns)
-        last = pc.binary_join_element_wise(last, pa.scalar("\n"), "")
-        found = pc.binary_join_element_wise(batch.lines, *before, last, self.dialect.delimiter)
+        cells = [self.cells(column) for column in columns]
+        found = pc.binary_join_element_wise(batch.lines, *cells, self.dialect.delimiter)
         _, offsets, text = found.buffers()
         start, end = (memoryview(offsets).cast("i")[found.offset + i] for i in (0, len(found)))
         self.file.write(memoryview(text)[start:end])
@@ -106,7 +104,8 @@ class SplicedLines:
         return pa.array(known, pa.string()).take(coded.indices)
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Write the last line break."""
+        self.file.write(b"\n")
 
 
 def quoted(value: str, delimiter: str) -> str:
@@ -132,9 +131,7 @@ class ArrowCSV:
         import pyarrow as pa  # an optional dependency, slow to import
         import pyarrow.csv as pacsv
 
-        table = pa.table(
-            [decoded(column) for column in table.columns], names=table.column_names
-        )
+        table = pa.table([decoded(column) for column in table.columns], names=table.column_names)
         if self._writer is None:
             options = pacsv.WriteOptions(quoting_style="needed")
             self._writer = pacsv.CSVWriter(self.file, table.schema, write_options=options)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +30,24 @@ def predict_file(clf: Any, about: Mapping[str, Any], data: str, out: str, what: 
         raise UserError(f"{batches.name} has a column {taken[0]!r} already. Rename it.")
     rows, counts, start = 0, Counter[str](), time.perf_counter()
     labels = np.array([str(label) for label in clf.classes_.tolist()], dtype=object)
-    with FileProgress(batches.total, in_bytes=batches.csv is not None) as progress, open_output(
-        out, batches, names
-    ) as output:
+    with (
+        FileProgress(batches.total, in_bytes=batches.csv is not None) as progress,
+        open_output(out, batches, names) as output,
+        ThreadPoolExecutor(1) as writer,  # one batch is read, one predicted and one written at a time
+    ):
+        written: Future | None = None
         for batch in batches:
             P = clf.predict_proba(batch.X)
             best = codes_of(clf, batch.X, P)
-            write(output, batch, labels[best], P, what)
+            if written is not None:
+                written.result()
+            written = writer.submit(write, output, batch, labels[best], P, what)
             rows += len(P)
             found, many = np.unique(best, return_counts=True)
             counts.update(dict(zip(labels[found].tolist(), many.tolist(), strict=True)))
             progress.advance(batch.position)
+        if written is not None:
+            written.result()
     return {
         "rows": rows,
         "out": out,
@@ -61,7 +69,7 @@ def codes_of(clf: Any, X: Any, P: Array) -> Array:
     return np.searchsorted(clf.classes_, clf.predict(X))
 
 
-def write(output: Output, batch: Any, predicted: Sequence[str], P: Array, what: str) -> None:
+def write(output: Output, batch: Any, predicted: Array, P: Array, what: str) -> None:
     """Write the rows of a batch with what was asked for."""
     import pyarrow as pa  # an optional dependency, slow to import
 

@@ -64,7 +64,7 @@ def explanation(
 
 
 def row_of(data: str, row: int, expected: Any) -> tuple[list[str], Any, dict[str, Any]]:
-    """Return the names of the model's columns, a table of one row as it reads it, and the cells as written."""
+    """Return the names of the model's columns, the row as the model reads it, and its cells as written."""
     from riskbayes.reading import UserError
     from riskbayes.reading.batches import Batches
 

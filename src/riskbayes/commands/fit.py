@@ -43,9 +43,15 @@ class ModelName(click.ParamType):
 @click.option("--strategy", type=click.Choice(STRATEGIES), help=f"Of {DEFAULT_MODEL}.  [default: single]")
 @click.option("--learner", type=click.Choice(LEARNERS), help="Of the other models.  [default: rc]")
 @click.option("--weight", shell_complete=columns_of_file, help="A column of weights of the rows.")
-@click.option("--drop", multiple=True, shell_complete=columns_of_file, help="A column to leave out; repeatable.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the split and the fit.")
-@click.option("--held-out/--no-held-out", default=True, help="Hold a quarter of the rows out first, for figures.")
+@click.option(
+    "--drop", multiple=True, shell_complete=columns_of_file, help="A column to leave out; repeatable."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the split and the fit."
+)
+@click.option(
+    "--held-out/--no-held-out", default=True, help="Hold a quarter of the rows out first, for figures."
+)
 @AS_JSON
 def fit(
     data: str,

@@ -22,13 +22,12 @@ from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json
 @click.option("--labels-only", is_flag=True, help="Add the column `predicted` alone.")
 @click.option("--probabilities", is_flag=True, help="Add the columns p_CLASS alone.")
 @AS_JSON
-def predict(
-    model: str, data: str, out: str, labels_only: bool, probabilities: bool, as_json: bool
-) -> None:
+def predict(model: str, data: str, out: str, labels_only: bool, probabilities: bool, as_json: bool) -> None:
     """Add predictions to a file of any size.
 
-    Writes the rows of the file DATA with predictions by the model in the file MODEL. The columns of DATA stay as they are; `predicted` and, for each class, its probability `p_CLASS` follow.
-    DATA is read in batches and may be larger than memory.
+    Writes the rows of the file DATA with predictions by the model in the file MODEL. The columns of DATA stay
+    as they are; `predicted` and, for each class, its probability `p_CLASS` follow. DATA is read in batches
+    and may be larger than memory.
     """
     if labels_only and probabilities:
         raise click.UsageError("--labels-only and --probabilities exclude each other.")

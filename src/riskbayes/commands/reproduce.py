@@ -1,4 +1,4 @@
-"""`riskbayes reproduce`: the paper's experiments, their report, the features of images and the toy example."""
+"""`riskbayes reproduce`: the paper's experiments, their report, features of images, the toy example."""
 
 from __future__ import annotations
 

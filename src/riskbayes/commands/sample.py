@@ -21,7 +21,9 @@ from riskbayes.commands._options import AS_JSON, MODEL, print_json
     show_default=True,
     help="File: .csv or .parquet; - for CSV on standard output.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Makes the draw repeatable.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Makes the draw repeatable."
+)
 @AS_JSON
 def sample(model: str, rows: int, out: str, seed: int, as_json: bool) -> None:
     """Draw new rows from a model.
@@ -34,7 +36,7 @@ def sample(model: str, rows: int, out: str, seed: int, as_json: bool) -> None:
     try:
         X, y = clf.sample(rows, random_state=seed)
     except (NotImplementedError, AttributeError) as error:
-        why = f" ({str(error).rstrip(".")})" if isinstance(error, NotImplementedError) else ""
+        why = f" ({str(error).rstrip('.')})" if isinstance(error, NotImplementedError) else ""
         raise UserError(
             f"{type(clf).__name__} has no joint density to draw rows from{why}. Fit one that has: riskbayes "
             "fit --model MixedNB."

@@ -96,7 +96,9 @@ class Reader:
 
     def category_codes(self, found: Values, unseen: str) -> Array:
         """Return the code of each value; NaN if it is missing, or unseen with unseen="missing"."""
-        values = found.values.tolist() if isinstance(found.values, np.ndarray) else found.values
+        values = found.values
+        if isinstance(values, np.ndarray) and values.dtype != object:
+            values = values.tolist()
         first = values[int(np.argmin(found.missing))]
         if not found.missing.all() and isinstance(first, str) != isinstance(self.categories[0], str):
             raise ColumnError(
@@ -106,7 +108,10 @@ class Reader:
                 self.column.name,
             )
         get, nan = self.codes.get, math.nan
-        codes = np.fromiter((get(value, nan) for value in values), np.float64, len(values))
+        if found.known is None:
+            codes = np.fromiter((get(value, nan) for value in values), np.float64, len(values))
+        else:
+            codes = np.array([get(value, nan) for value in found.known])[found.places]
         if unseen != "missing":
             new = np.isnan(codes) & ~found.missing
             if new.any() and unseen == "error":
@@ -130,6 +135,10 @@ class Values:
     values: Any
     missing: Array
     """A mask of the missing cells."""
+    known: list | None = None
+    """The distinct values of a column that came with them."""
+    places: Array | None = None
+    """For each cell its place in `known`."""
 
     def as_numbers(self, index: int, name: str) -> Array:
         """Return the cells as numbers; refuse infinity and anything that is not a number."""
@@ -279,7 +288,7 @@ def read_categories(column: nw.Series) -> Values:
     coded = column.to_native().unify_dictionaries().combine_chunks()
     known = [*coded.dictionary.to_pylist(), None]
     codes = coded.indices.fill_null(len(known) - 1).to_numpy()
-    return Values("words", np.array(known, dtype=object)[codes].tolist(), missing_of(known)[codes])
+    return Values("words", np.array(known, dtype=object)[codes], missing_of(known)[codes], known, codes)
 
 
 ACCEPTED = "a column holds numbers, strings, booleans or dates. Split it into such columns, or drop it."

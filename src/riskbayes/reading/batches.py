@@ -17,6 +17,7 @@ from riskbayes.reading.expected import FLAG, NUMBER, PRESENT, UNREAD, Expected
 from riskbayes.reading.files import is_arrow, open_file
 from riskbayes.reading.numbers import MISSING, as_numbers
 from riskbayes.reading.table import open_dataset
+from riskbayes.tables import shown
 
 BATCH_ROWS = 2**16
 """Rows of Parquet and Arrow files that are read at a time."""
@@ -33,7 +34,8 @@ class Batch(NamedTuple):
     rows: Any
     """A function that returns all columns of the file, as an Arrow table."""
     lines: Any
-    """The rows of a CSV as they are in the file, an Arrow array of text; None for other files."""
+    """The rows of a CSV as they are in the file, an Arrow array of text, each with a line break before it and
+    none after; None for other files."""
     position: int
     """Bytes, or rows if the file is no CSV, that were read so far."""
 
@@ -124,9 +126,10 @@ class Batches:
             return found
         for i in range(len(cells)):
             if as_numbers(cells[i : i + 1], self.csv.dialect.decimal) is None:
+                where = f"{self.csv.name}, line {block.line_of(i)}, column {name!r}"
                 raise UserError(
-                    f"{self.csv.name}, line {block.line_of(i)}, column {name!r} has {cells[i].as_py()!r}, and "
-                    "the model was fitted to numbers there. Correct the cell, or leave it empty if it is missing."
+                    f"{where} has {shown(cells[i].as_py())}, and the model was fitted to numbers there. "
+                    "Correct the cell, or leave it empty."
                 )
         raise UserError(
             f"{self.csv.name}, column {name!r} mixes decimal points and commas. Write its numbers in one way."
@@ -170,9 +173,8 @@ def as_read(column: Any, kind: str) -> Any:
 
 
 def lines_of(file: CSV, block: Block, rows: int) -> Any:
-    """Return the records of a block as an Arrow array of text, without their line breaks."""
+    """Return the records of a block as an Arrow array of text, each with a line break before it only."""
     import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
 
     if len(block.ends) != rows:
         raise UserError(
@@ -180,13 +182,18 @@ def lines_of(file: CSV, block: Block, rows: int) -> Any:
             "where it is part of a cell in quotes."
         )
     bounds = np.append(block.starts, block.ends[-1])
-    if (bounds[1:] != block.ends).any():  # blank lines between them
-        lines = pa.array([block.text[i:j] for i, j in zip(block.starts, block.ends, strict=True)], pa.binary())
-        lines = lines.cast(pa.string())
-    else:
-        offsets = pa.py_buffer(bounds.astype(np.int32))
-        lines = pa.StringArray.from_buffers(rows, offsets, pa.py_buffer(block.text))
-    return pc.utf8_rtrim(lines, "\r\n")
+    if (
+        bounds[1:] != block.ends
+    ).any() or b"\r" in block.text:  # blank lines between them, line breaks of two
+        lines = [block.text[i:j].rstrip(b"\r\n") for i, j in zip(block.starts, block.ends, strict=True)]
+        return pa.array([b"\n" + line for line in lines], pa.binary()).cast(pa.string())
+    if block.text.endswith(b"\n"):
+        bounds[-1] -= 1
+    bounds[1:-1] -= 1  # each with the line break before it, so that nothing is copied
+    text = block.text[: bounds[0]] + b"\n" + block.text[bounds[0] :]
+    bounds[1:] += 1
+    offsets = pa.py_buffer(bounds.astype(np.int32))
+    return pa.StringArray.from_buffers(rows, offsets, pa.py_buffer(text))
 
 
 def ahead(make: Callable[[], Iterator[Batch]], most: int) -> Iterator[Batch]:

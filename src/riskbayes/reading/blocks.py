@@ -86,7 +86,7 @@ class CSV:
     def blocks(self) -> Iterator[Block]:
         """Yield the records in blocks; the header and what is before it are no records."""
         skipped, line = self.dialect.skipped, 1 + self.dialect.skipped
-        held = (self._first.split(b"\n", skipped) + [b""])[skipped] if skipped else self._first
+        held = [*self._first.split(b"\n", skipped), b""][skipped] if skipped else self._first
         for chunk in self._chunks:
             block, held = self.cut(held, line, last=False)
             if block is not None:
@@ -101,6 +101,8 @@ class CSV:
 
     def cut(self, text: bytes, line: int, last: bool) -> tuple[Block | None, bytes]:
         """Return a block of the whole records at the beginning of a text, and what is left."""
+        if not text:
+            return None, text
         quoted = b'"' in text
         if not quoted and b"\r" in text:
             text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -119,7 +121,7 @@ class CSV:
         starts = np.concatenate([[0], ends[:-1]])
         blank = ends - starts <= 2
         if blank.any():  # a line break alone; a record of one cell may have two bytes as well
-            first = np.frombuffer(whole, np.uint8)[np.minimum(starts, max(len(whole) - 1, 0))]
+            first = np.frombuffer(whole, np.uint8)[np.minimum(starts, len(whole) - 1)]
             kept = ~((ends == starts) | (blank & np.isin(first, [10, 13])))
             ends, starts = ends[kept], starts[kept]
         return (Block(whole, line, ends, starts, several) if len(ends) else None), rest
@@ -211,7 +213,7 @@ def ends_with_quotes(text: bytes, delimiter: str) -> tuple[Array, int]:
     A quote opens a cell only at its beginning; elsewhere it is a character like any other.
     """
     d = re.escape(delimiter.encode())
-    pattern = re.compile(rb'(?:\A|(?<=[\r\n]|' + d + rb'))"[^"]*(?:""[^"]*)*("?)|\r\n|\n|\r')
+    pattern = re.compile(rb"(?:\A|(?<=[\r\n]|" + d + rb'))"[^"]*(?:""[^"]*)*("?)|\r\n|\n|\r')
     ends, is_open = [], -1
     for match in pattern.finditer(text):
         if match.group(1) is None:

@@ -17,11 +17,13 @@ DELIMITERS = ",;\t|"
 SAMPLE_ROWS = 500
 """Rows that the dialect is found out from."""
 
-MOST_COLUMNS = 100_000
-"""The most columns of a table."""
+MOST_COLUMNS = 20_000
+"""The most columns of a CSV."""
 
 SEPARATOR = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
 """A first line by which Excel is told the delimiter."""
+
+QUOTE = "Look for a quote that is not closed."
 
 Row = list[str]
 
@@ -63,16 +65,22 @@ def find_dialect(name: str, text: str) -> Dialect:
     if first == len(lines):
         raise UserError(f"{name} is empty. It needs a header and rows.")
     tried = given.group(1) if given is not None and given.group(1) in DELIMITERS else DELIMITERS
-    found = [attempt(name, lines, first, delimiter) for delimiter in tried]
+    attempts = [attempt(name, lines, first, delimiter) for delimiter in tried]
+    found = [each for each in attempts if each is not None]
+    if not found:
+        raise UserError(f"{name} begins with a cell of more than {csv.field_size_limit()} characters. {QUOTE}")
     return max(found, key=lambda each: each[0])[1]
 
 
-def attempt(name: str, lines: Sequence[str], first: int, delimiter: str) -> tuple[tuple, Dialect]:
-    """Return how well a delimiter fits, and the dialect with it.
+def attempt(name: str, lines: Sequence[str], first: int, delimiter: str) -> tuple[tuple, Dialect] | None:
+    """Return how well a delimiter fits, and the dialect with it; None if cells would be too long with it.
 
     It fits well if all rows have the same number of cells, and few cells hold another delimiter.
     """
-    rows, ends = read_rows(name, lines[first:], delimiter)
+    try:
+        rows, ends = read_rows(name, lines[first:], delimiter)
+    except csv.Error:
+        return None
     usual, count = Counter(len(row) for row in rows).most_common(1)[0]
     if len(rows) == 2:  # a header and a row: the header is right
         usual, count = len(rows[0]), 1 + (len(rows[0]) == len(rows[1]))
@@ -99,20 +107,11 @@ def read_rows(name: str, lines: Sequence[str], delimiter: str) -> tuple[list[Row
     rows: list[Row] = []
     ends: list[int] = []
     reader = csv.reader(lines, delimiter=delimiter)
-    while True:
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise UserError(
-                f"{name} cannot be read as CSV: {error} (line {reader.line_num}). Look for a quote that is not "
-                "closed."
-            ) from None
-        if row is None:
-            break
+    for row in reader:
         if len(row) > MOST_COLUMNS:
             raise UserError(
                 f"{name} has {len(row)} columns in line {reader.line_num}, and at most {MOST_COLUMNS} are "
-                "read. Save it with fewer columns, or turn rows and columns."
+                "read. Turn rows and columns, or save it as Parquet."
             )
         if row:
             rows.append(row)

@@ -26,7 +26,9 @@ class Expected:
         """Return what a classifier reads; `about` is what `riskbayes fit` stored beside it."""
         names = getattr(clf, "feature_names_in_", None)
         named = names is not None
-        names = list(map(str, names)) if named else [f"column{j + 1}" for j in range(clf.n_features_in_)]
+        names = (
+            [f"column{j + 1}" for j in range(clf.n_features_in_)] if names is None else list(map(str, names))
+        )
         encoder = getattr(clf, "_table", None)
         if encoder is not None:
             found = [kind_of(reader, j in encoder.marks) for j, reader in enumerate(encoder.readers)]

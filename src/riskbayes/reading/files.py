@@ -168,7 +168,9 @@ def decompress(opened: UserFile) -> None:
         stream: Any = io.BufferedReader(ZstdBytes(pa.CompressedInputStream(opened.stream, "zstd")))
     else:
         openers: dict[str, Any] = {"gzip": gzip.GzipFile, "bzip2": bz2.BZ2File, "xz": lzma.LZMAFile}
-        stream = openers[method](fileobj=opened.stream) if method == "gzip" else openers[method](opened.stream)
+        stream = (
+            openers[method](fileobj=opened.stream) if method == "gzip" else openers[method](opened.stream)
+        )
         stream = io.BufferedReader(stream, 2**18)
     opened.stream = stream
     opened.closing.insert(0, stream)

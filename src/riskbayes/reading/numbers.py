@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 MISSING = frozenset(
-    ["", "?", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>"]
-    + ["N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
-)
+    ("", "?", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "n/a", "NULL", "null", "None", "NaN", "nan")
+) | frozenset(("-NaN", "-nan", "1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"))
 """Cells that are missing: those of pandas, and the question mark of the UCI repository."""
 
 PLAIN = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?)"
@@ -17,6 +17,9 @@ COMMAS = r"[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d*)?([eE][+-]?\d+)?|[+-]?,\d+([eE][+-]
 POINTS = r"[+-]?\d{1,3}(\.\d{3})+"
 CODE = r"[+-]?0\d.*"
 WHOLE = r"[+-]?\d+"
+
+FEW = 32
+"""Distinct values that are matched one by one."""
 
 NUMBER = re.compile(f"{PLAIN}|{GROUPED}", re.ASCII)
 """A number with a decimal point, perhaps with commas between thousands."""
@@ -30,25 +33,28 @@ def is_european(cell: str) -> bool:
     return "," in cell and EUROPEAN.fullmatch(cell) is not None
 
 
-def matches(values: Any, pattern: str) -> Any:
-    """Return a mask of the values that match a pattern as a whole."""
-    import pyarrow.compute as pc  # an optional dependency, slow to import
-
-    return pc.match_substring_regex(values, f"^({pattern})$")
-
-
 def all_match(values: Any, pattern: str) -> bool:
-    """True if all values match a pattern as a whole."""
+    """True if all values, which are not null, match a pattern as a whole."""
     import pyarrow.compute as pc  # an optional dependency, slow to import
 
-    return bool(pc.all(matches(values, pattern)).as_py())
+    if len(values) <= FEW:  # a call of Arrow takes longer
+        return all(map(compiled(pattern).fullmatch, values.to_pylist()))
+    return bool(pc.all(pc.match_substring_regex(values, f"^({pattern})$")).as_py())
 
 
 def any_match(values: Any, pattern: str) -> bool:
     """True if a value matches a pattern as a whole."""
     import pyarrow.compute as pc  # an optional dependency, slow to import
 
-    return bool(pc.any(matches(values, pattern)).as_py())
+    if len(values) <= FEW:
+        return any(map(compiled(pattern).fullmatch, values.to_pylist()))
+    return bool(pc.any(pc.match_substring_regex(values, f"^({pattern})$")).as_py())
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern:
+    """Return a compiled pattern."""
+    return re.compile(pattern, re.ASCII)
 
 
 def typed(column: Any, decimal: str = ".") -> Any:

@@ -71,9 +71,8 @@ def read_csv(file: CSV) -> Any:
         raise UserError(f"{file.name} has a header and no rows. Add them.")
     found = pa.concat_tables(tables)
     del tables
-    for j, name in enumerate(found.column_names):
-        found = found.set_column(j, name, typed(found.column(j), file.dialect.decimal))
-    return found
+    columns = [typed(column, file.dialect.decimal) for column in found.columns]
+    return pa.table(columns, names=found.column_names)
 
 
 def read_arrow(path: str | os.PathLike, kind: str | None = None) -> Any:

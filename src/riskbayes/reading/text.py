@@ -58,8 +58,8 @@ class Text:
                 held += piece
             if len(held) > LONGEST_RECORD + size:
                 raise UserError(
-                    f"{self.opened.name}, line {self.line} has more than {LONGEST_RECORD // 2**20} MB without "
-                    f"a line break: it is no table in lines. {EXPORT}"
+                    f"{self.opened.name}, line {self.line} is longer than {LONGEST_RECORD // 2**20} MB: it "
+                    f"is no table in lines. {EXPORT}"
                 )
         if held:
             yield self.checked(held)

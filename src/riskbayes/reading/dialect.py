@@ -68,7 +68,9 @@ def find_dialect(name: str, text: str) -> Dialect:
     attempts = [attempt(name, lines, first, delimiter) for delimiter in tried]
     found = [each for each in attempts if each is not None]
     if not found:
-        raise UserError(f"{name} begins with a cell of more than {csv.field_size_limit()} characters. {QUOTE}")
+        raise UserError(
+            f"{name} begins with a cell of more than {csv.field_size_limit()} characters. {QUOTE}"
+        )
     return max(found, key=lambda each: each[0])[1]
 
 
@@ -81,9 +83,10 @@ def attempt(name: str, lines: Sequence[str], first: int, delimiter: str) -> tupl
         rows, ends = read_rows(name, lines[first:], delimiter)
     except csv.Error:
         return None
-    usual, count = Counter(len(row) for row in rows).most_common(1)[0]
-    if len(rows) == 2:  # a header and a row: the header is right
-        usual, count = len(rows[0]), 1 + (len(rows[0]) == len(rows[1]))
+    body = [row for row in rows if not row[0].lstrip().startswith("#")] or rows
+    usual, count = Counter(map(len, body)).most_common(1)[0]
+    if len(body) == 2:  # a header and a row: the header is right
+        usual, count = len(body[0]), 1 + (len(body[0]) == len(body[1]))
     start = 0
     while start < len(rows) - 1 and rows[start][0].lstrip().startswith("#") and len(rows[start]) != usual:
         start += 1  # comments
@@ -92,14 +95,14 @@ def attempt(name: str, lines: Sequence[str], first: int, delimiter: str) -> tupl
     cells = [cell for row in rows for cell in row]
     others = [d for d in DELIMITERS if d != delimiter]
     clean = sum(not any(d in cell for d in others) or is_european(cell.strip()) for cell in cells)
-    fit = count / (len(rows) + start) * clean / len(cells) if usual > 1 else 0.0
+    fit = count / len(body) * clean / len(cells) if usual > 1 else 0.0
     after = [cell for row in rows for cell in row[1:] if cell]
     padded = delimiter != "\t" and bool(after) and all(cell.startswith(" ") for cell in after)
     dialect = Dialect(delimiter, (), skipped, padded=padded)
     rows = [[cell.strip() if padded else cell for cell in row] for row in rows]
     dialect = with_header(name, dialect, rows, ends[start] - (ends[start - 1] if start else 0))
-    body = rows[1:] if dialect.header else rows
-    return (round(fit, 3), usual), replace(dialect, decimal=decimal_of(body, delimiter))
+    decimal = decimal_of(rows[1:] if dialect.header else rows, delimiter)
+    return (round(fit, 3), usual), replace(dialect, decimal=decimal)
 
 
 def read_rows(name: str, lines: Sequence[str], delimiter: str) -> tuple[list[Row], list[int]]:

@@ -160,7 +160,8 @@ def run(number: int, folder: Path) -> str:
         found.validate(full=True)
         if number % 4 == 0:
             expected = Expected(dict.fromkeys(found.column_names, TEXT))
-            count = sum(batch.X.num_rows for batch in Batches(path, expected))
+            with Batches(path, expected) as batches:
+                count = sum(batch.X.num_rows for batch in batches)
             assert count == found.num_rows, f"{count} rows in batches, and {found.num_rows} in the table"
         if number % 20 == 0:
             fit(found, split_columns, number)

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import riskbayes
 from riskbayes import estimators
-
-
-class ModelFileError(ValueError):
-    pass
+from riskbayes.reading import UserError
 
 
 def install():
@@ -22,7 +19,7 @@ def install():
     def read(path):
         start, rest = Path(path).read_bytes()[:8], Path(path).read_bytes()[8:]
         if start != b"stand-in":
-            raise ModelFileError(f"{path} is no model file. Write one with riskbayes fit.")
+            raise UserError(f"{path} is no model file. Write one with riskbayes fit.")
         return pickle.loads(rest)
 
     def load(path):

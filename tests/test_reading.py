@@ -142,7 +142,8 @@ def test_blocks_of_any_size_hold_the_same_rows(tmp_path, monkeypatch, table, siz
     kinds = {name: NUMBER if name[0] in "in" else TEXT for name in names}
     with monkeypatch.context() as patch:
         patch.setattr(blocks, "BLOCK", max(size, len(text.split(ending)[0].encode()) + 2))
-        batches = list(Batches(path, Expected(kinds)))
+        with Batches(path, Expected(kinds)) as opened:
+            batches = list(opened)
     found = pa.concat_tables([batch.X for batch in batches], promote_options="permissive")
     for column, expected in zip(found.columns, columns, strict=True):
         pairs = [
@@ -331,8 +332,12 @@ def test_memory_is_bounded_by_the_block_and_not_by_the_file(tmp_path):
 
 def test_cells_that_are_no_numbers_are_named_with_their_line(tmp_path):
     (tmp_path / "t.csv").write_text('a,b\n1,"x\ny"\n2,z\nhello,z\n')
-    with pytest.raises(UserError, match=r"line 5, column 'a' has 'hello'"):
-        list(Batches(tmp_path / "t.csv", Expected({"a": NUMBER, "b": TEXT})))
+    with (
+        pytest.raises(UserError, match=r"line 5, column 'a' has 'hello'"),
+        Batches(tmp_path / "t.csv", Expected({"a": NUMBER, "b": TEXT})) as batches,
+    ):
+        list(batches)
     (tmp_path / "t.csv").write_text('a;b\n"1.234,5";x\n 2 ;y\nNA;z\n')
-    [batch] = Batches(tmp_path / "t.csv", Expected({"b": TEXT, "a": NUMBER}))
+    with Batches(tmp_path / "t.csv", Expected({"b": TEXT, "a": NUMBER})) as batches:
+        [batch] = batches
     np.testing.assert_array_equal(batch.X.column("a").to_numpy(), [1234.5, 2, np.nan])

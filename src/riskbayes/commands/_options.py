@@ -16,7 +16,8 @@ def columns_of_file(context: click.Context, parameter: click.Parameter, begun: s
     from riskbayes.reading.files import STDIN, is_arrow
     from riskbayes.reading.table import open_dataset
 
-    path = context.params.get("data")
+    # While an option lacks its value click leaves the arguments unread.
+    path = context.params.get("data") or next(iter(context.args), None)
     if path is None or path == STDIN:
         return []
     try:

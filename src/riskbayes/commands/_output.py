@@ -31,6 +31,9 @@ class Output(Protocol):
 def open_output(out: str, batches: Batches, names: Sequence[str]) -> Iterator[Output]:
     """Open the output for the batches of a file with further columns; it replaces a file when it is whole."""
     kind = format_of(out)
+    taken = [name for name in names if name in batches.names]
+    if taken:
+        raise UserError(f"{batches.name} has a column {taken[0]!r} already. Rename it.")
     with new_file(out) as file:
         output: Output
         if kind == "parquet":

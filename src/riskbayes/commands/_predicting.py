@@ -23,14 +23,11 @@ def predict_file(clf: Any, about: Mapping[str, Any], data: str, out: str, what: 
     """Write a file with predictions; return how many rows it has, and how many of each class."""
     if out != "-" and Path(out).exists() and Path(data).exists() and Path(out).samefile(data):
         raise UserError(f"{out} is the file that is read. Write to another one.")
-    batches = Batches(data, Expected.of(clf, about))
-    names = added_names(clf.classes_, what)
-    taken = [name for name in names if name in batches.names]
-    if taken:
-        raise UserError(f"{batches.name} has a column {taken[0]!r} already. Rename it.")
     rows, counts, start = 0, Counter[str](), time.perf_counter()
     labels = np.array([str(label) for label in clf.classes_.tolist()], dtype=object)
+    names = added_names(clf.classes_, what)
     with (
+        Batches(data, Expected.of(clf, about)) as batches,
         FileProgress(batches.total, in_bytes=batches.csv is not None) as progress,
         open_output(out, batches, names) as output,
         ThreadPoolExecutor(1) as writer,  # one batch is read, one predicted and one written at a time

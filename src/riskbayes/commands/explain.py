@@ -69,15 +69,15 @@ def row_of(data: str, row: int, expected: Any) -> tuple[list[str], Any, dict[str
     from riskbayes.reading.batches import Batches
 
     before = 0
-    batches = Batches(data, expected)
-    for batch in batches:
-        m = batch.X.num_rows
-        if row <= before + m:
-            own = batch.rows().slice(row - before - 1, 1).to_pylist()[0]
-            names = list(expected.kinds)
-            cells = {name: own[batches.columns[name]] for name in names}
-            return names, batch.X.slice(row - before - 1, 1), cells
-        before += m
+    with Batches(data, expected) as batches:
+        for batch in batches:
+            m = batch.X.num_rows
+            if row <= before + m:
+                own = batch.rows().slice(row - before - 1, 1).to_pylist()[0]
+                names = list(expected.kinds)
+                cells = {name: own[batches.columns[name]] for name in names}
+                return names, batch.X.slice(row - before - 1, 1), cells
+            before += m
     raise UserError(f"{batches.name} has {before} rows, so there is no row {row}.")
 
 

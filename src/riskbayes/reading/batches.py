@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,15 +68,27 @@ class Batches:
                 self._dataset = open_dataset(path, None if opened is None else opened.kind)
                 self.name, self.names = str(path), list(self._dataset.schema.names)
                 self.total = self._dataset.count_rows()
-        self.columns = expected.in_file(self.name, self.names)
+        try:
+            self.columns = expected.in_file(self.name, self.names)
+        except UserError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        if self.csv is not None:
+            self.csv.file.close()
+
+    def __enter__(self) -> Batches:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
 
     def __iter__(self) -> Iterator[Batch]:
         make = self.of_csv if self.csv is not None else self.of_arrow
-        try:
-            yield from ahead(make, READ_AHEAD_BLOCKS)
-        finally:
-            if self.csv is not None:
-                self.csv.file.close()
+        with closing(ahead(make, READ_AHEAD_BLOCKS)) as batches:
+            yield from batches
 
     def of_csv(self) -> Iterator[Batch]:
         """Yield the batches of a CSV."""
@@ -196,7 +209,7 @@ def lines_of(file: CSV, block: Block, rows: int) -> Any:
     return pa.StringArray.from_buffers(rows, offsets, pa.py_buffer(text))
 
 
-def ahead(make: Callable[[], Iterator[Batch]], most: int) -> Iterator[Batch]:
+def ahead(make: Callable[[], Iterator[Batch]], most: int) -> Generator[Batch]:
     """Yield what an iterator yields, which runs in a thread of its own, at most so many steps ahead."""
     ready: queue.Queue = queue.Queue(most)
     stopped = threading.Event()

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -470,3 +471,15 @@ def test_ctrl_c_while_it_predicts(fitted, tmp_path):
         out, errors = process.stdout.read(), process.stderr.read()
     assert (process.returncode, out, errors) == (130, b"", b"")
     assert not (tmp_path / "out.csv").exists()
+
+
+@needs_model_files
+def test_the_page_of_the_commands_shows_what_they_print(monkeypatch):
+    """All but the digits, which differ from one machine to another in the last places."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import command_page
+
+    def words(text):
+        return re.sub(r"[0-9a-f]{20,}|[-+]*[0-9][0-9.,:T%-]*|[-+]+", "", text).split()
+
+    assert words(command_page.page()) == words(command_page.PAGE.read_text(encoding="utf-8"))

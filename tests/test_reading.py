@@ -279,6 +279,10 @@ def test_other_formats_are_the_same_table(tmp_path):
 def test_standard_input(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(b"a,b\n1,x\n"))))
     assert open_table("-").to_pydict() == {"a": [1], "b": ["x"]}
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "t")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "t").read_bytes())))
+    with pytest.raises(UserError, match="Name the file"):
+        open_table("-")
 
 
 def table_of(**columns):

@@ -17,7 +17,7 @@ from riskbayes.reading.blocks import CSV, Block, arrow_needed
 from riskbayes.reading.expected import FLAG, NUMBER, PRESENT, UNREAD, Expected
 from riskbayes.reading.files import is_arrow, open_file
 from riskbayes.reading.numbers import MISSING, as_numbers
-from riskbayes.reading.table import open_dataset
+from riskbayes.reading.table import open_dataset, stored
 from riskbayes.tables import shown
 
 BATCH_ROWS = 2**16
@@ -65,7 +65,7 @@ class Batches:
             else:
                 if opened is not None:
                     opened.close()
-                self._dataset = open_dataset(path, None if opened is None else opened.kind)
+                self._dataset = open_dataset(stored(path), None if opened is None else opened.kind)
                 self.name, self.names = str(path), list(self._dataset.schema.names)
                 self.total = self._dataset.count_rows()
         try:

@@ -14,7 +14,7 @@ from riskbayes.arrow import open_files
 from riskbayes.reading import UserError
 from riskbayes.reading.blocks import CSV, arrow_needed
 from riskbayes.reading.dialect import refuse_twins
-from riskbayes.reading.files import EXPORT, is_arrow, open_file, reading
+from riskbayes.reading.files import EXPORT, STDIN, is_arrow, open_file, reading
 from riskbayes.reading.numbers import typed
 
 MANY_NUMBERS = 100
@@ -57,7 +57,7 @@ def open_table(path: str | os.PathLike) -> Any:
         opened = open_file(path)
         if opened.kind != "text":
             opened.close()
-            return read_arrow(path, opened.kind)
+            return read_arrow(stored(path), opened.kind)
         with CSV(path, opened) as file, reading(file.name):
             return read_csv(file)
 
@@ -73,6 +73,13 @@ def read_csv(file: CSV) -> Any:
     del tables
     columns = [typed(column, file.dialect.decimal) for column in found.columns]
     return pa.table(columns, names=found.column_names)
+
+
+def stored(path: str | os.PathLike) -> str | os.PathLike:
+    """Return the path of a file of Parquet or Arrow; refuse standard input, which cannot be read twice."""
+    if str(path) == STDIN:
+        raise UserError("Standard input holds Parquet or Arrow; from there CSV is read. Name the file.")
+    return path
 
 
 def read_arrow(path: str | os.PathLike, kind: str | None = None) -> Any:
@@ -147,7 +154,7 @@ def require_column(name: str, names: Sequence[str], column: str, what: str) -> N
     lower = {each.lower(): each for each in names}
     near = [lower[n] for n in difflib.get_close_matches(column.lower(), list(lower), 1)]
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    listed = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+    listed = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     raise UserError(f"{name} has no column {column!r} for the {what}; it has {listed}.{hint}")
 
 

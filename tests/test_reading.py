@@ -106,7 +106,8 @@ def test_tables_in_any_dialect_and_encoding_are_read_back(tmp_path, encoding, da
     if encoding == "cp1252":
         assume(not any(is_utf8(line) for line in encoded.split(b"\n") if not line.isascii()))
     if encoding == "utf-16-le":
-        assume(text[:200].isascii())  # without a mark it is guessed by its zeros
+        # Without a mark it is guessed by its zeros.
+        assume(sum(not letter.isascii() for letter in text[:512]) < 0.05 * len(text[:512]))
     path = tmp_path / "t.csv"
     path.write_bytes(data.draw(st.sampled_from(COMPRESSORS))(encoded))
     found = open_table(path)

@@ -153,9 +153,10 @@ def without_mark(start: bytes) -> str | None:
     if len(head) < 4 or b"\0" not in head:
         return None
     even, odd = head[0::2], head[1::2]
-    if odd.count(0) > 0.9 * len(odd) and even.count(0) == 0:
+    zeros = even.count(0) / len(even), odd.count(0) / len(odd)
+    if zeros[0] < 0.1 and zeros[1] > 0.9:
         return "utf-16-le"
-    return "utf-16-be" if even.count(0) > 0.9 * len(even) and odd.count(0) == 0 else None
+    return "utf-16-be" if zeros[0] > 0.9 and zeros[1] < 0.1 else None
 
 
 def latin_1(error: UnicodeError) -> tuple[str, int]:

@@ -1,7 +1,8 @@
-"""What the estimators take to import beside `import sklearn.naive_bayes`, and `riskbayes --help` beside Python.
+"""What the estimators take to import beside scikit-learn, and `riskbayes --help` beside Python itself.
 
-The first in one process, scikit-learn first: what they share is not counted, and its noise neither; with it the
-heavy modules that must not be loaded. The least of seven processes is taken. Run: python benchmarks/import_time.py
+The first in one process, scikit-learn first: what they share is not counted, and its noise neither; with it
+the heavy modules that must not be loaded. The least of seven processes is taken.
+Run: python benchmarks/import_time.py
 """
 
 import subprocess
@@ -40,9 +41,8 @@ def main() -> None:
     print(f"import sklearn.naive_bayes       {theirs:7.1f} ms")
     print(f"import riskbayes.estimators then {ours:7.1f} ms    (at most 150)")
     print(f"heavy modules that only riskbayes loads: {', '.join(runs[0][2:]) or 'none'}")
-    print(
-        f"riskbayes --help beyond Python   {1e3 * (seconds(*HELP) - seconds('pass')):7.1f} ms    (at most 400)"
-    )
+    more = 1e3 * (seconds(*HELP) - seconds("pass"))
+    print(f"riskbayes --help beyond Python   {more:7.1f} ms    (at most 400)")
 
 
 if __name__ == "__main__":

@@ -240,6 +240,7 @@ BAD = {
     "a row of a million cells": (b"a,b\n1,2\n" + b"1," * 10**6 + b"\n", "line 3 has 1000001 cells"),
     "NUL": (b"a,b\n1,2\n3,\x00\n", "line 3 holds a NUL byte"),
     "a line without end": (b"a,b\n" + b"x" * (2**24 + 2**23), "line 2 is longer than 16 MB"),
+    "a mark and nothing else": (b"a,b\n\xef\xbb\xbf", "line 2 cannot be read as CSV"),
     "UTF-16 cut": ("a,b\n1,2\n".encode("utf-16")[:-1], "UTF-16"),
     "no parquet": (b"PAR1 but nothing else PAR1", "cannot be read as Parquet"),
 }

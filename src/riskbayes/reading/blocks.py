@@ -167,9 +167,12 @@ class CSV:
         )
         try:
             found = pacsv.read_csv(pa.BufferReader(block.text), options, how, cells)
-        except pa.ArrowInvalid:
+        except pa.ArrowInvalid as error:
             if wrong:
                 raise self.ragged(block, wrong[0]) from None
+            if all(type == pa.string() for type in types.values()):  # then it is not the type of a cell
+                why = " ".join(str(error).split())[:200]
+                raise UserError(f"{self.name}, line {block.line} cannot be read as CSV: {why}.") from None
             raise
         return found
 

@@ -20,8 +20,8 @@ ROWS = 100_000
 COMMAND = [sys.executable, "-c", "from riskbayes_command import main; main()"]
 
 
-def table(rng: np.random.Generator) -> pa.Table:
-    """Return rows of six numbers, two whole numbers and four columns of text, with 2 % of cells missing."""
+def table(rng: np.random.Generator, missing: float) -> pa.Table:
+    """Return rows of six numbers, two whole numbers and four columns of text, with a share of cells missing."""
     y = rng.integers(2, size=ROWS)
     columns: dict[str, np.ndarray] = {
         f"number{j}": np.round(10 * rng.standard_normal(ROWS) + j * y, 4) for j in range(6)
@@ -32,18 +32,18 @@ def table(rng: np.random.Generator) -> pa.Table:
         f"word{j}": words[np.maximum(rng.integers(5, size=ROWS) - y * rng.integers(2, size=ROWS), 0)]
         for j in range(4)
     }
-    found = {name: pa.array(values, mask=rng.random(ROWS) < 0.02) for name, values in columns.items()}
+    found = {name: pa.array(values, mask=rng.random(ROWS) < missing) for name, values in columns.items()}
     return pa.table({**found, "answer": np.where(y == 1, "yes", "no")})
 
 
-def write(path: Path, megabytes: int) -> None:
+def write(path: Path, megabytes: int, missing: float) -> None:
     """Write a CSV of about this size, from ten different parts."""
     rng = np.random.default_rng(0)
     parts = []
     for first in [True, *[False] * 10]:
         sink = pa.BufferOutputStream()
         options = pacsv.WriteOptions(include_header=first, quoting_style="none")
-        pacsv.write_csv(table(rng), sink, options)
+        pacsv.write_csv(table(rng, missing), sink, options)
         parts.append(sink.getvalue().to_pybytes())
     with path.open("wb") as file:
         file.write(parts[0])
@@ -56,11 +56,12 @@ def write(path: Path, megabytes: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=2000)
+    parser.add_argument("--missing", type=float, default=0.02, help="share of cells that are missing")
     parser.add_argument("--folder", type=Path, help="where to write; by default a temporary folder")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         data, some, model, out = (Path(folder) / n for n in ("data.csv", "some.csv", "m.rb", "out.csv"))
-        write(data, given.megabytes)
+        write(data, given.megabytes, given.missing)
         with data.open("rb") as file:
             some.write_bytes(b"".join(file.readline() for _ in range(20_001)))
         subprocess.run([*COMMAND, "fit", some, "--target", "answer", "-o", model], check=True)

@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-c", "from riskbayes_command import main; main()"]
 
 
 def table(rng: np.random.Generator, missing: float) -> pa.Table:
-    """Return rows of six numbers, two whole numbers and four columns of text, with a share of cells missing."""
+    """Return rows of six numbers, two whole numbers and four columns of text, some cells missing."""
     y = rng.integers(2, size=ROWS)
     columns: dict[str, np.ndarray] = {
         f"number{j}": np.round(10 * rng.standard_normal(ROWS) + j * y, 4) for j in range(6)

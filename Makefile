@@ -10,13 +10,14 @@ TORCH ?= --group torch
 CASES ?= 2000
 SEED ?= 0
 
-.PHONY: help demo test test-all lint fuzz bench reproduce clean
+.PHONY: help demo test test-all lint fuzz fuzz-csv bench reproduce clean
 help:
 	@echo "make demo   riskbayes beside scikit-learn on five tables: demo/index.html and demo/report.html"
 	@echo "make test   linters and the test suite"
 	@echo "make test-all  the same with PyTorch, which it installs (large)"
 	@echo "make lint   ruff and mypy"
 	@echo "make fuzz   random fits of every estimator, held to laws (CASES=20000 SEED=0)"
+	@echo "make fuzz-csv  mutated CSV files into the reader (CASES=100000 SEED=0)"
 	@echo "make reproduce  the paper's experiments: results/index.html from the committed table of results"
 	@echo "make bench  speed and the other benchmarks (RISKBAYES_DATA names the folder of data sets)"
 
@@ -28,7 +29,7 @@ $(READY): pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@echo "Installing riskbayes and what it needs ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,fast]" --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,fast,disk]" --group dev
 	@touch $@
 
 demo: $(READY)
@@ -53,6 +54,9 @@ test-all: $(READY)
 
 fuzz: $(READY)
 	@$(BIN)/python tests/fuzz.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
+
+fuzz-csv: $(READY)
+	@$(BIN)/python tests/fuzz_csv.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
 
 # To run the experiments themselves: riskbayes reproduce --data-dir FOLDER
 reproduce: $(READY)

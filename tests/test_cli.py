@@ -13,7 +13,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import riskbayes
-from riskbayes.cli import main, print_table
+from riskbayes.cli import main
+from riskbayes.commands._tables import print_table
 from riskbayes.experiments.tables import Mark, Table, plain
 
 

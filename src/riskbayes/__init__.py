@@ -4,26 +4,31 @@
 calibration (Platt, isotonic).
 """
 
-from riskbayes.estimators import (
-    BernoulliNB,
-    CategoricalNB,
-    ComplementNB,
-    GaussianNB,
-    GenerativeClassifier,
-    KDependenceNB,
-    LinearDiscriminantAnalysis,
-    MixedNB,
-    MixtureDiscriminantAnalysis,
-    MultinomialNB,
-    PoissonNB,
-    ProductOfExperts,
-    QuadraticDiscriminantAnalysis,
-    RiskBayesClassifier,
-    SmoothNB,
-    TreeAugmentedNB,
-)
-from riskbayes.exceptions import FlooredWarning
-from riskbayes.sources import Rows, rows
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from riskbayes.estimators import (
+        BernoulliNB,
+        CategoricalNB,
+        ComplementNB,
+        GaussianNB,
+        GenerativeClassifier,
+        KDependenceNB,
+        LinearDiscriminantAnalysis,
+        MixedNB,
+        MixtureDiscriminantAnalysis,
+        MultinomialNB,
+        PoissonNB,
+        ProductOfExperts,
+        QuadraticDiscriminantAnalysis,
+        RiskBayesClassifier,
+        SmoothNB,
+        TreeAugmentedNB,
+    )
+    from riskbayes.exceptions import FlooredWarning
+    from riskbayes.sources import Rows, rows
 
 __version__ = "0.1.0.dev0"
 
@@ -49,3 +54,29 @@ __all__ = [
     "__version__",
     "rows",
 ]
+
+HOMES = {
+    "FlooredWarning": "riskbayes.exceptions",
+    "Rows": "riskbayes.sources",
+    "rows": "riskbayes.sources",
+}
+"""The modules of public names that are no estimators."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name, or a module of this package, when it is first used.
+
+    scikit-learn takes a second to import, and `riskbayes --help` should not wait for it.
+    """
+    if name in __all__:
+        value = getattr(import_module(HOMES.get(name, "riskbayes.estimators")), name)
+    elif not name.startswith("_") and find_spec(f"riskbayes.{name}") is not None:
+        value = import_module(f"riskbayes.{name}")
+    else:
+        raise AttributeError(f"module 'riskbayes' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -96,7 +96,9 @@ class Reader:
 
     def category_codes(self, found: Values, unseen: str) -> Array:
         """Return the code of each value; NaN if it is missing, or unseen with unseen="missing"."""
-        values = found.values.tolist() if isinstance(found.values, np.ndarray) else found.values
+        values = found.values
+        if isinstance(values, np.ndarray) and values.dtype != object:
+            values = values.tolist()
         first = values[int(np.argmin(found.missing))]
         if not found.missing.all() and isinstance(first, str) != isinstance(self.categories[0], str):
             raise ColumnError(
@@ -106,7 +108,10 @@ class Reader:
                 self.column.name,
             )
         get, nan = self.codes.get, math.nan
-        codes = np.fromiter((get(value, nan) for value in values), np.float64, len(values))
+        if found.known is None:
+            codes = np.fromiter((get(value, nan) for value in values), np.float64, len(values))
+        else:
+            codes = np.array([get(value, nan) for value in found.known])[found.places]
         if unseen != "missing":
             new = np.isnan(codes) & ~found.missing
             if new.any() and unseen == "error":
@@ -130,6 +135,10 @@ class Values:
     values: Any
     missing: Array
     """A mask of the missing cells."""
+    known: list | None = None
+    """The distinct values of a column that came with them."""
+    places: Array | None = None
+    """For each cell its place in `known`."""
 
     def as_numbers(self, index: int, name: str) -> Array:
         """Return the cells as numbers; refuse infinity and anything that is not a number."""
@@ -266,10 +275,20 @@ def read_column(column: Any, j: int, name: str) -> Values:
             raise too_far(j, name) from None
     if isinstance(dtype, nw.List | nw.Struct | nw.Array | nw.Binary):
         raise ColumnError(j, f"holds values of type {dtype}: {ACCEPTED}", name)
-    values = column.to_list()
     if isinstance(dtype, nw.Categorical | nw.Enum):  # of any values, numbers too
+        return read_categories(column)
+    return read_values(column.to_list(), j, name)
+
+
+def read_categories(column: nw.Series) -> Values:
+    """Return the cells of a categorical column; those of Arrow are looked at once a category."""
+    if not column.implementation.is_pyarrow():
+        values = column.to_list()
         return Values("words", values, missing_of(values))
-    return read_values(values, j, name)
+    coded = column.to_native().unify_dictionaries().combine_chunks()
+    known = [*coded.dictionary.to_pylist(), None]
+    codes = coded.indices.fill_null(len(known) - 1).to_numpy()
+    return Values("words", np.array(known, dtype=object)[codes], missing_of(known)[codes], known, codes)
 
 
 ACCEPTED = "a column holds numbers, strings, booleans or dates. Split it into such columns, or drop it."

@@ -1,0 +1,90 @@
+"""The group of all commands: it imports them when they are asked for and turns errors into a sentence."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from riskbayes.commands._errors import BadInput, as_sentence, interrupted
+from riskbayes_command import INTERRUPTED
+
+ORDER = ("demo", "compare", "fit", "predict", "explain", "sample", "inspect", "reproduce", "bench")
+"""The order of the commands in `--help`; others follow."""
+
+NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What newer releases of click raise to show the help of a command without arguments."""
+
+DEBUG = "riskbayes.debug"
+"""Where the flag `--debug` is kept in the context of a command."""
+
+
+class LazyGroup(click.Group):
+    """A group of the commands in `riskbayes.commands`; an error becomes one sentence, unless `--debug`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the files of commands, in the order of use."""
+        found = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
+        names = [name for name in found if not name.startswith("_")]
+        rank = {name: place for place, name in enumerate(ORDER)}
+        return sorted(names, key=lambda name: (rank.get(name, len(ORDER)), name))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the file of a command and return the command; None if there is none."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = getattr(import_module(f"riskbayes.commands.{cmd_name}"), cmd_name)
+        accept_debug(command)
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Return the command; suggest the nearest name for one that does not exist."""
+        import difflib  # only after a mistake
+
+        name = args[0]
+        if not name.startswith("-") and name not in self.list_commands(ctx):
+            near = difflib.get_close_matches(name, self.list_commands(ctx), 1)
+            ctx.fail(f"No such command {name!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; exit with 130 after Ctrl-C, 2 for a user's mistake, 1 for what should not be."""
+        if ctx.params.get("debug"):
+            ctx.meta[DEBUG] = True
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError) as error:
+            if interrupted(error):
+                ctx.exit(INTERRUPTED)
+            if isinstance(error, click.UsageError) and not isinstance(error, NO_ARGUMENTS):
+                command = error.ctx.command_path if error.ctx is not None else "riskbayes"
+                raise BadInput(f"{error.format_message()} See: {command} --help") from error
+            raise
+        except (KeyboardInterrupt, Exception) as error:
+            if interrupted(error):
+                ctx.exit(INTERRUPTED)
+            if ctx.meta.get(DEBUG):
+                raise
+            raise as_sentence(error) from error
+
+
+def accept_debug(command: click.Command) -> None:
+    """Add the option `--debug` to a command, so that it may also stand at the end of the line."""
+    if any(parameter.name == "debug" for parameter in command.params):
+        return
+    command.params.append(
+        click.Option(
+            ["--debug"], is_flag=True, expose_value=False, callback=remember_debug, help="Show tracebacks."
+        )
+    )
+    for name in getattr(command, "commands", {}):
+        accept_debug(command.commands[name])  # type: ignore[attr-defined]
+
+
+def remember_debug(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    """Keep the flag for the group, which handles errors; contexts share `meta` with their parents."""
+    if value:
+        ctx.meta[DEBUG] = True

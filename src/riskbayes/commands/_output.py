@@ -1,0 +1,201 @@
+"""Files that predictions and drawn rows are written to, CSV or Parquet: there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from riskbayes.reading import UserError
+from riskbayes.reading.batches import Batch, Batches
+from riskbayes.reading.expected import NUMBER
+
+STDOUT = "-"
+FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+
+
+class Output(Protocol):
+    """A file that is written batch by batch."""
+
+    def write(self, batch: Batch, columns: Sequence[Any]) -> None:
+        """Write the rows of a batch with further columns."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+@contextmanager
+def open_output(out: str, batches: Batches, names: Sequence[str]) -> Iterator[Output]:
+    """Open the output for the batches of a file with further columns; it replaces a file when it is whole."""
+    kind = format_of(out)
+    taken = [name for name in names if name in batches.names]
+    if taken:
+        raise UserError(f"{batches.name} has a column {taken[0]!r} already. Rename it.")
+    with new_file(out) as file:
+        output: Output
+        if kind == "parquet":
+            output = ParquetRows(file, batches, names)
+        elif batches.csv is not None:
+            output = SplicedLines(file, batches, names)
+        else:
+            output = ArrowCSV(file, names)
+        yield output
+        output.close()
+
+
+def format_of(out: str) -> str:
+    """Return the format of an output by its ending."""
+    if out == STDOUT:
+        return "csv"
+    found = FORMATS.get(Path(out).suffix.lower())
+    if found is None:
+        raise UserError(f"Cannot write {out}: its name must end with .csv or .parquet.")
+    return found
+
+
+@contextmanager
+def new_file(out: str) -> Iterator[Any]:
+    """Open a file beside `out` and rename it to `out` at the end; remove it after an error."""
+    if out == STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(out)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(part, "wb") as file:
+            yield file
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class SplicedLines:
+    """The lines of a CSV as they were, with cells appended to each."""
+
+    def __init__(self, file: Any, batches: Batches, names: Sequence[str]):
+        assert batches.csv is not None
+        self.file, self.dialect = file, batches.csv.dialect
+        delimiter = self.dialect.delimiter
+        head = delimiter.join(quoted(name, delimiter) for name in names)
+        file.write(batches.csv.header() + delimiter.encode() + head.encode())
+
+    def write(self, batch: Batch, columns: Sequence[Any]) -> None:
+        """Write the rows of a batch with further columns."""
+        import pyarrow.compute as pc  # an optional dependency, slow to import
+
+        cells = [self.cells(column) for column in columns]
+        found = pc.binary_join_element_wise(batch.lines, *cells, self.dialect.delimiter)
+        _, offsets, text = found.buffers()
+        start, end = (memoryview(offsets).cast("i")[found.offset + i] for i in (0, len(found)))
+        self.file.write(memoryview(text)[start:end])
+
+    def cells(self, column: Any) -> Any:
+        """Return a column as text in the dialect of the file."""
+        import pyarrow as pa  # an optional dependency, slow to import
+        import pyarrow.compute as pc
+
+        if pa.types.is_floating(column.type):
+            text = pc.cast(column, pa.string())
+            return pc.replace_substring(text, ".", ",") if self.dialect.decimal == "," else text
+        coded = column.dictionary_encode()
+        known = [quoted(value, self.dialect.delimiter) for value in coded.dictionary.to_pylist()]
+        return pa.array(known, pa.string()).take(coded.indices)
+
+    def close(self) -> None:
+        """Write the last line break."""
+        self.file.write(b"\n")
+
+
+def quoted(value: str, delimiter: str) -> str:
+    """Return a cell in quotes if it needs them."""
+    if any(sign in value for sign in (delimiter, '"', "\n", "\r")):
+        return '"' + value.replace('"', '""') + '"'
+    return value
+
+
+class ArrowCSV:
+    """The rows of an Arrow table as CSV."""
+
+    def __init__(self, file: Any, names: Sequence[str]):
+        self.file, self.names = file, names
+        self._writer: Any = None
+
+    def write(self, batch: Batch, columns: Sequence[Any]) -> None:
+        """Write the rows of a batch with further columns."""
+        self.write_table(with_columns(batch.rows(), self.names, columns))
+
+    def write_table(self, table: Any) -> None:
+        """Write the rows of a table; the first one decides the header."""
+        import pyarrow as pa  # an optional dependency, slow to import
+        import pyarrow.csv as pacsv
+
+        table = pa.table([decoded(column) for column in table.columns], names=table.column_names)
+        if self._writer is None:
+            options = pacsv.WriteOptions(quoting_style="needed")
+            self._writer = pacsv.CSVWriter(self.file, table.schema, write_options=options)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+class ParquetRows:
+    """The rows of a file as Parquet."""
+
+    def __init__(self, file: Any, batches: Batches | None = None, names: Sequence[str] = ()):
+        self.file, self.batches, self.names = file, batches, names
+        self._writer: Any = None
+
+    def write(self, batch: Batch, columns: Sequence[Any]) -> None:
+        """Write the rows of a batch with further columns; columns that the model reads as numbers are."""
+        assert self.batches is not None
+        rows = batch.rows()
+        if batch.lines is not None:
+            for name, kind in self.batches.expected.kinds.items():
+                if kind == NUMBER:
+                    own = self.batches.columns[name]
+                    rows = rows.set_column(rows.column_names.index(own), own, batch.X.column(name))
+        self.write_table(with_columns(rows, self.names, columns))
+
+    def write_table(self, table: Any) -> None:
+        """Write the rows of a table; the first one decides the types."""
+        import pyarrow.parquet as pq  # an optional dependency, slow to import
+
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self.file, table.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def with_columns(table: Any, names: Sequence[str], columns: Sequence[Any]) -> Any:
+    """Return a table with further columns."""
+    for name, column in zip(names, columns, strict=True):
+        table = table.append_column(name, column)
+    return table
+
+
+def decoded(column: Any) -> Any:
+    """Return a column of categories as its values, which CSV can hold."""
+    import pyarrow as pa  # an optional dependency, slow to import
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def write_table(table: Any, out: str) -> None:
+    """Write a table to a file by its ending, or as CSV to standard output."""
+    kind = format_of(out)
+    with new_file(out) as file:
+        output = ParquetRows(file) if kind == "parquet" else ArrowCSV(file, ())
+        output.write_table(table)
+        output.close()

@@ -1,0 +1,75 @@
+"""What `riskbayes predict` does: read batches, predict, write them beside the columns of the file."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.commands._output import Output, open_output
+from riskbayes.commands._progress import FileProgress
+from riskbayes.reading import UserError
+from riskbayes.reading.batches import Batches
+from riskbayes.reading.expected import Expected
+
+
+def predict_file(clf: Any, about: Mapping[str, Any], data: str, out: str, what: str) -> dict[str, Any]:
+    """Write a file with predictions; return how many rows it has, and how many of each class."""
+    if out != "-" and Path(out).exists() and Path(data).exists() and Path(out).samefile(data):
+        raise UserError(f"{out} is the file that is read. Write to another one.")
+    rows, counts, start = 0, Counter[str](), time.perf_counter()
+    labels = np.array([str(label) for label in clf.classes_.tolist()], dtype=object)
+    names = added_names(clf.classes_, what)
+    with (
+        Batches(data, Expected.of(clf, about)) as batches,
+        FileProgress(batches.total, in_bytes=batches.csv is not None) as progress,
+        open_output(out, batches, names) as output,
+        ThreadPoolExecutor(1) as writer,  # one batch is read, one predicted and one written at a time
+    ):
+        written: Future | None = None
+        for batch in batches:
+            P = clf.predict_proba(batch.X)
+            best = codes_of(clf, batch.X, P)
+            if written is not None:
+                written.result()
+            written = writer.submit(write, output, batch, labels[best], P, what)
+            rows += len(P)
+            found, many = np.unique(best, return_counts=True)
+            counts.update(dict(zip(labels[found].tolist(), many.tolist(), strict=True)))
+            progress.advance(batch.position)
+        if written is not None:
+            written.result()
+    return {
+        "rows": rows,
+        "out": out,
+        "predicted": {label: counts.get(label, 0) for label in labels.tolist()},
+        "seconds": round(time.perf_counter() - start, 3),
+    }
+
+
+def added_names(classes: Array, what: str) -> list[str]:
+    """Return the names of the columns that are added."""
+    names = ["predicted"] if what != "probabilities" else []
+    return names + ([f"p_{label}" for label in classes.tolist()] if what != "labels" else [])
+
+
+def codes_of(clf: Any, X: Any, P: Array) -> Array:
+    """Return the code of the predicted class of each row, as `predict` decides."""
+    if getattr(clf, "cost_matrix_", None) is None:
+        return P.argmax(axis=1)
+    return np.searchsorted(clf.classes_, clf.predict(X))
+
+
+def write(output: Output, batch: Any, predicted: Array, P: Array, what: str) -> None:
+    """Write the rows of a batch with what was asked for."""
+    import pyarrow as pa  # an optional dependency, slow to import
+
+    columns = [pa.array(predicted, pa.string())] if what != "probabilities" else []
+    columns += [pa.array(P[:, k]) for k in range(P.shape[1])] if what != "labels" else []
+    output.write(batch, columns)

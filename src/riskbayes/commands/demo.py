@@ -1,0 +1,43 @@
+"""`riskbayes demo`: riskbayes beside scikit-learn on five tables, and a report on one of them."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from riskbayes.commands._errors import one_line_errors
+from riskbayes.commands._paths import check_folder
+from riskbayes.commands._tables import print_table
+
+
+@click.command()
+@click.option(
+    "--out", type=click.Path(path_type=Path), default="demo", show_default=True, help="Folder of the page."
+)
+def demo(out: Path) -> None:
+    """Compare riskbayes and scikit-learn on five tables, and report on one of them."""
+    from rich.console import Console
+
+    with one_line_errors():  # before the work, not after it
+        check_folder(out, "index.html", "report.html", "adult_sample.csv")
+
+    from riskbayes.datasets import adult_sample_csv
+    from riskbayes.experiments import demo as experiment
+    from riskbayes.experiments.demo_page import demo_page, error_table, tally
+
+    sample, report_page, page = (out / name for name in ("adult_sample.csv", "report.html", "index.html"))
+    with one_line_errors():
+        results = experiment.run_demo()
+        console = Console()
+        print_table(console, error_table(results))
+        console.print("* The lowest of its column.", style="dim", highlight=False)
+        console.print(tally(results), highlight=False)
+        report = experiment.adult_report(f"riskbayes compare {shlex.quote(str(sample))} --target income")
+        sample.write_bytes(adult_sample_csv())
+        report_page.write_text(report.to_html(), encoding="utf-8")
+        command = f"riskbayes demo --out {shlex.quote(str(out))}"
+        page.write_text(demo_page(results, report, command), encoding="utf-8")
+    click.echo(f"A report on a table with strings and missing cells: {report_page}")
+    click.echo(f"The page: {page}")

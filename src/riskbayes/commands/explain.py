@@ -1,0 +1,123 @@
+"""`riskbayes explain`: what each cell of a row contributed to its prediction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from riskbayes.commands._models import load_model
+from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json
+
+BAR = 20
+"""Characters of the longest bar."""
+
+
+@click.command()
+@MODEL
+@DATA
+@click.option("--row", type=click.IntRange(1), required=True, help="1 is the first row after the header.")
+@click.option("--for", "positive", help="The class in favour.  [default: the most probable one]")
+@click.option("--against", "negative", help="The class against.  [default: the most probable other]")
+@AS_JSON
+def explain(
+    model: str, data: str, row: int, positive: str | None, negative: str | None, as_json: bool
+) -> None:
+    """Show what the cells of a row contributed.
+
+    The contributions and the prior add up to the log-odds of two classes.
+    """
+    clf, about = load_model(model)
+    found = explanation(clf, about, data, row, positive, negative)
+    if as_json:
+        print_json(found)
+    else:
+        show(found)
+
+
+def explanation(
+    clf: Any, about: dict, data: str, row: int, positive: str | None, negative: str | None
+) -> dict[str, Any]:
+    """Return the contributions of the cells of a row, the largest first."""
+    from riskbayes.reading.expected import Expected
+
+    columns, X, cells = row_of(data, row, Expected.of(clf, about))
+    P = clf.predict_proba(X)[0]
+    order = P.argsort()[::-1]
+    labels = {str(label): label for label in clf.classes_.tolist()}
+    best = label_named(labels, positive, clf.classes_[order[0]])
+    other = label_named(labels, negative, next(c for c in clf.classes_[order].tolist() if c != best))
+    odds = clf.explain(X).log_odds(best, other)
+    parts = zip(columns, odds.values[0].tolist(), strict=True)
+    return {
+        "row": row,
+        "probabilities": {str(c): float(p) for c, p in zip(clf.classes_.tolist(), P, strict=True)},
+        "for": str(best),
+        "against": str(other),
+        "log_odds": float(odds.total[0]),
+        "prior": float(odds.baseline[0]),
+        "contributions": [
+            {"column": name, "value": cells[name], "contribution": value}
+            for name, value in sorted(parts, key=lambda part: -abs(part[1]))
+        ],
+    }
+
+
+def row_of(data: str, row: int, expected: Any) -> tuple[list[str], Any, dict[str, Any]]:
+    """Return the names of the model's columns, the row as the model reads it, and its cells as written."""
+    from riskbayes.reading import UserError
+    from riskbayes.reading.batches import Batches
+
+    before = 0
+    with Batches(data, expected) as batches:
+        for batch in batches:
+            m = batch.X.num_rows
+            if row <= before + m:
+                own = batch.rows().slice(row - before - 1, 1).to_pylist()[0]
+                names = list(expected.kinds)
+                cells = {name: own[batches.columns[name]] for name in names}
+                return names, batch.X.slice(row - before - 1, 1), cells
+            before += m
+    raise UserError(f"{batches.name} has {before} rows, so there is no row {row}.")
+
+
+def label_named(labels: dict[str, Any], name: str | None, default: Any) -> Any:
+    """Return the label that a user names; refuse one that the model does not know."""
+    from riskbayes.reading import UserError
+
+    if name is None:
+        return default.item() if hasattr(default, "item") else default
+    if name not in labels:
+        raise UserError(f"The model has no class {name!r}; it has {', '.join(map(repr, list(labels)[:8]))}.")
+    return labels[name]
+
+
+def show(found: dict[str, Any]) -> None:
+    """Print the contributions as a table with bars: to the right in favour, to the left against."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    sure = found["probabilities"]
+    likely = sorted(sure, key=lambda label: -sure[label])[:5]
+    console.print(
+        f"Row {found['row']}: " + ", ".join(f"{label} {sure[label]:.1%}" for label in likely),
+        highlight=False,
+        markup=False,
+    )
+    title = f"Log-odds of {found['for']} against {found['against']}: {found['log_odds']:+.2f}"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False)
+    table.add_column("column", overflow="fold")
+    table.add_column("cell", overflow="fold")
+    table.add_column("log-odds", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    parts = [("prior", "", found["prior"])]
+    parts += [(c["column"], c["value"], c["contribution"]) for c in found["contributions"]]
+    largest = max(abs(value) for _, _, value in parts) or 1.0
+    for name, cell, value in parts:
+        bar = ("+" if value > 0 else "-") * round(BAR * abs(value) / largest)
+        shown = "missing" if cell is None else str(cell)
+        table.add_row(Text(name), Text(shown), f"{value:+.2f}", Text(bar, "green" if value > 0 else "red"))
+    console.print(table)

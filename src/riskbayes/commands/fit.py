@@ -1,0 +1,103 @@
+"""`riskbayes fit`: a model from a file, with held-out figures beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from riskbayes.commands._models import show_pairs
+from riskbayes.commands._options import AS_JSON, DATA, columns_of_file, print_json
+from riskbayes.commands._paths import NEW_FILE, check_folder
+
+STRATEGIES = ("single", "neighbours", "cv", "ensemble")
+LEARNERS = ("rc", "closed_form", "rc_cv", "tm", "dfe", "gd")
+DEFAULT_MODEL = "RiskBayesClassifier"
+
+
+class ModelName(click.ParamType):
+    """The name of an estimator of this package, in any case; lda and qda are short for two of them."""
+
+    name = "model"
+    short = {"lda": "LinearDiscriminantAnalysis", "qda": "QuadraticDiscriminantAnalysis"}  # noqa: RUF012
+    apart = ("GenerativeClassifier", "ProductOfExperts")
+    """Estimators that cannot be made without other objects."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name of the class; fail with all names on one that there is not."""
+        import riskbayes.estimators as estimators
+
+        known = {name.lower(): name for name in estimators.__all__ if name not in self.apart}
+        found = {**known, **self.short}.get(value.lower())
+        if found is None:
+            self.fail(f"{value!r} is none of {', '.join(known.values())}, lda, qda.", param, ctx)
+        return found
+
+
+@click.command()
+@DATA
+@click.option("--target", required=True, shell_complete=columns_of_file, help="The column to predict.")
+@click.option("-o", "--out", type=NEW_FILE, default="model.rb", show_default=True, help="File of the model.")
+@click.option("--model", type=ModelName(), default=DEFAULT_MODEL, show_default=True, help="The estimator.")
+@click.option("--strategy", type=click.Choice(STRATEGIES), help=f"Of {DEFAULT_MODEL}.  [default: single]")
+@click.option("--learner", type=click.Choice(LEARNERS), help="Of the other models.  [default: rc]")
+@click.option("--weight", shell_complete=columns_of_file, help="A column of weights of the rows.")
+@click.option(
+    "--drop", multiple=True, shell_complete=columns_of_file, help="A column to leave out; repeatable."
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the split and the fit."
+)
+@click.option(
+    "--held-out/--no-held-out", default=True, help="Hold a quarter of the rows out first, for figures."
+)
+@AS_JSON
+def fit(
+    data: str,
+    target: str,
+    out: Path,
+    model: str,
+    strategy: str | None,
+    learner: str | None,
+    weight: str | None,
+    drop: tuple[str, ...],
+    seed: int,
+    held_out: bool,
+    as_json: bool,
+) -> None:
+    """Fit a model to a file and write it to a file.
+
+    DATA is a CSV (plain or compressed; delimiter, encoding and decimal comma are found out), a Parquet or
+    Arrow file or a folder of them, or - for standard input. The model is fitted to all rows; its figures are
+    those of a fit to three quarters of them, on the rest.
+    """
+    if strategy is not None and model != DEFAULT_MODEL:
+        raise click.UsageError(f"--strategy is of {DEFAULT_MODEL}, and --model is {model}.")
+    if learner is not None and model == DEFAULT_MODEL:
+        raise click.UsageError(f"--learner needs another --model: {DEFAULT_MODEL} chooses for itself.")
+    check_folder(out.parent)
+
+    from rich.console import Console
+
+    from riskbayes.commands import _training
+
+    console = Console(stderr=True)
+    with console.status("") as status:
+        say = status.update if console.is_terminal else lambda text: None
+        say(f"reading {data}")
+        task = _training.read(data, target, weight, drop)
+        clf = _training.estimator(model, strategy, learner, seed)
+        figures: dict[str, Any] = {}
+        if held_out:
+            say("fitting to three quarters of the rows, for figures on the rest")
+            figures = _training.held_out_figures(clf, task, seed)
+        say(f"fitting to {len(task.y)} rows")
+        clf = _training.fitted(clf, task.X, task.y, task.weights)
+        about = _training.describe(clf, task, figures, seed)
+        clf.save(out, about=about)
+    if as_json:
+        print_json({"out": str(out), **about})
+        return
+    show_pairs(_training.summary(about))
+    click.echo(f"The model: {out}")

@@ -1,0 +1,44 @@
+"""`riskbayes predict`: predictions for a file of any size, beside its own columns."""
+
+from __future__ import annotations
+
+import click
+
+from riskbayes.commands._models import load_model
+from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json
+
+
+@click.command()
+@MODEL
+@DATA
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False),
+    default="-",
+    show_default=True,
+    help="File: .csv or .parquet; - for CSV on standard output.",
+)
+@click.option("--labels-only", is_flag=True, help="Add the column `predicted` alone.")
+@click.option("--probabilities", is_flag=True, help="Add the columns p_CLASS alone.")
+@AS_JSON
+def predict(model: str, data: str, out: str, labels_only: bool, probabilities: bool, as_json: bool) -> None:
+    """Add predictions to a file of any size.
+
+    Writes the rows of the file DATA with predictions by the model in the file MODEL. The columns of DATA stay
+    as they are; `predicted` and, for each class, its probability `p_CLASS` follow. DATA is read in batches
+    and may be larger than memory.
+    """
+    if labels_only and probabilities:
+        raise click.UsageError("--labels-only and --probabilities exclude each other.")
+    clf, about = load_model(model)
+
+    from riskbayes.commands import _predicting
+
+    what = "labels" if labels_only else "probabilities" if probabilities else "both"
+    done = _predicting.predict_file(clf, about, data, out, what)
+    to_stderr = out == "-"
+    if as_json:
+        print_json(done, to_stderr)
+    elif not to_stderr:
+        click.echo(f"{done['rows']} rows: {out}")

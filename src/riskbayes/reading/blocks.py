@@ -1,0 +1,236 @@
+"""A CSV in blocks of whole records: bounded memory, whatever the size of the file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.reading import UserError
+from riskbayes.reading.dialect import Dialect, find_dialect, refuse_twins
+from riskbayes.reading.files import UserFile, open_file
+from riskbayes.reading.numbers import MISSING
+from riskbayes.reading.text import LONGEST_RECORD, Text
+
+BLOCK = 2**22
+"""Bytes that are read at a time."""
+
+SAMPLE = 2**18
+"""Bytes that the dialect is found out from, at the end of a line."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some whole records of a CSV."""
+
+    text: bytes
+    line: int
+    """The number of its first line."""
+    ends: Array
+    """Where its records end, behind their line breaks; blank lines are no records and not counted."""
+    starts: Array
+    """Where its records begin."""
+    several_lines: bool
+    """True if a record may have line breaks in quotes."""
+
+    def line_of(self, record: int) -> int:
+        """Return the number of the line in which a record begins."""
+        return self.line + self.text.count(b"\n", 0, int(self.starts[record]))
+
+
+class CSV:
+    """A CSV file that is read once, from its beginning, in blocks of whole records.
+
+    Parameters
+    ----------
+    path : path
+        The file, plain or compressed; "-" for standard input.
+    opened : UserFile, default=None
+        The file, if it is open already.
+    """
+
+    def __init__(self, path: str | os.PathLike, opened: UserFile | None = None):
+        self.file = opened or open_file(path)
+        self.name = self.file.name
+        try:
+            self._text = Text(self.file)
+            self._chunks = self._text.chunks(BLOCK)
+            self._first = next(self._chunks, b"")
+            cut = self._first.rfind(b"\n", 0, SAMPLE) + 1 or self._first.find(b"\n") + 1 or len(self._first)
+            sample = self._first[:cut].decode("utf-8", errors="replace")
+            self.dialect: Dialect = find_dialect(self.name, sample)
+            refuse_twins(self.name, self.dialect.names)
+        except BaseException:
+            self.file.close()
+            raise
+
+    def __enter__(self) -> CSV:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.file.close()
+
+    def header(self) -> bytes:
+        """Return the header as it is in the file, without its last line break, or one of the names."""
+        skipped, height = self.dialect.skipped, self.dialect.header
+        lines = self._first.split(b"\n", skipped)[skipped - height : skipped]
+        names = self.dialect.delimiter.join(self.dialect.names)
+        return b"\n".join(lines).rstrip(b"\r") if height else names.encode()
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the records in blocks; the header and what is before it are no records."""
+        skipped, line = self.dialect.skipped, 1 + self.dialect.skipped
+        held = [*self._first.split(b"\n", skipped), b""][skipped] if skipped else self._first
+        for chunk in self._chunks:
+            block, held = self.cut(held, line, last=False)
+            if block is not None:
+                yield block
+                line = block.line + block.text.count(b"\n")
+            held += chunk
+            if len(held) > LONGEST_RECORD + 2 * BLOCK:
+                raise self.open_quote(line)
+        block, _ = self.cut(held, line, last=True)
+        if block is not None:
+            yield block
+
+    def cut(self, text: bytes, line: int, last: bool) -> tuple[Block | None, bytes]:
+        """Return a block of the whole records at the beginning of a text, and what is left."""
+        if not text:
+            return None, text
+        quoted = b'"' in text
+        if not quoted and b"\r" in text:
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        several = quoted and (text.count(b"\r") > text.count(b"\r\n") or not even_quotes(text))
+        if several:
+            ends, is_open = ends_with_quotes(text, self.dialect.delimiter)
+            if last and is_open >= 0:
+                raise self.open_quote(line + text.count(b"\n", 0, is_open))
+        else:
+            ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")) + 1
+        if last and (not len(ends) or ends[-1] < len(text)):
+            ends = np.append(ends, len(text))
+        if not len(ends):
+            return None, text
+        whole, rest = text[: ends[-1]], text[ends[-1] :]
+        starts = np.concatenate([[0], ends[:-1]])
+        blank = ends - starts <= 2
+        if blank.any():  # a line break alone; a record of one cell may have two bytes as well
+            first = np.frombuffer(whole, np.uint8)[np.minimum(starts, len(whole) - 1)]
+            kept = ~((ends == starts) | (blank & np.isin(first, [10, 13])))
+            ends, starts = ends[kept], starts[kept]
+        return (Block(whole, line, ends, starts, several) if len(ends) else None), rest
+
+    def open_quote(self, line: int) -> UserError:
+        """Return the error for a quote that is not closed, from some line on."""
+        return UserError(
+            f"{self.name}: a quote that opens in line {line} or soon after is not closed. Close it, or write "
+            "it twice where it is part of a cell in quotes."
+        )
+
+    def parse(self, block: Block, types: Mapping[str, Any]) -> Any:
+        """Return the columns of a block as an Arrow table; a column that is named in `types` has that type.
+
+        Cells that cannot be read as their type raise pyarrow's ArrowInvalid.
+        """
+        import pyarrow as pa  # an optional dependency, slow to import
+        import pyarrow.csv as pacsv
+
+        wrong: list[Any] = []
+
+        def invalid(row: Any) -> str:
+            wrong.append(row)
+            return "error"
+
+        names = list(self.dialect.names)
+        options = pacsv.ReadOptions(
+            column_names=names, use_threads=False, block_size=min(len(block.text) + 1, 2**31 - 1)
+        )
+        how = pacsv.ParseOptions(
+            delimiter=self.dialect.delimiter,
+            newlines_in_values=block.several_lines,
+            invalid_row_handler=invalid,
+        )
+        cells = pacsv.ConvertOptions(
+            check_utf8=False,
+            column_types=types,
+            include_columns=list(types),
+            null_values=sorted(MISSING),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+            decimal_point=self.dialect.decimal,
+        )
+        try:
+            found = pacsv.read_csv(pa.BufferReader(block.text), options, how, cells)
+        except pa.ArrowInvalid as error:
+            if wrong:
+                raise self.ragged(block, wrong[0]) from None
+            if all(type == pa.string() for type in types.values()):  # then it is not the type of a cell
+                why = " ".join(str(error).split())[:200]
+                raise UserError(f"{self.name}, line {block.line} cannot be read as CSV: {why}.") from None
+            raise
+        return found
+
+    def strings(self, block: Block, names: Sequence[str] | None = None) -> Any:
+        """Return columns of a block as text, with nulls for missing cells."""
+        import pyarrow as pa  # an optional dependency, slow to import
+        import pyarrow.compute as pc
+
+        wanted = self.dialect.names if names is None else names
+        found = self.parse(block, dict.fromkeys(wanted, pa.string()))
+        columns = [column.combine_chunks() for column in found.columns]
+        for j, column in enumerate(columns):
+            if pc.any(pc.match_substring_regex(column, r"^\s" if self.dialect.padded else r"^\s+$")).as_py():
+                trimmed = pc.utf8_trim_whitespace(column)
+                kept = trimmed if self.dialect.padded else column
+                gone = pc.is_in(trimmed, value_set=pa.array(sorted(MISSING)))
+                columns[j] = pc.if_else(gone, pa.scalar(None, pa.string()), kept)
+        return pa.table(columns, names=list(wanted))
+
+    def ragged(self, block: Block, row: Any) -> UserError:
+        """Return the error for a row with another number of cells than the header."""
+        at = f"line {block.line_of(row.number - 1)}" if row.number else "a line"
+        return UserError(
+            f"{self.name}, {at} has {row.actual_columns} cells, and the table has {row.expected_columns} "
+            f"columns (delimiter {self.dialect.delimiter!r}). Correct that line or take it out."
+        )
+
+
+def even_quotes(text: bytes) -> bool:
+    """True if every line has an even number of quotes, so that no line break stands between quotes."""
+    cells = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(cells == ord('"'))
+    breaks = np.flatnonzero(cells == ord("\n"))
+    lines = np.searchsorted(quotes, breaks)
+    return not (lines % 2).any() and len(quotes) % 2 == 0
+
+
+def ends_with_quotes(text: bytes, delimiter: str) -> tuple[Array, int]:
+    """Return where records end, and where a quote opens that is not closed, or -1.
+
+    A quote opens a cell only at its beginning; elsewhere it is a character like any other.
+    """
+    d = re.escape(delimiter.encode())
+    pattern = re.compile(rb"(?:\A|(?<=[\r\n]|" + d + rb'))"[^"]*(?:""[^"]*)*("?)|\r\n|\n|\r')
+    ends, is_open = [], -1
+    for match in pattern.finditer(text):
+        if match.group(1) is None:
+            ends.append(match.end())
+        elif not match.group(1):
+            is_open = match.start()
+    return np.array(ends, dtype=np.int64), is_open
+
+
+@contextmanager
+def arrow_needed() -> Iterator[None]:
+    """Raise an error that names the extra if pyarrow is not installed."""
+    try:
+        import pyarrow.csv  # noqa: F401 - an optional dependency, slow to import
+    except ImportError:
+        raise UserError('Reading files needs pyarrow: pip install "riskbayes[disk]"') from None
+    yield

@@ -1,0 +1,167 @@
+"""The dialect of a CSV: delimiter, header, decimal comma, found out from the first lines."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from riskbayes.reading import UserError
+from riskbayes.reading.numbers import EUROPEAN, MISSING, NUMBER, is_european
+
+DELIMITERS = ",;\t|"
+"""Delimiters that are tried; of equally good ones the first is taken."""
+
+SAMPLE_ROWS = 500
+"""Rows that the dialect is found out from."""
+
+MOST_COLUMNS = 20_000
+"""The most columns of a CSV."""
+
+SEPARATOR = re.compile(r"sep=(.)\r?\n?", re.IGNORECASE)
+"""A first line by which Excel is told the delimiter."""
+
+QUOTE = "Look for a quote that is not closed."
+
+Row = list[str]
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV is written."""
+
+    delimiter: str
+    names: tuple[str, ...]
+    """Names of the columns: those of the header, or column1, column2, ... if there is none."""
+    skipped: int
+    """Lines before the first row: comments, blank lines, the header."""
+    header: int = 0
+    """Lines of the header; 0 if there is none."""
+    padded: bool = False
+    """True if every cell after a delimiter begins with a space, which is then no part of it."""
+    decimal: str = "."
+    """The decimal point or comma."""
+
+
+def find_dialect(name: str, text: str) -> Dialect:
+    """Return the dialect of a CSV by its first lines; refuse what is no table.
+
+    Parameters
+    ----------
+    name : str
+        How messages call the file.
+    text : str
+        The first lines of the file, the last one whole.
+    """
+    first = 0
+    lines = [line + "\n" for line in re.sub("\r(?!\n)", " ", text).removesuffix("\n").split("\n")]
+    given = SEPARATOR.fullmatch(lines[0]) if lines else None
+    if given is not None:
+        first = 1
+    while first < len(lines) and not lines[first].strip():
+        first += 1
+    if first == len(lines):
+        raise UserError(f"{name} is empty. It needs a header and rows.")
+    tried = given.group(1) if given is not None and given.group(1) in DELIMITERS else DELIMITERS
+    attempts = [attempt(name, lines, first, delimiter) for delimiter in tried]
+    found = [each for each in attempts if each is not None]
+    if not found:
+        raise UserError(
+            f"{name} begins with a cell of more than {csv.field_size_limit()} characters. {QUOTE}"
+        )
+    return max(found, key=lambda each: each[0])[1]
+
+
+def attempt(name: str, lines: Sequence[str], first: int, delimiter: str) -> tuple[tuple, Dialect] | None:
+    """Return how well a delimiter fits, and the dialect with it; None if cells would be too long with it.
+
+    It fits well if all rows have the same number of cells, and few cells hold another delimiter.
+    """
+    try:
+        rows, ends = read_rows(name, lines[first:], delimiter)
+    except csv.Error:
+        return None
+    body = [row for row in rows if not row[0].lstrip().startswith("#")] or rows
+    usual, count = Counter(map(len, body)).most_common(1)[0]
+    if len(body) == 2:  # a header and a row: the header is right
+        usual, count = len(body[0]), 1 + (len(body[0]) == len(body[1]))
+    start = 0
+    while start < len(rows) - 1 and rows[start][0].lstrip().startswith("#") and len(rows[start]) != usual:
+        start += 1  # comments
+    skipped = first + (ends[start - 1] if start else 0)
+    rows = rows[start:]
+    cells = [cell for row in rows for cell in row]
+    others = [d for d in DELIMITERS if d != delimiter]
+    clean = sum(not any(d in cell for d in others) or is_european(cell.strip()) for cell in cells)
+    fit = count / len(body) * clean / len(cells) if usual > 1 else 0.0
+    after = [cell for row in rows for cell in row[1:] if cell]
+    padded = delimiter != "\t" and bool(after) and all(cell.startswith(" ") for cell in after)
+    dialect = Dialect(delimiter, (), skipped, padded=padded)
+    rows = [[cell.strip() if padded else cell for cell in row] for row in rows]
+    dialect = with_header(name, dialect, rows, ends[start] - (ends[start - 1] if start else 0))
+    decimal = decimal_of(rows[1:] if dialect.header else rows, delimiter)
+    return (round(fit, 3), usual), replace(dialect, decimal=decimal)
+
+
+def read_rows(name: str, lines: Sequence[str], delimiter: str) -> tuple[list[Row], list[int]]:
+    """Return the first rows that are not blank, and the number of lines up to the end of each."""
+    rows: list[Row] = []
+    ends: list[int] = []
+    reader = csv.reader(lines, delimiter=delimiter)
+    for row in reader:
+        if len(row) > MOST_COLUMNS:
+            raise UserError(
+                f"{name} has {len(row)} columns in line {reader.line_num}, and at most {MOST_COLUMNS} are "
+                "read. Turn rows and columns, or save it as Parquet."
+            )
+        if row:
+            rows.append(row)
+            ends.append(reader.line_num)
+        if len(rows) == SAMPLE_ROWS:
+            break
+    return rows, ends
+
+
+def with_header(name: str, dialect: Dialect, rows: list[Row], height: int) -> Dialect:
+    """Return the dialect with the names of the columns; the first row is a header unless it looks like data.
+
+    It looks like data if it holds a number, and no text above a column of numbers.
+    """
+    head, body = rows[0], rows[1:]
+    numbers = [bool(NUMBER.fullmatch(cell.strip()) or is_european(cell.strip())) for cell in head]
+    below = [kinds_below(body, j) for j in range(len(head))]
+    titled = any(
+        under and not number and cell.strip() not in MISSING
+        for cell, number, under in zip(head, numbers, below, strict=True)
+    )
+    if any(numbers) and not titled:
+        return replace(dialect, names=tuple(f"column{j + 1}" for j in range(len(head))))
+    names = [cell.strip().removeprefix("\ufeff") or f"column{j + 1}" for j, cell in enumerate(head)]
+    return replace(dialect, names=tuple(names), skipped=dialect.skipped + height, header=height)
+
+
+def refuse_twins(name: str, names: Sequence[str]) -> None:
+    """Refuse names that several columns have."""
+    twice = [each for each, count in Counter(names).items() if count > 1]
+    if twice:
+        listed = ", ".join(map(repr, twice[:5]))
+        raise UserError(f"{name} has several columns named {listed}. Rename or remove all but one.")
+
+
+def kinds_below(body: list[Row], j: int) -> bool:
+    """True if the present cells of a column are numbers, and there are some."""
+    cells = [row[j].strip() for row in body if j < len(row) and row[j].strip() not in MISSING]
+    return bool(cells) and all(NUMBER.fullmatch(cell) or is_european(cell) for cell in cells)
+
+
+def decimal_of(body: list[Row], delimiter: str) -> str:
+    """Return the decimal comma if there is a cell that can be read in no other way, else the point."""
+    if delimiter == ",":  # in quotes: far more often a comma between thousands
+        return "."
+    cells = {cell.strip() for row in body for cell in row}
+    if not any(is_european(cell) for cell in cells):
+        return "."
+    with_point = [cell for cell in cells if "." in cell and NUMBER.fullmatch(cell)]
+    return "," if all(EUROPEAN.fullmatch(cell) for cell in with_point) else "."

@@ -23,6 +23,7 @@ from riskbayes.estimators import (
     TreeAugmentedNB,
 )
 from riskbayes.exceptions import FlooredWarning
+from riskbayes.saving import load
 from riskbayes.sources import Rows, rows
 
 __version__ = "0.1.0.dev0"
@@ -47,5 +48,6 @@ __all__ = [
     "SmoothNB",
     "TreeAugmentedNB",
     "__version__",
+    "load",
     "rows",
 ]

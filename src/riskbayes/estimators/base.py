@@ -33,9 +33,12 @@ from riskbayes.estimators.unlabelled import split_rows, with_unlabelled
 from riskbayes.exceptions import ColumnError, FlooredWarning, RowsLostError, warn
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
+from riskbayes.loaded import require
 from riskbayes.loop import history_of, run
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import LogLoss
+from riskbayes.saving.forms import same_form
+from riskbayes.saving.mixin import SavingMixin
 from riskbayes.sources import Rows
 from riskbayes.statistics import Statistics
 from riskbayes.tables import encoded_names, validated_numbers
@@ -50,7 +53,7 @@ class GenerativeTags(Tags):
     """True if `score_samples` is a log density; otherwise it lacks a constant, and there is no `sample`."""
 
 
-class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class BaseGenerativeClassifier(JointMixin, SavingMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """Base class of the estimators: a generative model, a learner, and scikit-learn's interface to them.
 
     A subclass implements `_make_model`, and, if its input is not a table of numbers, `_encode` and `_decode`.
@@ -111,6 +114,36 @@ class BaseGenerativeClassifier(JointMixin, CallbackSupportMixin, ClassifierMixin
         for name, value in vars(self).items():
             setattr(moved, name, converted(value, converter))
         return moved
+
+    def _training_weight(self) -> float:
+        return self.data_statistics_.total
+
+    def check_loaded(self, size: int) -> None:
+        """Require statistics and parameters of the form that the model itself makes of one row.
+
+        Classes, columns, frame, statistics and parameters then fit one another, so that no scan reads beyond
+        an array.
+        """
+        if not hasattr(self, "statistics_"):
+            return  # an expert of a product, which was never fitted by itself
+        super().check_loaded(size)
+        table = self._encoder_of_table
+        if table is not None:
+            require(len(table.readers) == self.n_features_in_, "the encoder reads other columns")
+        r, n = len(self.classes_), self.n_features_in_ if table is None else len(table.kinds)
+        model, S, theta = self.model_, self.statistics_, self.parameters_
+        row, none = np.zeros((1, n)), np.zeros((1, r))
+        with np.errstate(all="ignore"):
+            Z = model.encode(row, S.frame)
+            counted = {name: value.shape for name, value in model.statistics(Z, none).items()}
+            for found in (S, self.data_statistics_, self._forgotten):
+                if found is not None:
+                    shapes = {name: value.shape for name, value in found.items()}
+                    require(shapes == counted, f"statistics have the shapes {shapes}, the model's {counted}")
+                    require(found.frame is S.frame or found.frame == S.frame, "statistics have other frames")
+            require(same_form(theta, model.parameters(S)), "parameters are not those of the statistics")
+            scores = model.scores(Z, model.plan(Z, theta))
+        require(np.shape(scores) == (1, r), f"the model has {np.shape(scores)[1:]} classes, not {r}")
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `learner__<name>` sets one of a learner instance.

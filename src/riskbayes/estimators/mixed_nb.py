@@ -80,6 +80,9 @@ class MixedNB(TableInput):
     array(['b'], dtype='<U1')
     """
 
+    _counts: Array
+    """Mask of the columns of the table that hold counts."""
+
     _parameter_constraints: ClassVar[dict] = {
         **TableInput._parameter_constraints,
         "numeric": [StrOptions({"smooth", "gaussian", "binned"})],

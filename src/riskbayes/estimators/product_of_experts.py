@@ -80,6 +80,11 @@ class ProductOfExperts(TableInput):
     (3, 4)
     """
 
+    _strict: list[tuple[int, bool, bool]]
+    """Experts that refuse missing cells or values below zero: index, takes missing cells, reads counts."""
+    _owned: list[Array]
+    """Columns of the table that each expert reads, where experts have columns of their own."""
+
     _parameter_constraints: ClassVar[dict] = {
         **TableInput._parameter_constraints,
         "experts": ["array-like", None],

@@ -12,6 +12,7 @@ import numpy as np
 
 from riskbayes.arrays import Array, astype, namespace, widest_float
 from riskbayes.exceptions import warn
+from riskbayes.loaded import Loadable
 from riskbayes.tables import is_missing, shown
 
 UNSEEN = 2**31 - 1
@@ -74,13 +75,15 @@ class ColumnCodes:
         return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))[inverse]
 
 
-class CategoryEncoder:
+class CategoryEncoder(Loadable):
     """The encodings of a table's columns; immutable, so that a refused batch changes nothing.
 
     Whole numbers from 0 are codes already, as in scikit-learn. Columns of strings, booleans or negative
     numbers are coded by value; categorical columns of a data frame keep all categories that they declare.
     NaN, None, null, NA, NaT and empty strings are missing cells.
     """
+
+    columns: tuple[ColumnCodes, ...]
 
     def __init__(self, columns: tuple[ColumnCodes, ...] = ()):
         self.columns = columns

@@ -365,7 +365,7 @@ class RiskBayesClassifier(
 
     @property
     def _encoded_names(self) -> list[str] | None:
-        return None if getattr(self, "_table", None) is None else self._table.names
+        return None if getattr(self, "_table", None) is None else self._table.names  # type: ignore[union-attr]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -168,7 +168,7 @@ class Places:
 
     def look_up(self, table: Array) -> Array:
         """Return, for each row, the sum over features of a table (knots + 2, classes) interpolated at it."""
-        return kernel.look_up(self.places, self.frame.offsets, table)
+        return kernel.look_up(self.places, self.frame.offsets, table, len(self.frame.positions))
 
     def left_and_weights(self) -> tuple[Array, Array, Array]:
         """Return the knot on the left of every value, and the weights of it and of the next knot."""

@@ -45,7 +45,7 @@ class Trees(Loadable):
     """For each column of categories, the place of each category in the order that the trees split."""
 
     def check_loaded(self, size: int) -> None:
-        """Require nodes whose children come after them, in the same tree, so that every row reaches a leaf."""
+        """Require children after their nodes, in the same tree, so that every row reaches a leaf."""
         nodes = len(self.leaf)
         for name in ("feature", "left", "right", "lost", "leaf"):
             require_shape(getattr(self, name), (nodes,), "i", name)

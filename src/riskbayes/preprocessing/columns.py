@@ -72,7 +72,7 @@ class Reader(Loadable):
     _unsaved = frozenset({"codes"})
 
     def check_loaded(self, size: int) -> None:
-        """Derive the codes of the categories; require as many encoded columns as the kind of the column has."""
+        """Derive the codes of the categories; require the encoded columns of the kind of the column."""
         kind, known = self.column.kind, self.categories
         encoded = {"number": ("number",), "category": ("category",), "date": self.parts, "left out": ()}
         require(kind in encoded and self.column.encoded == encoded[kind], f"a column is a {kind!r}")

@@ -1,4 +1,4 @@
-"""Model files: `save`, `load` and `describe`. Loading runs no code of the file; `doc/model_files.md` says how."""
+"""Model files: `save`, `load` and `describe`. Loading runs no code of a file: see `doc/model_files.md`."""
 
 from riskbayes.saving.files import describe, load, save
 

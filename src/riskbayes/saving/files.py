@@ -47,8 +47,8 @@ def save(
 def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:
     """Return the estimator of a file that `save` wrote.
 
-    Loading runs no code of the file: it holds numbers, strings and names of riskbayes' own classes, and all of
-    them are checked. A file that is damaged, of another kind, or of a newer format is refused. The hash in a
+    Loading runs no code of the file: it holds numbers, strings and names of riskbayes' own classes, all of
+    which are checked. A file that is damaged, of another kind, or of a newer format is refused. The hash in a
     file shows damage; it does not show who wrote the file, and a model of a stranger may predict anything.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -49,14 +49,15 @@ def is_plain(dtype: np.dtype) -> bool:
     return bool(DTYPE.fullmatch(dtype.newbyteorder("<").str))
 
 
-def write_array(array: Array, file: BinaryIO) -> str:
+def write_array(array: Array, file: IO[bytes]) -> str:
     """Write an array to a file, and return the SHA-256 of what was written."""
     found: Array = np.asarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
     fortran = found.flags.f_contiguous and not found.flags.c_contiguous
     head = header_of(found, fortran)
     hashed = hashlib.sha256(head)
     file.write(head)
-    body = memoryview(np.ascontiguousarray(found.T if fortran else found).reshape(-1).view(np.uint8))
+    flat: Any = np.ascontiguousarray(found.T if fortran else found).reshape(-1)
+    body = memoryview(flat.view(np.uint8))
     for start in range(0, len(body), 2**24):  # a stream of chunks needs no second copy
         file.write(body[start : start + 2**24])
     hashed.update(body)
@@ -89,7 +90,7 @@ def read_array(file: Any, size: int, digest: str) -> Array:
         raise ModelFileError(f"an array of shape {shape} has another number of bytes than its shape says")
     if (math.prod(shape) == 0 or dtype.itemsize == 0) and max(shape, default=0) > MOST_EMPTY:
         raise ModelFileError(f"an array without entries has the shape {shape}")
-    found = np.empty(shape, dtype, order="F" if fortran else "C")
+    found: Any = np.empty(shape, dtype, order="F" if fortran else "C")
     flat = (found.T if fortran else found).reshape(-1)
     view, at = memoryview(flat.view(np.uint8)), 0
     while at < len(view):

@@ -35,14 +35,18 @@ def read_scalar(node: Any) -> Any:
     dtype = dtype_of(name) if isinstance(name, str) else dtype_of("")
     if dtype.kind == "f":
         return dtype.type(read_float(value))
-    expected = {"b": bool, "U": str}.get(dtype.kind, int)
-    if type(value) is not expected:
+    if type(value) is not {"b": bool, "U": str}.get(dtype.kind, int):
         raise ModelFileError(f"a scalar of dtype {name} holds {type(value).__name__}")
     if dtype.kind in "Mm":
         return np.array(value, np.int64).view(dtype)[()]
-    if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+    if dtype.kind in "iu" and not in_range(value, np.iinfo(dtype)):
         raise ModelFileError(f"a scalar of dtype {name} is out of its range")
     return dtype.type(value)
+
+
+def in_range(value: int, limits: Any) -> bool:
+    """True if a whole number is within the limits of a dtype."""
+    return limits.min <= value <= limits.max
 
 
 def write_float(value: float) -> float | str:
@@ -139,7 +143,7 @@ def text_of(node: Any) -> str:
     return node
 
 
-def pair(node: Any) -> list:
+def pair(node: Any) -> list[Any]:
     """Return a list of two; refuse another value."""
     if not isinstance(node, list) or len(node) != 2:
         raise ModelFileError("a value is not a pair")

@@ -143,7 +143,7 @@ KINDS: dict[type, Callable[[Writer, Any, str], Any]] = {
 
 def state_of(value: Any) -> dict[str, Any]:
     """Return the attributes of an instance that are written: the declared ones, no derived ones."""
-    kind = type(value)
+    kind: Any = type(value)
     unsaved = kind._unsaved if isinstance(value, Loadable) else frozenset()
     if isinstance(value, BaseEstimator):
         return {

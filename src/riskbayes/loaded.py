@@ -1,8 +1,8 @@
 """What the classes of this package promise of instances that come from a model file.
 
-A file may be written by anyone. Before a value of it is used, it must be proved that its parts fit one another
-wherever a wrong part would be read by compiled code, which does not check bounds, or by a loop that might not
-end. Other contradictions raise ordinary errors where they are used.
+A file may be written by anyone. Before a value of it is used, it must be proved that its parts fit one
+another wherever a wrong part would be read by compiled code, which does not check bounds, or by a loop that
+might not end. Other contradictions raise ordinary errors where they are used.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from riskbayes.arrays import Array
 
 
 class Loadable:
-    """Base class of what model files hold and what needs checks, or derives attributes, after it is loaded."""
+    """Base class of what model files hold and what is to be checked, or completed, after it is loaded."""
 
     __slots__ = ()
 

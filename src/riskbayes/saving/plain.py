@@ -44,7 +44,7 @@ def read_scalar(node: Any) -> Any:
     return dtype.type(value)
 
 
-def in_range(value: int, limits: Any) -> bool:
+def in_range(value: Any, limits: Any) -> bool:
     """True if a whole number is within the limits of a dtype."""
     return limits.min <= value <= limits.max
 

@@ -16,6 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 import argparse
+import importlib
 import json
 import pickle
 import resource
@@ -27,6 +28,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,7 +55,7 @@ MEMORY = 2**30
 SUSPECT = (
     *("os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "subprocess.Popen", "socket."),
     *("exec", "compile", "import", "pickle.find_class", "ctypes.", "os.remove", "os.rename", "os.rmdir"),
-    *("shutil.", "urllib.", "code.__new__", "function.__new__", "webbrowser.", "marshal."),
+    *("shutil.", "urllib.", "code.__new__", "function.__new__", "webbrowser."),
 )
 """Beginnings of the names of audit events that no file may cause."""
 
@@ -75,8 +77,20 @@ class Watch:
             )
             if writes:
                 self.seen.append(f"open {path!r}")
-        elif event.startswith(SUSPECT) and not (event == "import" and arguments[0] in sys.modules):
+        elif event.startswith(SUSPECT) and not is_installed(event, arguments):
             self.seen.append(f"{event} {str(arguments[:1])[:100]}")
+
+
+def is_installed(event: str, arguments: tuple) -> bool:
+    """True if an event is the import of a module of a package that is in use already."""
+    if event == "import":
+        return arguments[0].split(".")[0] in sys.modules
+    if event == "pickle.find_class":  # numba reads its cache of compiled code
+        return arguments[0].split(".")[0] in ("numba", "copyreg")
+    code = getattr(arguments[0], "co_filename", "") if event == "exec" else ""
+    return code.endswith(".py") and code.startswith(
+        (sys.prefix, sys.base_prefix, str(Path(np.__file__).parents[1]))
+    )
 
 
 WATCH: list[Watch] = []
@@ -103,13 +117,16 @@ class Corpus:
         return found
 
 
+ORDINARY = (ValueError, np.linalg.LinAlgError)
+"""What `predict_proba` of a model that loads may raise: numbers may be wrong, but have their places."""
+
 METHODS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "predict": lambda clf, X, y: clf.predict(X),
     "score_samples": lambda clf, X, y: clf.score_samples(X),
     "explain": lambda clf, X, y: clf.explain(X),
     "sample": lambda clf, X, y: clf.sample(3, random_state=0),
     "impute": lambda clf, X, y: clf.impute(X),
-    "calibrate": lambda clf, X, y: clf.calibrate(X, y, max_iter=1),
+    "calibrate": lambda clf, X, y: clf.calibrate(X, y),
     "partial_fit": lambda clf, X, y: clf.partial_fit(X, y),
     "with_priors": lambda clf, X, y: clf.with_priors(np.ones(3) / 3).predict_proba(X),
     "columns_": lambda clf, X, y: clf.columns_,
@@ -160,11 +177,14 @@ def attempt(path: Path, X: Any, y: Any, method: str, faults: list[str]) -> str:
         faults.append(f"load raises {type(error).__name__}: {str(error)[:200]}")
         return "refused"
     outcome = "predicts"
-    for call in (lambda clf, X, y: clf.predict_proba(X), METHODS[method]):
-        try:
-            call(clf, X, y)
-        except Exception as error:
-            outcome = f"raises {type(error).__name__}" if outcome == "predicts" else outcome
+    try:
+        clf.predict_proba(X)
+    except Exception as error:
+        outcome = f"predict_proba raises {type(error).__name__}"
+        if not isinstance(error, ORDINARY):
+            faults.append(f"{outcome}: {str(error)[:200]}")
+    with suppress(Exception):  # not all models have all methods
+        METHODS[method](clf, X, y)
     return outcome
 
 
@@ -185,6 +205,8 @@ def work(corpus_file: str, seed: int, first: int, last: int, step: int) -> None:
 def warm_up(corpus: Corpus, folder: str) -> None:
     """Load and use every model as it is, so that all modules are imported and all functions compiled."""
     path = Path(folder, "model.rb")
+    with suppress(ImportError):
+        importlib.import_module("pytz")  # Arrow imports it for dates with a time zone
     for kind in own_classes().values():
         declared(kind)  # evaluates our own annotations
     for turn, (data, (X, y)) in enumerate(zip(corpus.files, corpus.rows, strict=True)):

@@ -16,7 +16,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 import argparse
-import importlib
 import json
 import pickle
 import resource
@@ -83,14 +82,23 @@ class Watch:
 
 def is_installed(event: str, arguments: tuple) -> bool:
     """True if an event is the import of a module of a package that is in use already."""
-    if event == "import":
-        return arguments[0].split(".")[0] in sys.modules
-    if event == "pickle.find_class":  # numba reads its cache of compiled code
-        return arguments[0].split(".")[0] in ("numba", "copyreg")
+    if event == "import":  # Arrow looks whether there is a pytz
+        return arguments[0].split(".")[0] in sys.modules or arguments[0] == "pytz"
+    if is_compiler(sys._getframe(2)):  # numba reads its cache of compiled code, which is a pickle
+        return True
     code = getattr(arguments[0], "co_filename", "") if event == "exec" else ""
     return code.endswith(".py") and code.startswith(
         (sys.prefix, sys.base_prefix, str(Path(np.__file__).parents[1]))
     )
+
+
+def is_compiler(frame: Any) -> bool:
+    """True if a frame, or one that called it, is numba's."""
+    while frame is not None:
+        if f"{os.sep}numba{os.sep}" in frame.f_code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
 
 
 WATCH: list[Watch] = []
@@ -205,8 +213,6 @@ def work(corpus_file: str, seed: int, first: int, last: int, step: int) -> None:
 def warm_up(corpus: Corpus, folder: str) -> None:
     """Load and use every model as it is, so that all modules are imported and all functions compiled."""
     path = Path(folder, "model.rb")
-    with suppress(ImportError):
-        importlib.import_module("pytz")  # Arrow imports it for dates with a time zone
     for kind in own_classes().values():
         declared(kind)  # evaluates our own annotations
     for turn, (data, (X, y)) in enumerate(zip(corpus.files, corpus.rows, strict=True)):
@@ -262,6 +268,8 @@ class Worker:
 
     def _ended(self, why: str | None = None) -> list[dict[str, Any]]:
         code = self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
         if code == 0 and why is None:
             self.done = True
             return []

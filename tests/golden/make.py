@@ -1,4 +1,4 @@
-"""Write the golden model files: python tests/golden/make.py. Those of a released version are kept as they are.
+"""Write the golden model files: python tests/golden/make.py. Files of a released version are never changed.
 
 Each model has a JSON file beside it, of rows and of the probabilities that it predicted for them.
 """

@@ -124,7 +124,7 @@ class BaseGenerativeClassifier(JointMixin, SavingMixin, CallbackSupportMixin, Cl
         Classes, columns, frame, statistics and parameters then fit one another, so that no scan reads beyond
         an array.
         """
-        if not hasattr(self, "statistics_"):
+        if not hasattr(self, "model_") and not hasattr(self, "statistics_"):
             return  # an expert of a product, which was never fitted by itself
         super().check_loaded(size)
         table = self._encoder_of_table

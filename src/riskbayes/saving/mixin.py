@@ -80,7 +80,8 @@ class SavingMixin(Loadable):
         names = getattr(self, "feature_names_in_", None)
         require(type(n) is int and 1 <= n <= size, "n_features_in_ is not a number of columns")
         require(classes.ndim == 1 and len(classes) > 0, "classes_ is not a list of classes")
-        require(names is None or names.shape == (n,), "feature_names_in_ has not a name for each column")
+        named = names is None or (names.shape == (n,) and all(isinstance(name, str) for name in names))
+        require(named, "feature_names_in_ has not a name for each column")
 
 
 def shown(value: Any) -> Any:

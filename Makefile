@@ -10,7 +10,7 @@ TORCH ?= --group torch
 CASES ?= 2000
 SEED ?= 0
 
-.PHONY: help demo test test-all lint fuzz bench reproduce clean
+.PHONY: help demo test test-all lint fuzz fuzz-files bench reproduce clean
 help:
 	@echo "make demo   closed form against RC on four data sets: a table and demo/index.html"
 	@echo "make test   linters and the test suite"
@@ -53,6 +53,9 @@ test-all: $(READY)
 
 fuzz: $(READY)
 	@$(BIN)/python tests/fuzz.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
+
+fuzz-files: $(READY)
+	@$(BIN)/python tests/fuzz_files.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
 
 # To run the experiments themselves: riskbayes reproduce --data-dir FOLDER
 reproduce: $(READY)

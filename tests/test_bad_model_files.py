@@ -279,7 +279,7 @@ def test_odd_headers(kind, good, tmp_path):
 
 
 def test_values_that_repeat_themselves_are_bounded(good, tmp_path):
-    """Objects that refer twice to the one before them would be 2**60 values, and hang what walks over them."""
+    """Objects that refer twice to the one before them are 2**60 values, which nobody could walk over."""
     parts = Parts(good)
     node = {"class": "ProductParameters", "state": {"log_prior": {"array": 0}, "floored": {"array": 0}}}
     objects = [{**node, "state": {**node["state"], "experts": {"tuple": []}}}]

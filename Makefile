@@ -17,6 +17,7 @@ help:
 	@echo "make test-all  the same with PyTorch, which it installs (large)"
 	@echo "make lint   ruff and mypy"
 	@echo "make fuzz   random fits of every estimator, held to laws (CASES=20000 SEED=0)"
+	@echo "make fuzz-files  mutated model files, loaded and used (CASES=20000 SEED=0)"
 	@echo "make reproduce  the paper's experiments: results/index.html from the committed table of results"
 	@echo "make bench  speed and the other benchmarks (RISKBAYES_DATA names the folder of data sets)"
 

@@ -197,7 +197,9 @@ def attempt(path: Path, X: Any, y: Any, method: str, faults: list[str]) -> str:
 
 
 def work(corpus_file: str, seed: int, first: int, last: int, step: int) -> None:
-    """Run cases in this process and print a line of JSON before and after each."""
+    """Run cases in this process and print a line of JSON before and after each; a model may print too."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     warnings.simplefilter("ignore")
     corpus = Corpus(*pickle.loads(Path(corpus_file).read_bytes()))
     WATCH.append(Watch())
@@ -206,8 +208,9 @@ def work(corpus_file: str, seed: int, first: int, last: int, step: int) -> None:
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
         for number in range(first, last, step):
-            print(json.dumps({"number": number}), flush=True)
-            print(json.dumps({"number": number, **run_case(seed, number, corpus, folder)}), flush=True)
+            print(json.dumps({"number": number}), file=out, flush=True)
+            report = run_case(seed, number, corpus, folder)
+            print(json.dumps({"number": number, **report}), file=out, flush=True)
 
 
 def warm_up(corpus: Corpus, folder: str) -> None:

@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import model_selection
 from sklearn.covariance import LedoitWolf
 from sklearn.model_selection import StratifiedKFold
 
@@ -36,7 +37,7 @@ from riskbayes.learners import RC
 from riskbayes.objectives import ExpectedCost
 from riskbayes.saving import describe
 from riskbayes.saving.reader import Reader
-from riskbayes.saving.registry import declared, own_classes
+from riskbayes.saving.registry import SPLITTERS, declared, own_classes
 from riskbayes.saving.writer import Writer
 from test_contracts import Means, UnitGaussians
 
@@ -382,3 +383,48 @@ def test_a_shared_array_is_written_once(tmp_path):
     assert clf.save(tmp_path / "large.rb").stat().st_size < small + 1.1 * 80_000
     again = riskbayes.load(tmp_path / "large.rb")
     assert again.one_ is again.two_ is again.three_
+
+
+@pytest.mark.parametrize("name", SPLITTERS)
+def test_every_splitter_is_saved(name, tmp_path):
+    splitter = getattr(model_selection, name)(n_splits=3)
+    clf = GaussianNB(learner="closed_form").fit(*table("real"))
+    clf.splitter_ = splitter
+    again = riskbayes.load(clf.save(tmp_path / "model.rb")).splitter_
+    assert type(again) is type(splitter)
+    assert vars(again) == vars(splitter)
+
+
+def more_rows(X, y):
+    """Further rows, with categories that were not there before, and with values far from the others."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
+        return X[:9] + (X.dtype.kind == "i"), y[:9]
+    return X[:9], y[:9]
+
+
+HISTORIES = {
+    "partial_fit": lambda clf, X, y: clf.partial_fit(*more_rows(X, y)),
+    "forget": lambda clf, X, y: clf.forget(X[:6], y[:6]),
+    "forget, partial_fit": lambda clf, X, y: clf.forget(X[:6], y[:6]).partial_fit(*more_rows(X, y)),
+    "merge": lambda clf, X, y: clf.merge(copy.deepcopy(clf).partial_fit(*more_rows(X, y))),
+    "with_priors": lambda clf, X, y: clf.with_priors([0.2, 0.3, 0.5]),
+    "calibrate": lambda clf, X, y: clf.calibrate(X, y),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("history", HISTORIES)
+def test_a_model_that_went_on_can_be_saved(history, every_fit, tmp_path):
+    number = 0
+    for i, fit in enumerate(every_fit):
+        if i % 2 and not fit.name.startswith(("strategy", "MixedNB", "experts")):
+            continue
+        try:
+            clf = HISTORIES[history](copy.deepcopy(fit.clf), fit.X, fit.y)
+            expected = clf.predict_proba(fit.X)
+        except (ValueError, NotImplementedError, AttributeError, TypeError):
+            continue  # not every model can
+        number += 1
+        again = riskbayes.load(clf.save(tmp_path / "model.rb"))
+        assert again.predict_proba(fit.X).tobytes() == expected.tobytes(), fit.name
+    assert number >= 10

@@ -136,11 +136,12 @@ class BaseGenerativeClassifier(JointMixin, SavingMixin, CallbackSupportMixin, Cl
         with np.errstate(all="ignore"):
             Z = model.encode(row, S.frame)
             counted = {name: value.shape for name, value in model.statistics(Z, none).items()}
-            for found in (S, self.data_statistics_, self._forgotten):
-                if found is not None:
-                    shapes = {name: value.shape for name, value in found.items()}
-                    require(shapes == counted, f"statistics have the shapes {shapes}, the model's {counted}")
-                    require(found.frame is S.frame or found.frame == S.frame, "statistics have other frames")
+            for found in (S, self.data_statistics_):
+                shapes = {name: value.shape for name, value in found.items()}
+                require(shapes == counted, f"statistics have the shapes {shapes}, the model's {counted}")
+                require(found.frame is S.frame or found.frame == S.frame, "statistics have other frames")
+            if self._forgotten is not None:
+                self._forgotten + S  # in their common frame, or it raises
             require(same_form(theta, model.parameters(S)), "parameters are not those of the statistics")
             scores = model.scores(Z, model.plan(Z, theta))
         require(np.shape(scores) == (1, r), f"the model has {np.shape(scores)[1:]} classes, not {r}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from riskbayes.arrays import Array, astype, namespace, widest_float
 from riskbayes.exceptions import warn
-from riskbayes.loaded import Loadable
+from riskbayes.loaded import Loadable, require
 from riskbayes.tables import is_missing, shown
 
 UNSEEN = 2**31 - 1
@@ -23,7 +23,7 @@ LARGEST = 2**62
 
 
 @dataclass(frozen=True)
-class ColumnCodes:
+class ColumnCodes(Loadable):
     """The encoding of one column: a value's code is its position in `categories`."""
 
     name: str
@@ -31,6 +31,11 @@ class ColumnCodes:
     """The values in the order of their codes; None if the column holds codes already."""
     declared: int = 0
     """How many of the first categories the column's dtype declares, so that they need no row."""
+
+    def check_loaded(self, size: int) -> None:
+        """Require categories that differ, of which some may be declared."""
+        known = self.categories or ()
+        require(len(set(known)) == len(known) and 0 <= self.declared <= len(known), "categories")
 
     @property
     def least(self) -> int:

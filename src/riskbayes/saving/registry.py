@@ -109,6 +109,8 @@ def class_of(name: Any, classes: Classes) -> type:
 @cache
 def declared(kind: type) -> dict[str, Any]:
     """Return the declared attributes of instances, with their types; arrays are NumPy's in files."""
+    if kind.__name__ in FOREIGN and not kind.__module__.startswith("riskbayes."):
+        return dict.fromkeys(vars(kind()), Any)
     hints = get_type_hints(kind, localns={"Array": np.ndarray | np.generic})
     found = {name: hint for name, hint in hints.items() if not is_class_variable(hint)}
     if is_dataclass(kind):

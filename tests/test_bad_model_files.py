@@ -135,6 +135,23 @@ def test_a_newer_format(good, tmp_path):
     refused(written(tmp_path, parts.packed()), "install a newer riskbayes")
 
 
+def test_a_description_that_is_not_of_the_model(good, tmp_path):
+    for key, value in (
+        ("class", 3),
+        ("versions", {"numpy": 2}),
+        ("about", []),
+        ("rows", "x"),
+        ("classes", None),
+    ):
+        parts = Parts(good)
+        parts.document["metadata"][key] = value
+        for load in (riskbayes.load, describe):
+            refused(written(tmp_path, parts.packed()), "does not describe itself", load=load)
+    parts = Parts(good)
+    parts.document["metadata"]["class"] = "SmoothNB"
+    refused(written(tmp_path, parts.packed()), "holds a GaussianNB, and says")
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -20,6 +20,7 @@ import riskbayes
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
 from riskbayes.saving.archive import opened, write
+from riskbayes.saving.hints import fits
 from riskbayes.saving.reader import Reader
 from riskbayes.saving.registry import with_own
 from riskbayes.saving.writer import Writer
@@ -83,6 +84,8 @@ def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:
         if not (isinstance(found, Loadable) and isinstance(found, ClassifierMixin)):
             raise ModelFileError(f"it holds a {type(found).__name__}, which is no estimator of riskbayes")
         check_is_fitted(found)
+        if described_by(archive.document)["class"] != type(found).__name__:
+            raise ModelFileError(f"it holds a {type(found).__name__}, and says that it holds another model")
     return found
 
 
@@ -102,10 +105,30 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         caller of `save` added), `format`, `size` in bytes and `sha256`.
     """
     with opened(Path(path)) as archive:
-        found = archive.document.get("metadata")
-        if not isinstance(found, dict):
-            raise ModelFileError("it does not describe itself")
+        found = described_by(archive.document)
         return {**found, "format": archive.document["format"], "size": archive.size, "sha256": archive.digest}
+
+
+def described_by(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a file, with entries of the types that readers rely on."""
+    found = document.get("metadata")
+    if not isinstance(found, dict) or not all(fits(found.get(name), kind) for name, kind in ENTRIES.items()):
+        raise ModelFileError("it does not describe itself as `save` does")
+    return found
+
+
+ENTRIES: dict[str, Any] = {
+    "class": str,
+    "created": str,
+    "versions": dict[str, str],
+    "parameters": dict[str, Any],
+    "n_features": int,
+    "feature_names": list[str] | None,
+    "classes": list[Any],
+    "rows": float,
+    "about": dict[str, Any],
+}
+"""The entries of the metadata and their types."""
 
 
 def instant(created: str | datetime.datetime | None) -> str:

@@ -132,6 +132,7 @@ class BaseGenerativeClassifier(JointMixin, SavingMixin, CallbackSupportMixin, Cl
             require(len(table.readers) == self.n_features_in_, "the encoder reads other columns")
         r, n = len(self.classes_), self.n_features_in_ if table is None else len(table.kinds)
         model, S, theta = self.model_, self.statistics_, self.parameters_
+        require(S["s0"].shape == (r,), f"it has {r} classes, and statistics of {len(S['s0'])}")
         row, none = np.zeros((1, n)), np.zeros((1, r))
         with np.errstate(all="ignore"):
             Z = model.encode(row, S.frame)

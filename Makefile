@@ -10,7 +10,7 @@ TORCH ?= --group torch
 CASES ?= 2000
 SEED ?= 0
 
-.PHONY: help demo test test-all lint fuzz fuzz-csv bench reproduce clean
+.PHONY: help demo test test-all lint fuzz fuzz-csv fuzz-files bench reproduce clean
 help:
 	@echo "make demo   riskbayes beside scikit-learn on five tables: demo/index.html and demo/report.html"
 	@echo "make test   linters and the test suite"
@@ -18,6 +18,7 @@ help:
 	@echo "make lint   ruff and mypy"
 	@echo "make fuzz   random fits of every estimator, held to laws (CASES=20000 SEED=0)"
 	@echo "make fuzz-csv  mutated CSV files into the reader (CASES=100000 SEED=0)"
+	@echo "make fuzz-files  mutated model files, loaded and used (CASES=20000 SEED=0)"
 	@echo "make reproduce  the paper's experiments: results/index.html from the committed table of results"
 	@echo "make bench  speed and the other benchmarks (RISKBAYES_DATA names the folder of data sets)"
 
@@ -57,6 +58,9 @@ fuzz: $(READY)
 
 fuzz-csv: $(READY)
 	@$(BIN)/python tests/fuzz_csv.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
+
+fuzz-files: $(READY)
+	@$(BIN)/python tests/fuzz_files.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
 
 # To run the experiments themselves: riskbayes reproduce --data-dir FOLDER
 reproduce: $(READY)

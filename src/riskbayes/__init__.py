@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         TreeAugmentedNB,
     )
     from riskbayes.exceptions import FlooredWarning
+    from riskbayes.saving import load
     from riskbayes.sources import Rows, rows
 
 __version__ = "0.1.0.dev0"
@@ -52,12 +53,14 @@ __all__ = [
     "SmoothNB",
     "TreeAugmentedNB",
     "__version__",
+    "load",
     "rows",
 ]
 
 HOMES = {
     "FlooredWarning": "riskbayes.exceptions",
     "Rows": "riskbayes.sources",
+    "load": "riskbayes.saving",
     "rows": "riskbayes.sources",
 }
 """The modules of public names that are no estimators."""

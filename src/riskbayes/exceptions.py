@@ -30,6 +30,10 @@ class RowsLostError(ConnectionError):
     """The rows of a fit cannot be reached any more; the estimator has the best model so far, if any."""
 
 
+class ModelFileError(ValueError):
+    """A model cannot be saved, or a file cannot be loaded; the message says why."""
+
+
 class ColumnError(ValueError):
     """A column of X cannot be used. Models know only its index; estimators add its name with `named`.
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riskbayes.arrays import Array, converted, device_of, namespace, sum_of, take, to_device
+from riskbayes.loaded import Loadable, require, require_shape
 
 Arrays = dict[str, Array]
 
@@ -34,7 +35,7 @@ def same_values(a: Any, b: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Frame(Loadable):
     """What was learned before the loop; this base class is the empty frame.
 
     A subclass is a frozen dataclass. Its fields say what statistics are measured in. A field of
@@ -51,6 +52,10 @@ class Frame:
     def __post_init__(self) -> None:
         for f in fields(self):
             object.__setattr__(self, f.name, frozen(getattr(self, f.name)))
+
+    def check_loaded(self, size: int) -> None:
+        """Make the arrays read-only."""
+        Frame.__post_init__(self)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -123,6 +128,15 @@ class Categories(Frame):
         object.__setattr__(self, "n_categories", np.array(self.n_categories, dtype=np.int64))
         self._derive()
         super().__post_init__()
+
+    def check_loaded(self, size: int) -> None:
+        """Require a feature or more, each with categories: no more than the file has counts of them."""
+        k = self.n_categories
+        require_shape(k, (len(k),), "i", "n_categories")
+        require(len(k) and k.dtype == np.int64 and k.min() >= 1, "a feature has no categories")
+        require(8 * sum(k.tolist()) <= size, "there are more categories than counts")
+        self._derive()
+        super().check_loaded(size)
 
     def _derive(self) -> None:
         """Set the attributes that follow from the number of categories."""

@@ -15,12 +15,13 @@ import numpy as np
 
 from riskbayes.arrays import Array, add_scaled, converted, max_of, namespace, sum_of, to_numpy
 from riskbayes.frames import Arrays, Frame, frozen
+from riskbayes.loaded import Loadable, require, require_shape
 
 LARGE = 2**20
 """Numbers of an array from which on temporary arrays of its size are avoided: 8 MiB of float64."""
 
 
-class Statistics(Mapping[str, Array]):
+class Statistics(Loadable, Mapping[str, Array]):
     """Named arrays that add, subtract and scale; `s0` holds the mass of each class.
 
     Parameters
@@ -44,7 +45,8 @@ class Statistics(Mapping[str, Array]):
 
     __slots__ = ("_arrays", "_total", "frame")
     __array_ufunc__ = None  # so that `np.float64(2) * S` calls S.__rmul__
-    _arrays: Mapping[str, Array]
+    _unsaved = frozenset({"_total"})
+    _arrays: dict[str, Array]
     _total: float | None
     frame: Any
 
@@ -54,6 +56,14 @@ class Statistics(Mapping[str, Array]):
         held = {name: frozen(value) for name, value in arrays.items()}
         object.__setattr__(self, "_arrays", held)
         object.__setattr__(self, "frame", Frame() if frame is None else frame)
+        object.__setattr__(self, "_total", None)
+
+    def check_loaded(self, size: int) -> None:
+        """Require masses of the classes, arrays of floats and a frame; make the arrays read-only."""
+        require("s0" in self._arrays and isinstance(self.frame, Frame), "it has no masses or no frame")
+        require(all(value.dtype.kind == "f" for value in self.values()), "it is not made of floats")
+        require_shape(self["s0"], self["s0"].shape[:1], "f", "s0")
+        object.__setattr__(self, "_arrays", {name: frozen(value) for name, value in self.items()})
         object.__setattr__(self, "_total", None)
 
     def __setattr__(self, name: str, value: Any) -> None:

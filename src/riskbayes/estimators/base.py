@@ -37,11 +37,14 @@ from riskbayes.exceptions import ColumnError, FlooredWarning, RowsLostError, war
 from riskbayes.findings import Finding
 from riskbayes.frames import same_values
 from riskbayes.learners.base import Learner, resolve_learner
+from riskbayes.loaded import require
 from riskbayes.loop import history_of, run
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import LogLoss
 from riskbayes.onnx_export import Exported
 from riskbayes.onnx_export.columns import Columns
+from riskbayes.saving.forms import same_form
+from riskbayes.saving.mixin import SavingMixin
 from riskbayes.sources import Rows
 from riskbayes.statistics import Statistics
 from riskbayes.tables import encoded_names, names_of, validated_numbers
@@ -57,7 +60,7 @@ class GenerativeTags(Tags):
 
 
 class BaseGenerativeClassifier(
-    JointMixin, FittedChecks, OnnxMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
+    JointMixin, FittedChecks, SavingMixin, OnnxMixin, CallbackSupportMixin, ClassifierMixin, BaseEstimator
 ):
     """Base class of the estimators: a generative model, a learner, and scikit-learn's interface to them.
 
@@ -119,6 +122,38 @@ class BaseGenerativeClassifier(
         for name, value in vars(self).items():
             setattr(moved, name, converted(value, converter))
         return moved
+
+    def _training_weight(self) -> float:
+        return self.data_statistics_.total
+
+    def check_loaded(self, size: int) -> None:
+        """Require statistics and parameters of the form that the model itself makes of one row.
+
+        Classes, columns, frame, statistics and parameters then fit one another, so that no scan reads beyond
+        an array.
+        """
+        if not hasattr(self, "model_") and not hasattr(self, "statistics_"):
+            return  # an expert of a product, which was never fitted by itself
+        super().check_loaded(size)
+        table = self._encoder_of_table
+        if table is not None:
+            require(len(table.readers) == self.n_features_in_, "the encoder reads other columns")
+        r, n = len(self.classes_), self.n_features_in_ if table is None else len(table.kinds)
+        model, S, theta = self.model_, self.statistics_, self.parameters_
+        require(S["s0"].shape == (r,), f"it has {r} classes, and statistics of {len(S['s0'])}")
+        row, none = np.zeros((1, n)), np.zeros((1, r))
+        with np.errstate(all="ignore"):
+            Z = model.encode(row, S.frame)
+            counted = {name: value.shape for name, value in model.statistics(Z, none).items()}
+            for found in (S, self.data_statistics_):
+                shapes = {name: value.shape for name, value in found.items()}
+                require(shapes == counted, f"statistics have the shapes {shapes}, the model's {counted}")
+                require(found.frame is S.frame or found.frame == S.frame, "statistics have other frames")
+            if self._forgotten is not None:
+                self._forgotten + S  # in their common frame, or it raises
+            require(same_form(theta, model.parameters(S)), "parameters are not those of the statistics")
+            scores = model.scores(Z, model.plan(Z, theta))
+        require(np.shape(scores) == (1, r), f"the model has {np.shape(scores)[1:]} classes, not {r}")
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `learner__<name>` sets one of a learner instance.

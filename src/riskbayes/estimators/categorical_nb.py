@@ -16,6 +16,7 @@ from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import check_alpha, check_class_prior
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.frames import Categories
+from riskbayes.loaded import require
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import categories_of, check_sizes
 from riskbayes.onnx_export.columns import Columns
@@ -38,6 +39,12 @@ class CategoricalInput(BaseGenerativeClassifier):
 
     _encoder: CategoryEncoder
     min_categories: Any
+
+    def check_loaded(self, size: int) -> None:
+        """Require also the encoding of each column."""
+        super().check_loaded(size)
+        if hasattr(self, "model_"):
+            require(len(self._encoder.columns) == self.n_features_in_, "the encoder reads other columns")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from riskbayes.arrays import Array
 from riskbayes.estimators.table_input import MARK_LEVEL, TableInput, chosen_columns
 from riskbayes.exceptions import ColumnError
+from riskbayes.loaded import require_shape
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.binned import BinnedModel
 from riskbayes.models.categorical import CategoricalModel
@@ -80,12 +81,21 @@ class MixedNB(TableInput):
     array(['b'], dtype='<U1')
     """
 
+    _counts: Array
+    """Mask of the columns of the table that hold counts."""
+
     _parameter_constraints: ClassVar[dict] = {
         **TableInput._parameter_constraints,
         "numeric": [StrOptions({"smooth", "gaussian", "binned"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "count_features": ["array-like", None],
     }
+
+    def check_loaded(self, size: int) -> None:
+        """Require also a mark of counts for each column."""
+        super().check_loaded(size)
+        if hasattr(self, "model_"):
+            require_shape(self._counts, (self.n_features_in_,), "b", "counts")
 
     def __init__(
         self,

@@ -14,6 +14,7 @@ from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.estimators.table_input import MARK_LEVEL, TableInput, chosen_columns
 from riskbayes.exceptions import ColumnError
+from riskbayes.loaded import require
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.marks import MarkModel
 from riskbayes.models.product import ProductModel
@@ -80,6 +81,11 @@ class ProductOfExperts(TableInput):
     (3, 4)
     """
 
+    _strict: list[tuple[int, bool, bool]]
+    """Experts that refuse missing cells or values below zero: index, takes missing cells, reads counts."""
+    _owned: list[Array]
+    """Columns of the table that each expert reads, where experts have columns of their own."""
+
     _parameter_constraints: ClassVar[dict] = {
         **TableInput._parameter_constraints,
         "experts": ["array-like", None],
@@ -115,6 +121,14 @@ class ProductOfExperts(TableInput):
         tags.array_api_support = bool(experts) and all(map(takes_any_array, experts))
         tags.normalised_density = hasattr(self, "model_") and self.model_.normalised
         return tags
+
+    def check_loaded(self, size: int) -> None:
+        """Require also experts that there are, where they are strict or own columns."""
+        super().check_loaded(size)
+        if hasattr(self, "model_"):
+            experts = len(self._triples())
+            require(all(0 <= i < experts for i, _, _ in self._strict), "experts are missing")
+            require(len(getattr(self, "_owned", [])) in (0, experts), "experts are missing")
 
     @property
     def _takes_missing(self) -> bool:  # type: ignore[override]

@@ -37,11 +37,15 @@ from riskbayes.estimators.table_input import TABLE_PARAMETERS, columns_read, onn
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.findings import Finding
 from riskbayes.learners.rc import SMALL_WEIGHT
+from riskbayes.loaded import require, require_shape
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.onnx_export import Exported
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.preprocessing.columns import Column
+from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.risks import log_posterior
+from riskbayes.saving.hints import fits
+from riskbayes.saving.mixin import SavingMixin
 from riskbayes.sources import Rows
 from riskbayes.tables import cell_values, encoded_names, naming_columns
 
@@ -69,6 +73,7 @@ class RiskBayesClassifier(
     BatchPredictions,
     PriorsMixin,
     FittedChecks,
+    SavingMixin,
     OnnxMixin,
     CallbackSupportMixin,
     ClassifierMixin,
@@ -160,8 +165,10 @@ class RiskBayesClassifier(
     """
 
     _takes_missing = True
-    _table: Any
+    _table: TableEncoder | None
     """The encoder of the table; None for an array of numbers."""
+    _scales: ColumnScales
+    """Powers of two that columns of extreme range are multiplied by."""
 
     _parameter_constraints: ClassVar[dict] = {
         "strategy": [StrOptions({"single", "neighbours", "cv", "ensemble"})],
@@ -198,6 +205,24 @@ class RiskBayesClassifier(
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _training_weight(self) -> float:
+        clf = self.members_[0][0]
+        return (clf.estimator_ if isinstance(clf, MemberClassifier) else clf)._training_weight()
+
+    def check_loaded(self, size: int) -> None:
+        """Require members, each with the columns that the table is encoded to, and its classes."""
+        super().check_loaded(size)
+        n = self.n_features_in_
+        if self._table is not None:
+            require(len(self._table.readers) == n, "the encoder reads other columns")
+            n = len(self._table.kinds)
+        require_shape(self._scales.exponents, (n,), "i", "exponents")
+        require(fits(self.members_, list[tuple[BaseEstimator, float]]) and self.members_, "members_")
+        for clf, _ in self.members_:
+            require(len(clf.classes_) == len(self.classes_), "a member has other classes")
+            whole = not isinstance(clf, MemberClassifier)
+            require(not whole or clf.n_features_in_ == n, "a member reads other columns")
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> Self:
@@ -369,7 +394,7 @@ class RiskBayesClassifier(
 
     @property
     def _encoded_names(self) -> list[str] | None:
-        return None if getattr(self, "_table", None) is None else self._table.names
+        return None if getattr(self, "_table", None) is None else self._table.names  # type: ignore[union-attr]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Arrays, Categories, Frame
+from riskbayes.loaded import require_shape
 from riskbayes.models.base import Described, Sample
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import Codes, make_codes
@@ -23,6 +24,12 @@ class Bins(Categories):
 
     edges: Array
     """Inner edges of the bins of all features, in ascending order, feature after feature."""
+
+    def check_loaded(self, size: int) -> None:
+        """Require one edge less than bins for each feature."""
+        edges = sum(self.n_categories.tolist()) - len(self.n_categories)
+        require_shape(self.edges, (edges,), "f", "edges")
+        super().check_loaded(size)
 
     def of_feature(self, j: int) -> Array:
         """Return the inner edges of feature j: one less than it has bins."""

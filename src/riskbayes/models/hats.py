@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, get_index_dtype
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Arrays, Categories, Frame
+from riskbayes.loaded import require, require_shape
 from riskbayes.models.kernels import smooth as kernel
 from riskbayes.models.kernels.categorical import is_worth_it
 from riskbayes.threads import available_threads, in_threads
@@ -48,6 +49,16 @@ class Knots(Categories):
     """Mean length of the tail at each knot; zero for all but the outer ones."""
     widths: ClassVar[Array]
     """Width of the hat of each knot: half of both pieces beside it and its tail; one for few values."""
+
+    def check_loaded(self, size: int) -> None:
+        """Require finite knots in ascending order for each feature: rows are placed between them."""
+        k = self.n_categories
+        require_shape(self.positions, (sum(k.tolist()),), "f", "positions")
+        require_shape(self.few_values, k.shape, "b", "few_values")
+        require_shape(self.tails, (len(k), 2), "f", "tails")
+        super().check_loaded(size)
+        within = np.delete(np.diff(self.positions), self.offsets[1:] - 1)
+        require(np.isfinite(self.positions).all() and (within > 0).all(), "knots are not in ascending order")
 
     def _derive(self) -> None:
         super()._derive()
@@ -157,7 +168,7 @@ class Places:
 
     def look_up(self, table: Array) -> Array:
         """Return, for each row, the sum over features of a table (knots + 2, classes) interpolated at it."""
-        return kernel.look_up(self.places, self.frame.offsets, table)
+        return kernel.look_up(self.places, self.frame.offsets, table, len(self.frame.positions))
 
     def left_and_weights(self) -> tuple[Array, Array, Array]:
         """Return the knot on the left of every value, and the weights of it and of the next knot."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Arrays, Categories, Frame
+from riskbayes.loaded import require, require_shape
 from riskbayes.models.base import Sample, log_class_prior
 from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
 from riskbayes.models.codes import Codes, make_codes
@@ -33,6 +34,14 @@ class Leaves(Categories):
     trees: Trees | None = field(default=None, compare=False)
     shares: Array | None = field(default=None, compare=False)
     """The share of the weight of all rows in each leaf; None before the statistics are settled."""
+
+    def check_loaded(self, size: int) -> None:
+        """Require trees, and a share for each leaf."""
+        require(
+            self.trees is not None and len(self.trees.roots) == len(self.n_categories), "trees are missing"
+        )
+        require_shape(self.shares, (sum(self.n_categories.tolist()),), "f", "shares")
+        super().check_loaded(size)
 
     def __getstate__(self) -> dict:
         return {**super().__getstate__(), "trees": self.trees, "shares": self.shares}

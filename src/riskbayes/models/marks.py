@@ -10,6 +10,7 @@ from scipy.stats import chi2
 
 from riskbayes.arrays import Array, one_hot
 from riskbayes.frames import Categories, Frame
+from riskbayes.loaded import require_shape
 from riskbayes.models.base import Sample
 from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
 from riskbayes.models.codes import make_codes
@@ -22,6 +23,11 @@ class Marks(Categories):
 
     tied: Array
     """True for a feature with one distribution for all classes."""
+
+    def check_loaded(self, size: int) -> None:
+        """Require a mark for each feature."""
+        require_shape(self.tied, self.n_categories.shape, "b", "tied")
+        super().check_loaded(size)
 
     def join(self, other: Frame) -> Frame:
         """Return this frame; raise an error if the other one ties other features."""

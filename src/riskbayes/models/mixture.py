@@ -10,6 +10,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Arrays, Frame, SideBySide, same_values
+from riskbayes.loaded import Loadable, require
 from riskbayes.models.base import GenerativeModel, Sample
 from riskbayes.models.centred import Centred
 from riskbayes.models.hats import quantiles
@@ -38,6 +39,12 @@ class Components(SideBySide):
     """Parameters that divide the rows of the data among components; None if each class has one component."""
     em_log_likelihood: tuple[float, ...] = field(default=(), compare=False)
     """Mean joint log-likelihood of the rows, by iteration of EM."""
+
+    def check_loaded(self, size: int) -> None:
+        """Require the frame of the base model, and numbers of components."""
+        require(len(self.frames) == 1, "it has not one frame of the base model")
+        check_components(self.sizes, size)
+        super().check_loaded(size)
 
     def join(self, other: Frame) -> Frame:
         """Join the frames of the base model; raise an error if the numbers of components differ."""
@@ -70,13 +77,23 @@ class ComponentRows:
 
 
 @dataclass(frozen=True)
-class MixtureParameters:
+class MixtureParameters(Loadable):
     """log p(y), the base model's parameters of the components, and the number of components of each class."""
 
     log_prior: Array
     components: Any
     sizes: Array
     floored: Array
+
+    def check_loaded(self, size: int) -> None:
+        """Require numbers of components."""
+        check_components(self.sizes, size)
+
+
+def check_components(sizes: Array, size: int) -> None:
+    """Raise a ValueError unless these are numbers of components, of fewer than a file has bytes."""
+    require(sizes.ndim == 1 and sizes.dtype.kind == "i" and len(sizes), "sizes are no numbers of components")
+    require(sizes.min() >= 1 and sum(sizes.tolist()) <= size, "a class has no components, or too many")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Frame
+from riskbayes.loaded import require
 from riskbayes.models.base import GenerativeModel, Sample, log_class_prior
 from riskbayes.statistics import Statistics
 
@@ -74,6 +75,16 @@ class References(Frame):
     """Which of the rows of the sample they are."""
     own: NeighbourRows | None = field(default=None, compare=False)
     """The rows of the sample themselves, each left out of its own neighbours; not pickled."""
+
+    _unsaved = frozenset({"own"})
+
+    def check_loaded(self, size: int) -> None:
+        """Require points, and a kernel of a rank and a width."""
+        require(self.points.ndim == 2 and len(self.points) and self.points.dtype.kind == "f", "points")
+        require(np.isfinite(self.points).all(), "a point is not finite")
+        require(self.rank.ndim == 0 and self.rank.dtype.kind == "i" and self.rank >= 1, "rank")
+        require(self.width.ndim == 0 and self.width > 0, "width")
+        super().check_loaded(size)
 
     def __getstate__(self) -> dict:
         return {**self.__dict__, "own": None}

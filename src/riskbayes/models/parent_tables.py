@@ -11,8 +11,9 @@ from scipy.sparse import csr_array
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Arrays, Categories, Frame
+from riskbayes.loaded import require, require_shape
 from riskbayes.models.codes import Codes
-from riskbayes.models.structure import Parents, check_table
+from riskbayes.models.structure import Parents, check_table, topological_order
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,21 @@ class Tables(Categories):
     def is_tree(self) -> bool:
         """True if no feature has more than one parent."""
         return self.parents.shape[1] <= 1
+
+    def check_loaded(self, size: int) -> None:
+        """Require parents without cycles, and tables of the size of each feature and its parents."""
+        n = len(self.n_categories)
+        require_shape(self.sizes, (n,), "i", "sizes")
+        require_shape(self.parents, (n, self.parents.shape[-1] if self.parents.ndim else 0), "i", "parents")
+        require(self.sizes.min(initial=1) >= 1, "a feature has no categories")
+        require(
+            self.parents.min(initial=-1) >= -1 and self.parents.max(initial=-1) < n, "a parent is unknown"
+        )
+        topological_order(self.parent_lists)
+        values = (self.sizes + 1).tolist()
+        cells = [math.prod([values[i], *(values[p] for p in own)]) for i, own in enumerate(self.parent_lists)]
+        require(cells == self.n_categories.tolist(), "tables do not have the sizes of their features")
+        super().check_loaded(size)
 
     def _derive(self) -> None:
         super()._derive()

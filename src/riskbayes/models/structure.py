@@ -102,12 +102,23 @@ def k_parents(order: Array, between: Array, k: int) -> Parents:
 
 def topological_order(parents: Parents) -> list[int]:
     """Return the features in an order in which each comes after its parents."""
+    waiting = [len(set(above)) for above in parents]
+    children: list[list[int]] = [[] for _ in parents]
+    for i, above in enumerate(parents):
+        for p in set(above):
+            children[p].append(i)
     order: list[int] = []
-    while len(order) < len(parents):
-        ready = [i for i, above in enumerate(parents) if i not in order and set(above) <= set(order)]
-        if not ready:
-            raise ValueError("The parents of the features go round in a circle.")
+    ready = [i for i, number in enumerate(waiting) if number == 0]
+    while ready:
         order += ready
+        freed = []
+        for i in (child for p in ready for child in children[p]):
+            waiting[i] -= 1
+            if waiting[i] == 0:
+                freed.append(i)
+        ready = sorted(freed)
+    if len(order) < len(parents):
+        raise ValueError("The parents of the features go round in a circle.")
     return order
 
 

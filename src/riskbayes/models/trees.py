@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.loaded import Loadable, require, require_shape
 from riskbayes.threads import available_threads
 
 BLOCK_NODES = 2**20
@@ -26,7 +27,7 @@ FEW_CELLS = 2**15
 
 
 @dataclass(frozen=True, eq=False)
-class Trees:
+class Trees(Loadable):
     """The nodes of all trees, one tree after the other; the children of a leaf are the leaf itself."""
 
     roots: Array
@@ -42,6 +43,27 @@ class Trees:
     """The number of each leaf within its tree; -1 for other nodes."""
     orders: dict[int, Array]
     """For each column of categories, the place of each category in the order that the trees split."""
+
+    def check_loaded(self, size: int) -> None:
+        """Require children after their nodes, in the same tree, so that every row reaches a leaf."""
+        nodes = len(self.leaf)
+        for name in ("feature", "left", "right", "lost", "leaf"):
+            require_shape(getattr(self, name), (nodes,), "i", name)
+        require_shape(self.threshold, (nodes,), "f", "threshold")
+        require_shape(self.roots, (len(self.roots),), "i", "roots")
+        roots = self.roots
+        require(
+            nodes and len(roots) and roots[0] == 0 and roots[-1] < nodes and (np.diff(roots) > 0).all(),
+            "the roots are not the first nodes of trees",
+        )
+        own, end = np.arange(nodes), np.repeat(np.append(roots[1:], nodes), np.diff(roots, append=nodes))
+        inner = self.leaf < 0
+        for children in (self.left, self.right, self.lost):
+            require(
+                ((children > own) & (children < end))[inner].all(), "a child does not come after its node"
+            )
+        require(self.feature.min() >= 0 and (self.leaf < nodes).all(), "a node has no feature or leaf")
+        require(all(place.ndim == 1 and place.dtype.kind == "f" for place in self.orders.values()), "orders")
 
     @property
     def sizes(self) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 
 from riskbayes.arrays import Array, astype, namespace, widest_float
 from riskbayes.exceptions import warn
+from riskbayes.loaded import Loadable, require
 from riskbayes.tables import is_missing, shown
 
 UNSEEN = 2**31 - 1
@@ -22,7 +23,7 @@ LARGEST = 2**62
 
 
 @dataclass(frozen=True)
-class ColumnCodes:
+class ColumnCodes(Loadable):
     """The encoding of one column: a value's code is its position in `categories`."""
 
     name: str
@@ -30,6 +31,11 @@ class ColumnCodes:
     """The values in the order of their codes; None if the column holds codes already."""
     declared: int = 0
     """How many of the first categories the column's dtype declares, so that they need no row."""
+
+    def check_loaded(self, size: int) -> None:
+        """Require categories that differ, of which some may be declared."""
+        known = self.categories or ()
+        require(len(set(known)) == len(known) and 0 <= self.declared <= len(known), "categories")
 
     @property
     def least(self) -> int:
@@ -74,13 +80,15 @@ class ColumnCodes:
         return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))[inverse]
 
 
-class CategoryEncoder:
+class CategoryEncoder(Loadable):
     """The encodings of a table's columns; immutable, so that a refused batch changes nothing.
 
     Whole numbers from 0 are codes already, as in scikit-learn. Columns of strings, booleans or negative
     numbers are coded by value; categorical columns of a data frame keep all categories that they declare.
     NaN, None, null, NA, NaT and empty strings are missing cells.
     """
+
+    columns: tuple[ColumnCodes, ...]
 
     def __init__(self, columns: tuple[ColumnCodes, ...] = ()):
         self.columns = columns

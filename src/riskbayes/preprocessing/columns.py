@@ -20,6 +20,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
+from riskbayes.loaded import Loadable, require
 from riskbayes.tables import is_missing, plain, shown
 
 FEW_VALUES, ID_SHARE = 20, 0.5
@@ -55,7 +56,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Reader:
+class Reader(Loadable):
     """How one column is encoded: learned from the training rows, the same for all rows after."""
 
     column: Column
@@ -67,6 +68,19 @@ class Reader:
     codes: dict = field(default_factory=dict, repr=False, compare=False)
     example: Any = field(default=None, repr=False, compare=False)
     """A cell of training that is not missing: cells are filled in, and drawn, as values of its type."""
+
+    _unsaved = frozenset({"codes"})
+
+    def check_loaded(self, size: int) -> None:
+        """Derive the codes of the categories; require the encoded columns of the kind of the column."""
+        kind, known = self.column.kind, self.categories
+        encoded = {"number": ("number",), "category": ("category",), "date": self.parts, "left out": ()}
+        require(kind in encoded and self.column.encoded == encoded[kind], f"a column is a {kind!r}")
+        require(set(self.parts) <= set(PARTS), "a date has other parts")
+        require(kind != "category" or known, "a column has no categories")
+        codes = {value: float(code) for code, value in enumerate(known)}
+        require(len(codes) == len(known), "a column has a category twice")
+        object.__setattr__(self, "codes", codes)
 
     def encode(self, found: Values, unseen: str) -> list[Array]:
         """Return the encoded columns; `unseen` says what becomes of a category that was not in training."""

@@ -11,6 +11,7 @@ import narwhals as nw
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.loaded import Loadable, require
 from riskbayes.preprocessing.columns import (
     DAY,
     Column,
@@ -23,7 +24,7 @@ from riskbayes.preprocessing.columns import (
 
 
 @dataclass(frozen=True)
-class TableEncoder:
+class TableEncoder(Loadable):
     """Encodes a table of numbers, categories and dates as one float64 array, with NaN for missing cells.
 
     It is learned from the training rows and immutable. With `informative`, a column of 0 and 1 is added for
@@ -37,6 +38,13 @@ class TableEncoder:
     """What becomes of categories that were not in training: "missing", "other" or "error"."""
     library: Any = None
     """The library of the data frame that it was learned from; None for arrays."""
+
+    def check_loaded(self, size: int) -> None:
+        """Require readers in the order of their columns, and marks of columns that there are."""
+        require([reader.index for reader in self.readers] == list(range(len(self.readers))), "readers")
+        require(all(0 <= j < len(self.readers) for j in self.marks), "marks")
+        require(self.kinds and self.unseen in ("missing", "other", "error"), "no column is read")
+        require(self.library is None or isinstance(self.library, nw.Implementation), "library")
 
     @classmethod
     def learn(

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from riskbayes.frames import Categories
+from riskbayes.loaded import require_shape
 from riskbayes.models.kernels import compiled
 from riskbayes.risks import Risks
 from riskbayes.statistics import Array
@@ -101,6 +102,7 @@ class Groups:
     ) -> tuple[Array, Array, Risks]:
         """Return the residual statistics, class masses and counts, and the risks."""
         r = log_prior.shape[0]
+        require_shape(table, (int(self.first[-1]), r), "f", "table")  # compiled code checks no bounds
         G, s0, sums = np.zeros((int(self.first[-1]), r)), np.zeros(r), np.zeros(3)
         weights = np.ones(len(y)) if w is None else w
         compiled_scan(r)(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.loaded import require, require_shape
 from riskbayes.models.kernels import known, readonly
 from riskbayes.models.kernels.blocks import kernels
 from riskbayes.objectives import Objective
@@ -31,6 +32,17 @@ class GaussianPart:
     """A stack of upper triangles W."""
     shifts: Array
     constants: Array
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the rows."""
+        return len(self.origin)
+
+    def check_shapes(self, r: int) -> None:
+        """Require one shape for each of r classes: compiled code checks no bounds."""
+        n = len(self.origin)
+        require_shape(self.shifts, (r, n), "f", "shifts")
+        require_shape(self.whiteners, (r, n, n), "f", "whiteners")
 
     def parameters(self, weight: float) -> tuple[Any, ...]:
         """Return the arguments of the compiled scan besides rows; `weight` multiplies the scores."""
@@ -58,6 +70,16 @@ class LookUpPart:
     offsets: Array
     table: Array
     constants: Array
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the rows."""
+        return len(self.offsets)
+
+    def check_shapes(self, r: int) -> None:
+        """Require rows of the table for all knots and r classes: compiled code checks no bounds."""
+        knots = 0 if self.frame is None else len(self.frame.positions) + 2
+        require_shape(self.table, (knots, r), "f", "table")
 
     def parameters(self, weight: float) -> tuple[Any, ...]:
         """Return the arguments of the compiled scan besides rows; scores are relative to the last class."""
@@ -93,6 +115,8 @@ class CompiledScan:
         gaussian, weight = found.get(GaussianPart, (no_gaussian, 0.0))
         look_up, height = found.get(LookUpPart, (no_look_up, 0.0))
         self._gaussian, self._look_up = gaussian, look_up
+        gaussian.check_shapes(r)
+        look_up.check_shapes(r)
         self._parameters = (*gaussian.parameters(weight), *look_up.parameters(height))
         total = constants + sum(weight * part.constants for part, weight in found.values())
         self._constants = readonly(total)
@@ -104,6 +128,8 @@ class CompiledScan:
         read = {type(part): part.rows(Z) for part, Z in zip(self.parts, rows, strict=True)}
         sums = {type(part): part.sums() for part in (self._gaussian, self._look_up)}
         s0, risks = np.zeros(len(self._constants)), np.zeros(3)
+        for part in self.parts:
+            require(read[type(part)][0].shape[1] == part.n_columns, "rows have other columns than the model")
         kernels()["scan"](
             *read.get(GaussianPart, (NO_CELLS,)),
             *read.get(LookUpPart, (NO_CELLS, NO_NUMBERS)),

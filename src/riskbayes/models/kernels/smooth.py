@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.loaded import require_shape
 from riskbayes.models.kernels import known, readonly
 from riskbayes.models.kernels.blocks import kernels
 from riskbayes.threads import available_threads, in_threads
@@ -19,6 +20,7 @@ def encode(X: Array, frame: Any) -> tuple[Array, Array]:
     """Return the place of every value between its knots, and the distance of each row into the tails."""
     places, beyond, place = np.empty(X.shape), np.zeros(len(X)), kernels()["place"]
     tails = np.where(frame.few_values[:, None], np.inf, frame.tails)
+    require_shape(frame.n_categories, X.shape[1:], "i", "n_categories")  # compiled code checks no bounds
     first, last = frame.offsets, frame.offsets + frame.n_categories - 1
     knots = readonly(frame.positions), readonly(first, np.int64), readonly(last, np.int64), readonly(tails)
 
@@ -32,9 +34,11 @@ def encode(X: Array, frame: Any) -> tuple[Array, Array]:
     return places, beyond
 
 
-def look_up(places: Array, offsets: Array, table: Array) -> Array:
+def look_up(places: Array, offsets: Array, table: Array, n_knots: int) -> Array:
     """Return, for each row, the sum over features of a table (knots + 2, classes) interpolated at it."""
-    (m, _), r = places.shape, table.shape[1]
+    (m, n), r = places.shape, table.shape[1]
+    require_shape(offsets, (n,), "i", "offsets")
+    require_shape(table, (n_knots + 2, r), "f", "table")
     out = np.zeros((r, m))
     kernels()["add_looked_up"](
         readonly(places), readonly(offsets, np.int64), readonly(table), 0, m, known(r), out
@@ -48,6 +52,7 @@ def count(places: Array, offsets: Array, W: Array, n_knots: int) -> Array:
     The last two rows are those of missing values.
     """
     m, r = W.shape
+    require_shape(offsets, places.shape[1:], "i", "offsets")
     out = np.zeros((n_knots + 2, r))
     kernels()["add_counts"](readonly(places), readonly(offsets, np.int64), readonly(W.T), 0, m, known(r), out)
     return out

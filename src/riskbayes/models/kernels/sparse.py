@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.loaded import require_shape
 from riskbayes.models.kernels import known, readonly
 from riskbayes.models.kernels.sparse_rows import kernels
 from riskbayes.risks import Risks
@@ -97,6 +98,7 @@ class SparseScan:
     """A scan of all rows at once: the weights and constants of each class but the last, relative to it."""
 
     def __init__(self, weights: Array, constants: Array, shares: list[Share] | None):
+        require_shape(weights, (len(constants), weights.shape[-1]), "f", "weights")
         self.table = readonly((weights[:-1] - weights[-1]).T)
         self.constants = readonly(constants[:-1] - constants[-1])
         self.shares = shares
@@ -144,6 +146,7 @@ class SparseScan:
         self, Z: Any, y: Array, w: Array | None, power: int, risks_only: bool
     ) -> tuple[Array, Risks]:
         """Return the residuals E of all rows (of none with `risks_only`), and the risks."""
+        require_shape(self.table, (Z.shape[1], len(self.constants)), "f", "table")  # no bounds are checked
         others = len(self.constants)
 
         def on_share(rows: slice) -> tuple[Array, Array]:

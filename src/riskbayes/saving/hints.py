@@ -1,0 +1,42 @@
+"""Compare a value with a type hint: what a file says must have the types that our classes declare."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from typing import Any, Union, get_args, get_origin
+
+import numpy as np
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """True if a value has the type of a hint, its items included; True for hints that are not known here."""
+    if hint is Any or isinstance(hint, str):
+        return True
+    origin, items = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return any(fits(value, item) for item in items)
+    if hint is None or hint is type(None):
+        return value is None
+    if hint is float:
+        return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if origin is tuple:
+        return isinstance(value, tuple) and fits_tuple(value, items)
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, Mapping) and all(
+            fits(key, items[0]) and fits(item, items[1]) for key, item in value.items()
+        )
+    if origin is list:
+        return isinstance(value, list) and all(fits(item, items[0]) for item in value)
+    if isinstance(hint, type):
+        return isinstance(value, hint)
+    return True
+
+
+def fits_tuple(value: tuple, items: tuple) -> bool:
+    """True if the items of a tuple have the types of tuple[X, ...] or tuple[X, Y]."""
+    if len(items) == 2 and items[1] is Ellipsis:
+        return all(fits(item, items[0]) for item in value)
+    return len(value) == len(items) and all(map(fits, value, items))

@@ -1,0 +1,193 @@
+"""Values from the tree that `writer` made. Nothing of a file is called, imported or evaluated.
+
+Instances are made by `object.__new__`, and get attributes that their class declares, of the types that it
+declares; then the class checks that they fit one another (`Loadable.check_loaded`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.exceptions import ModelFileError
+from riskbayes.loaded import Loadable
+from riskbayes.saving import plain
+from riskbayes.saving.hints import fits
+from riskbayes.saving.registry import Classes, class_of, declared, may_have
+
+MOST_DEEP = 40
+"""Upper bound on the depth of a tree, through objects."""
+
+MOST_VALUES = 2**24
+"""Upper bound on the values of a tree, an object counted wherever it is referred to."""
+
+
+class Reader:
+    """Reads the objects of a file, one after the other; an object refers to earlier ones only."""
+
+    def __init__(self, objects: Any, arrays: list[Array], classes: Classes, size: int):
+        if not isinstance(objects, list):
+            raise ModelFileError("it does not list its objects")
+        self.arrays, self.classes, self.size = arrays, classes, size
+        self._found: list[tuple[Any, int, int]] = []
+        """Each object with its depth and the number of its values."""
+        self._values = self._deepest = 0
+        for node in objects:
+            self._values, self._deepest = 0, 0
+            value = self._object(node)
+            self._found.append((value, self._deepest, self._values))
+
+    def last(self) -> Any:
+        """Return the last object, which no other refers to: the model."""
+        if not self._found:
+            raise ModelFileError("it has no objects")
+        return self._found[-1][0]
+
+    def read(self, node: Any, depth: int = 0) -> Any:
+        """Return the value of a node."""
+        self._count(1, depth)
+        if node is None or type(node) in (bool, int, float, str):
+            return node
+        if type(node) is list:
+            return [self.read(item, depth + 1) for item in node]
+        if type(node) is not dict or len(node) != 1:
+            raise ModelFileError("a value has no kind")
+        ((kind, content),) = node.items()
+        if kind in PLAIN:
+            return PLAIN[kind](content)
+        if kind not in KINDS:
+            raise ModelFileError(f"it holds a value of the kind {kind[:40]!r}, which is not known")
+        return KINDS[kind](self, content, depth)
+
+    def _count(self, number: int, depth: int) -> None:
+        """Count values; refuse trees that are too large or too deep."""
+        self._values, self._deepest = self._values + number, max(self._deepest, depth)
+        if self._values > MOST_VALUES or depth > MOST_DEEP:
+            raise ModelFileError("its values are too many or too deep")
+
+    def _items(self, content: Any, depth: int) -> list:
+        if not isinstance(content, list):
+            raise ModelFileError("a collection is no list")
+        return [self.read(item, depth + 1) for item in content]
+
+    def _dict(self, content: Any, depth: int) -> dict:
+        pairs = self._items(content, depth)
+        if not all(isinstance(item, list) and len(item) == 2 for item in pairs):
+            raise ModelFileError("a dict is no list of pairs")
+        return dict(pairs)
+
+    def _array(self, content: Any, depth: int) -> Array:
+        return self.arrays[index_of(content, len(self.arrays))]
+
+    def _objects(self, content: Any, depth: int) -> Array:
+        """Return an array of Python's objects."""
+        shape, items = plain.pair(content)
+        if not isinstance(shape, list) or not all(type(n) is int and 0 <= n <= MOST_VALUES for n in shape):
+            raise ModelFileError("an array of objects has no shape")
+        found = self._items(items, depth)
+        if len(shape) > 8 or math.prod(shape) != len(found):
+            raise ModelFileError("an array of objects has another size than its shape")
+        array = np.empty(len(found), dtype=object)
+        for i, item in enumerate(found):
+            array[i] = item
+        return array.reshape(shape)
+
+    def _enumeration(self, content: Any, depth: int) -> Enum:
+        name, member = plain.pair(content)
+        kind = class_of(name, self.classes)
+        if not issubclass(kind, Enum) or member not in kind.__members__:
+            raise ModelFileError(f"{str(name)[:40]} has no member {str(member)[:40]!r}")
+        return kind.__members__[member]
+
+    def _reference(self, content: Any, depth: int) -> Any:
+        value, deep, number = self._found[index_of(content, len(self._found))]
+        self._count(number, depth + deep)
+        return value
+
+    def _object(self, node: Any) -> Any:
+        """Return an instance of a class with its attributes."""
+        if type(node) is not dict or set(node) != {"class", "state"} or type(node["state"]) is not dict:
+            raise ModelFileError("an object has no class and state")
+        kind = class_of(node["class"], self.classes)
+        if issubclass(kind, Enum):
+            raise ModelFileError(f"{kind.__name__} has members, no instances")
+        state = {name: self.read(item, 1) for name, item in node["state"].items()}
+        return restored(kind, state, self.size)
+
+
+def restored(kind: type, state: dict[str, Any], size: int) -> Any:
+    """Return an instance with these attributes, checked; no method of it is called but `check_loaded`."""
+    for name, value in state.items():
+        if not may_have(kind, name):
+            raise ModelFileError(f"{kind.__name__} has no attribute {name[:40]!r}")
+        if not fits(value, declared(kind).get(name, Any)):
+            raise ModelFileError(f"{kind.__name__}.{name} is a {type(value).__name__}")
+    if issubclass(kind, tuple):
+        if set(state) != set(declared(kind)):
+            raise ModelFileError(f"{kind.__name__} has other fields")
+        return tuple.__new__(kind, [state[name] for name in declared(kind)])
+    if is_dataclass(kind):
+        state = {**defaults_of(kind), **state}
+        missing = [name for name in declared(kind) if name not in state]
+        if missing:
+            raise ModelFileError(f"{kind.__name__}.{missing[0]} is missing")
+    found = object.__new__(kind)
+    for name, value in state.items():
+        object.__setattr__(found, name, value)
+    if isinstance(found, Loadable):
+        try:
+            found.check_loaded(size)
+        except ModelFileError:
+            raise
+        except MemoryError:
+            raise
+        except Exception as error:
+            reason = str(error).splitlines()[0][:200].rstrip(".") if str(error) else type(error).__name__
+            raise ModelFileError(f"the parts of {kind.__name__} do not fit one another ({reason})") from error
+    return found
+
+
+def defaults_of(kind: Any) -> dict[str, Any]:
+    """Return the defaults of a dataclass: for fields that are not saved, or that older files lack."""
+    found = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
+    made = {f.name: f.default_factory() for f in fields(kind) if f.default_factory is not MISSING}
+    return found | made
+
+
+def index_of(content: Any, number: int) -> int:
+    """Return an index of a list of this length; refuse another value."""
+    if type(content) is not int or not 0 <= content < number:
+        raise ModelFileError("a value refers to what is not there, or comes later")
+    return content
+
+
+PLAIN: dict[str, Callable[[Any], Any]] = {
+    "float": plain.read_float,
+    "bytes": plain.read_bytes,
+    "decimal": plain.read_decimal,
+    "date": lambda content: datetime.date.fromisoformat(plain.text_of(content)),
+    "datetime": plain.read_datetime,
+    "time": plain.read_time,
+    "duration": plain.read_duration,
+    "scalar": plain.read_scalar,
+}
+"""How values of these kinds are read."""
+
+KINDS: dict[str, Callable[[Reader, Any, int], Any]] = {
+    "tuple": lambda reader, content, depth: tuple(reader._items(content, depth)),
+    "set": lambda reader, content, depth: set(reader._items(content, depth)),
+    "frozenset": lambda reader, content, depth: frozenset(reader._items(content, depth)),
+    "dict": Reader._dict,
+    "array": Reader._array,
+    "objects": Reader._objects,
+    "enum": Reader._enumeration,
+    "object": Reader._reference,
+}
+"""How values of these kinds, which have parts, are read."""

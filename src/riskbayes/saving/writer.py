@@ -1,0 +1,156 @@
+"""The tree of values of a model as JSON and a list of arrays.
+
+None, booleans, whole numbers, finite floats, strings and lists are JSON's. Another value is an object of one
+entry, whose key is its kind: {"tuple": [...]}, {"array": 3}, {"object": 5}. Instances of our classes, which
+may be shared, are in a list of their own, each after those that it refers to.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from riskbayes.exceptions import ModelFileError
+from riskbayes.loaded import Loadable
+from riskbayes.saving import plain
+from riskbayes.saving.npy import is_plain
+from riskbayes.saving.registry import Classes, declared, may_have, name_of
+
+DROPPED = ("_callback", "_skl", "_parent_callback", "_propagated")
+"""Beginnings of the names of attributes that belong to scikit-learn's callbacks, not to the model."""
+
+
+class Writer:
+    """Writes values; `objects` and `arrays` are what the written values refer to."""
+
+    def __init__(self, classes: Classes):
+        self.classes = classes
+        self.objects: list[dict] = []
+        self.arrays: list[np.ndarray] = []
+        self._written: dict[int, tuple[Any, dict]] = {}
+        """What stands for a value that may be shared, by its id; the value itself, so that the id stays."""
+
+    def write(self, value: Any, path: str) -> Any:
+        """Return a value as JSON; refuse one that files do not hold by its path and type."""
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind in PLAIN:
+            return PLAIN[kind](value)
+        if kind in (list, tuple, set, frozenset):
+            return self._sequence(value, path)
+        if kind is dict:
+            return {
+                "dict": [
+                    [self.write(key, f"a key of {path}"), self.write(item, f"{path}[{key!r}]")]
+                    for key, item in value.items()
+                ]
+            }
+        try:
+            for base, write in KINDS.items():
+                if isinstance(value, base):
+                    return write(self, value, path)
+        except ModelFileError as error:
+            raise ModelFileError(str(error) if path in str(error) else f"{path} is {error}.") from None
+        return self._object(value, path)
+
+    def _sequence(self, value: Any, path: str) -> Any:
+        if isinstance(value, set | frozenset):
+            return {type(value).__name__: [self.write(item, path) for item in sorted(value, key=repr)]}
+        found = [self.write(item, f"{path}[{i}]") for i, item in enumerate(value)]
+        return found if type(value) is list else {"tuple": found}
+
+    def _array(self, value: np.ndarray, path: str) -> dict:
+        """Return where an array is written; an array of Python's objects is a list of plain values."""
+        if id(value) in self._written:
+            return self._written[id(value)][1]
+        if value.dtype.kind == "O" and type(value) is np.ndarray:
+            found = [self.write(item, path) for item in value.ravel().tolist()]
+            node: dict = {"objects": [list(value.shape), found]}
+        elif type(value) is np.ndarray and is_plain(value.dtype):
+            node = {"array": len(self.arrays)}
+            self.arrays.append(value)
+        else:
+            raise ModelFileError(f"{path} is a {type(value).__name__} of dtype {value.dtype}: {CANNOT}.")
+        self._written[id(value)] = value, node
+        return node
+
+    def _enumeration(self, value: Enum, path: str) -> dict:
+        name = name_of(type(value), self.classes)
+        if name is None:
+            raise self._refusal(value, path)
+        return {"enum": [name, value.name]}
+
+    def _object(self, value: Any, path: str) -> dict:
+        """Return where an instance of a known class is written."""
+        if id(value) in self._written:
+            return self._written[id(value)][1]
+        name = name_of(type(value), self.classes)
+        if name is None:
+            raise self._refusal(value, path)
+        state = {
+            attribute: self.write(item, f"{path}.{attribute}") for attribute, item in state_of(value).items()
+        }
+        odd = [attribute for attribute in state if not may_have(type(value), attribute)]
+        if odd:
+            raise ModelFileError(f"{path}.{odd[0]} is no attribute that {name} declares: {CANNOT}.")
+        node = {"object": len(self.objects)}
+        self.objects.append({"class": name, "state": state})
+        self._written[id(value)] = value, node
+        return node
+
+    def _refusal(self, value: Any, path: str) -> ModelFileError:
+        """Return the error for a value that files do not hold, with what to do about it."""
+        kind = type(value)
+        what = f"{path} is a {kind.__module__}.{kind.__qualname__}: {CANNOT}"
+        if isinstance(value, np.random.RandomState | np.random.Generator):
+            return ModelFileError(f"{what}. Pass a whole number as `random_state`, and fit again.")
+        if hasattr(value, "__array_namespace__") or kind.__module__.startswith(("torch", "cupy", "jax")):
+            return ModelFileError(f"{what}. Move the estimator to NumPy first.")
+        if callable(value) or isinstance(value, type):
+            return ModelFileError(f"{what}: loading runs no code. Use pickle for files that you trust.")
+        return ModelFileError(f"{what}. If it is a class of your own, pass it: save(path, classes=[...]).")
+
+
+CANNOT = "model files cannot hold it"
+
+PLAIN: dict[type, Callable[[Any], Any]] = {
+    float: lambda value: value if np.isfinite(value) else {"float": str(value)},
+    bytes: lambda value: {"bytes": base64.b64encode(value).decode("ascii")},
+    Decimal: lambda value: {"decimal": str(value)},
+    datetime.date: lambda value: {"date": value.isoformat()},
+}
+"""How values of exactly these types are written."""
+
+KINDS: dict[type, Callable[[Writer, Any, str], Any]] = {
+    np.ndarray: Writer._array,
+    np.generic: lambda writer, value, path: {"scalar": plain.write_scalar(value)},
+    datetime.datetime: lambda writer, value, path: {"datetime": plain.write_datetime(value)},
+    datetime.time: lambda writer, value, path: {"time": plain.write_time(value)},
+    datetime.timedelta: lambda writer, value, path: {"duration": plain.write_duration(value)},
+    Enum: Writer._enumeration,
+}
+"""How values of these types, and of those derived from them (pandas' are), are written."""
+
+
+def state_of(value: Any) -> dict[str, Any]:
+    """Return the attributes of an instance that are written: the declared ones, no derived ones."""
+    kind: Any = type(value)
+    unsaved = kind._unsaved if isinstance(value, Loadable) else frozenset()
+    if isinstance(value, BaseEstimator):
+        return {
+            name: item
+            for name, item in vars(value).items()
+            if not name.startswith(DROPPED) and name not in unsaved
+        }
+    if is_dataclass(kind) or isinstance(value, tuple) or not hasattr(value, "__dict__"):
+        return {name: getattr(value, name) for name in declared(kind) if name not in unsaved}
+    return dict(vars(value))

@@ -1,0 +1,433 @@
+"""Model files: what is loaded is what was saved, in another process too, and goes on as before."""
+
+import copy
+import datetime
+import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import model_selection
+from sklearn.covariance import LedoitWolf
+from sklearn.model_selection import StratifiedKFold
+
+import riskbayes
+from conftest import MODELS
+from fuzzing.estimators import learner_kinds
+from fuzzing.saved_models import ESTIMATORS, STRATEGIES, fits, frame, table
+from riskbayes import (
+    GaussianNB,
+    GenerativeClassifier,
+    LinearDiscriminantAnalysis,
+    MixedNB,
+    RiskBayesClassifier,
+)
+from riskbayes.exceptions import ModelFileError
+from riskbayes.learners import RC
+from riskbayes.objectives import ExpectedCost
+from riskbayes.saving import describe
+from riskbayes.saving.reader import Reader
+from riskbayes.saving.registry import SPLITTERS, declared, own_classes
+from riskbayes.saving.writer import Writer
+from test_contracts import Means, UnitGaussians
+
+GOLDEN = Path(__file__).parent / "golden"
+WHEN = "2026-01-31T12:00:00+00:00"
+
+OTHER_PROCESS = """
+import pickle, sys, warnings
+import numpy as np
+import riskbayes
+folder = sys.argv[1]
+for i, X in enumerate(pickle.load(open(f"{folder}/rows.pkl", "rb"))):
+    np.save(f"{folder}/{i}.npy", riskbayes.load(f"{folder}/{i}.rb").predict_proba(X))
+"""
+
+
+@pytest.fixture(scope="module")
+def every_fit():
+    """One fitted model of each estimator, model, learner, strategy and kind of table."""
+    return list(fits())
+
+
+@pytest.fixture(scope="module")
+def saved(every_fit, tmp_path_factory):
+    """A folder with the file of each fit."""
+    folder = tmp_path_factory.mktemp("models")
+    for i, fit in enumerate(every_fit):
+        fit.clf.save(folder / f"{i}.rb", created=WHEN)
+    return folder
+
+
+def test_every_estimator_learner_model_and_strategy_takes_part(every_fit):
+    kinds = {type(fit.clf).__name__ for fit in every_fit}
+    assert kinds == set(ESTIMATORS)
+    learners = {fit.clf.learner_.name for fit in every_fit if hasattr(fit.clf, "learner_")}
+    assert learners == set(learner_kinds())
+    generative = {type(fit.clf.model_) for fit in every_fit if isinstance(fit.clf, GenerativeClassifier)}
+    assert generative == set(MODELS)
+    assert {fit.clf.strategy for fit in every_fit if isinstance(fit.clf, RiskBayesClassifier)} == set(
+        STRATEGIES
+    )
+
+
+def test_another_process_predicts_the_same_to_the_last_bit(every_fit, saved):
+    with open(saved / "rows.pkl", "wb") as file:
+        pickle.dump([fit.X for fit in every_fit], file)
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": "4242",
+        "LC_ALL": "C",
+        "LANG": "C",
+        "PYTHONWARNINGS": "ignore",
+    }
+    subprocess.run([sys.executable, "-c", OTHER_PROCESS, str(saved)], check=True, env=environment)
+    for i, fit in enumerate(every_fit):
+        found, expected = np.load(saved / f"{i}.npy"), fit.clf.predict_proba(fit.X)
+        assert found.dtype == expected.dtype, fit.name
+        assert found.tobytes() == expected.tobytes(), fit.name
+
+
+def test_the_same_model_gives_the_same_bytes(every_fit, saved, tmp_path):
+    for i, fit in enumerate(every_fit):
+        again = riskbayes.load(saved / f"{i}.rb").save(tmp_path / "again.rb", created=WHEN)
+        assert again.read_bytes() == (saved / f"{i}.rb").read_bytes(), fit.name
+
+
+WATCHED = {f"strategy {strategy}{table}" for strategy in STRATEGIES for table in ("", ", pandas")}
+"""Fits that are always looked at; of most others some are."""
+
+GOES_ON = {
+    "predict": lambda clf, X, y: clf.predict(X),
+    "score_samples": lambda clf, X, y: clf.score_samples(X),
+    "explain": lambda clf, X, y: clf.explain(X).values,
+    "sample": lambda clf, X, y: clf.sample(5, random_state=3),
+    "impute": lambda clf, X, y: clf.impute(X),
+    "with_priors": lambda clf, X, y: clf.with_priors([0.2, 0.3, 0.5]).predict_proba(X),
+    "calibrate": lambda clf, X, y: clf.calibrate(X, y).predict_proba(X),
+    "partial_fit": lambda clf, X, y: clf.partial_fit(X, y).predict_proba(X),
+    "merge": lambda clf, X, y: clf.merge(clf).predict_proba(X),
+    "warm_start": lambda clf, X, y: clf.set_params(warm_start=True).fit(X, y).predict_proba(X),
+    "columns_": lambda clf, X, y: [repr(column) for column in clf.columns_],
+    "outlier_score": lambda clf, X, y: clf.outlier_score(X),
+}
+
+
+def answer(work, clf, X, y):
+    """What a method returns as plain values, or the error that it raises."""
+    try:
+        return plain(work(clf, X, y))
+    except (ValueError, TypeError, NotImplementedError, AttributeError, AssertionError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def plain(value):
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return str(getattr(value, "to_dict", lambda: value)()) if not hasattr(value, "to_pydict") else str(value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_loaded_model_goes_on_as_the_saved_one_would(every_fit, saved):
+    answered = set()
+    for i, fit in enumerate(every_fit):
+        if i % 6 and not (fit.name in WATCHED or fit.name.startswith(("MixedNB, ", "experts"))):
+            continue
+        for name, work in GOES_ON.items():
+            ours, theirs = copy.deepcopy(fit.clf), riskbayes.load(saved / f"{i}.rb")
+            expected = answer(work, ours, fit.X, fit.y)
+            assert answer(work, theirs, fit.X, fit.y) == expected, f"{fit.name}: {name}"
+            answered |= {name} if not isinstance(expected, str) else set()
+    assert answered == set(GOES_ON)
+
+
+def test_pickle_and_joblib_go_on_working(tmp_path):
+    X, y = frame()
+    clf = MixedNB(learner="closed_form").fit(X, y)
+    loaded = riskbayes.load(clf.save(tmp_path / "model.rb"))
+    joblib.dump(loaded, tmp_path / "model.joblib")
+    for again in (pickle.loads(pickle.dumps(clf)), joblib.load(tmp_path / "model.joblib")):
+        assert again.predict_proba(X).tobytes() == clf.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.rb")), ids=lambda path: path.stem)
+def test_a_golden_file_predicts_what_it_did(path):
+    expected = json.loads(path.with_suffix(".json").read_text())
+    rows = expected["rows"]
+    if isinstance(rows, dict):
+        rows = pd.DataFrame({name: list(column.values()) for name, column in rows.items()})
+        rows = rows.assign(since=pd.to_datetime(rows["since"])) if "since" in rows else rows
+    clf = riskbayes.load(path)
+    assert clf.classes_.tolist() == expected["classes"]
+    np.testing.assert_allclose(clf.predict_proba(rows), expected["probabilities"], rtol=1e-9, atol=1e-12)
+    assert describe(path)["about"] == {"data": "drawn by tests/golden/make.py"}
+
+
+def test_there_are_golden_files():
+    assert len(list(GOLDEN.glob("*.rb"))) >= 5
+
+
+def test_a_file_describes_itself(tmp_path):
+    X, y = frame()
+    w = np.full(len(y), 2.0)
+    clf = MixedNB(alpha=0.5, learner=RC(max_iter=2)).fit(X, y, w)
+    path = clf.save(tmp_path / "model.rb", about={"sha256": "ab", "held_out": {"error": np.float64(0.25)}})
+    found = describe(path)
+    assert found["class"] == "MixedNB"
+    assert found["parameters"]["alpha"] == 0.5
+    assert found["parameters"]["learner"] == repr(clf.learner)
+    assert found["feature_names"] == list(X.columns)
+    assert found["n_features"] == X.shape[1]
+    assert found["classes"] == ["a", "b", "ç"]
+    assert found["rows"] == 2 * len(y)
+    assert found["about"] == {"sha256": "ab", "held_out": {"error": 0.25}}
+    assert found["versions"]["riskbayes"] == riskbayes.__version__
+    assert found["versions"]["numpy"] == np.__version__
+    age = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(found["created"])
+    assert datetime.timedelta() <= age + datetime.timedelta(seconds=1) < datetime.timedelta(minutes=5)
+    assert found["size"] == path.stat().st_size
+    json.dumps(found)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_rows_of_a_strategy_are_told(strategy, tmp_path):
+    X, y = table("real")
+    clf = RiskBayesClassifier(strategy, random_state=0, time_limit=1e-9).fit(X, y)
+    assert describe(clf.save(tmp_path / "model.rb"))["rows"] == len(y)
+
+
+def test_parameters_of_scikit_learn_are_saved(tmp_path):
+    X, y = table("real")
+    clf = LinearDiscriminantAnalysis(covariance_estimator=LedoitWolf(), learner="closed_form", solver="lsqr")
+    again = riskbayes.load(clf.fit(X, y).save(tmp_path / "lda.rb"))
+    assert repr(again.covariance_estimator) == repr(clf.covariance_estimator)
+    assert again.predict_proba(X).tobytes() == clf.predict_proba(X).tobytes()
+    family = RiskBayesClassifier("cv", cv=StratifiedKFold(3), time_limit=1e-9).fit(X, y)
+    assert repr(riskbayes.load(family.save(tmp_path / "cv.rb")).cv) == repr(family.cv)
+    costs = GaussianNB(learner=RC(objective=ExpectedCost(1.0 - np.eye(3)), max_iter=2)).fit(X, y)
+    again = riskbayes.load(costs.save(tmp_path / "costs.rb"))
+    assert np.array_equal(again.learner.objective.C, costs.learner.objective.C)
+
+
+def test_a_model_of_ones_own_needs_its_classes(tmp_path):
+    X, y = table("real")
+    clf = GenerativeClassifier(UnitGaussians(), learner="closed_form").fit(X, y)
+    with pytest.raises(ModelFileError, match=r"GenerativeClassifier\.model is a .*UnitGaussians.*classes="):
+        clf.save(tmp_path / "own.rb")
+    own = [UnitGaussians, Means]
+    path = clf.save(tmp_path / "own.rb", classes=own)
+    with pytest.raises(ModelFileError, match="classes="):
+        riskbayes.load(path)
+    assert riskbayes.load(path, classes=own).predict_proba(X).tobytes() == clf.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (
+            RC(random_state=np.random.RandomState(0)),
+            r"learner\.random_state is a .*RandomState.*whole number",
+        ),
+        (RC(random_state=np.random.RandomState(0), max_iter=3), "RandomState"),
+    ],
+)
+def test_what_cannot_be_saved_is_refused_by_name(learner, message, tmp_path):
+    X, y = table("real")
+    clf = GaussianNB(learner=learner).fit(X, y)
+    with pytest.raises(ModelFileError, match=message):
+        clf.save(tmp_path / "model.rb")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_code_and_unknown_attributes_are_refused(tmp_path):
+    X, y = table("real")
+    clf = GaussianNB(learner="closed_form").fit(X, y)
+    for value in (print, lambda: None, GaussianNB, sys):
+        clf.class_weight = value
+        with pytest.raises(ModelFileError, match=r"GaussianNB\.class_weight is a .*cannot hold it"):
+            clf.save(tmp_path / "model.rb")
+    clf.class_weight, clf.predict = None, 3
+    with pytest.raises(ModelFileError, match=r"GaussianNB\.predict is no attribute"):
+        clf.save(tmp_path / "model.rb")
+
+
+def test_an_estimator_that_is_not_fitted_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        GaussianNB().save(tmp_path / "model.rb")
+
+
+def test_about_and_created_are_checked(tmp_path):
+    clf = GaussianNB(learner="closed_form").fit(*table("real"))
+    for about in ({"f": print}, {"x": math.nan}, [1]):
+        with pytest.raises(ModelFileError, match="about"):
+            clf.save(tmp_path / "model.rb", about=about)
+    with pytest.raises(ValueError, match="time zone"):
+        clf.save(tmp_path / "model.rb", created="2026-01-01T00:00:00")
+
+
+# --- values ------------------------------------------------------------------------------------------
+
+ZONES = st.sampled_from([None, datetime.UTC, datetime.timezone(datetime.timedelta(minutes=-150))])
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary(max_size=9)
+    | st.dates()
+    | st.datetimes(timezones=ZONES)
+    | st.times()
+    | st.timedeltas()
+    | st.decimals(allow_nan=False).filter(lambda d: len(str(d)) < 90)
+    | st.floats(width=32).map(np.float32)
+    | st.integers(-(2**63), 2**63 - 1).map(np.int64)
+    | st.booleans().map(np.bool_)
+    | st.text(min_size=1).filter(lambda s: not s.endswith("\0")).map(np.str_)
+    | st.integers(-(2**60), 2**60).map(lambda n: np.datetime64(n, "us"))
+)
+KEYS = (
+    st.none() | st.booleans() | st.integers() | st.text() | st.dates() | st.tuples(st.integers(), st.text())
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(KEYS, inner, max_size=4)
+        | st.sets(KEYS, max_size=4)
+        | st.frozensets(KEYS, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+def there_and_back(value):
+    writer = Writer(own_classes())
+    node = json.loads(json.dumps(writer.write(value, "value"), allow_nan=False))
+    return Reader([], writer.arrays, own_classes(), 2**20).read(node)
+
+
+def same(a, b):
+    """True if two values have the same types and are equal; NaN is NaN."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return len(a) == len(b) and all(same(*pair) for pair in zip(a.items(), b.items(), strict=True))
+    if isinstance(a, float | np.floating):
+        return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
+    if isinstance(a, datetime.datetime):
+        return a == b and a.utcoffset() == b.utcoffset()
+    return bool(a == b)
+
+
+@given(TREES)
+def test_plain_values_come_back_with_their_types(value):
+    assert same(value, there_and_back(value))
+
+
+@given(st.data())
+def test_arrays_come_back_with_dtype_shape_and_layout(data):
+    dtype = data.draw(
+        st.sampled_from(["?", "i1", "u8", "f2", "f4", "f8", "U3", "M8[us]", "m8[D]", ">f8", ">i4"])
+    )
+    shape = tuple(data.draw(st.lists(st.integers(0, 4), max_size=4)))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    array = rng.integers(0, 2, size=shape).astype(np.int64).astype(dtype)
+    array = np.asfortranarray(array) if data.draw(st.booleans()) else array
+    folder = Path(os.environ["PYTEST_SAVING_FOLDER"])
+    clf = GaussianNB(learner="closed_form").fit(*table("real"))
+    clf.extra_ = array
+    found = riskbayes.load(clf.save(folder / "array.rb")).extra_
+    assert found.shape == array.shape
+    assert found.dtype == array.dtype.newbyteorder("=")
+    assert (found == array).all()
+    assert found.flags.f_contiguous == array.flags.f_contiguous
+    assert found.flags.writeable
+
+
+@pytest.fixture(autouse=True)
+def folder_of_arrays(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTEST_SAVING_FOLDER", str(tmp_path))
+
+
+def test_zones_and_times_of_other_libraries_become_pythons():
+    zoned = pd.Timestamp("2020-07-01 12:00", tz="Europe/Madrid")
+    found = there_and_back(zoned)
+    assert found == zoned.to_pydatetime()
+    assert found.utcoffset() == datetime.timedelta(hours=2)
+    assert there_and_back(pd.Timedelta("3h")) == datetime.timedelta(hours=3)
+    assert there_and_back(Decimal("1.50")) == Decimal("1.50")
+
+
+def test_every_class_declares_attributes_that_can_be_read():
+    for kind in own_classes().values():
+        assert isinstance(declared(kind), dict)
+
+
+def test_a_shared_array_is_written_once(tmp_path):
+    clf = GaussianNB(learner="closed_form").fit(*table("real"))
+    small = clf.save(tmp_path / "small.rb").stat().st_size
+    clf.one_ = clf.two_ = clf.three_ = np.zeros(10_000)
+    assert clf.save(tmp_path / "large.rb").stat().st_size < small + 1.1 * 80_000
+    again = riskbayes.load(tmp_path / "large.rb")
+    assert again.one_ is again.two_ is again.three_
+
+
+@pytest.mark.parametrize("name", SPLITTERS)
+def test_every_splitter_is_saved(name, tmp_path):
+    splitter = getattr(model_selection, name)(n_splits=3)
+    clf = GaussianNB(learner="closed_form").fit(*table("real"))
+    clf.splitter_ = splitter
+    again = riskbayes.load(clf.save(tmp_path / "model.rb")).splitter_
+    assert type(again) is type(splitter)
+    assert vars(again) == vars(splitter)
+
+
+def more_rows(X, y):
+    """Further rows, with categories that were not there before, and with values far from the others."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
+        return X[:9] + (X.dtype.kind == "i"), y[:9]
+    return X[:9], y[:9]
+
+
+HISTORIES = {
+    "partial_fit": lambda clf, X, y: clf.partial_fit(*more_rows(X, y)),
+    "forget": lambda clf, X, y: clf.forget(X[:6], y[:6]),
+    "forget, partial_fit": lambda clf, X, y: clf.forget(X[:6], y[:6]).partial_fit(*more_rows(X, y)),
+    "merge": lambda clf, X, y: clf.merge(copy.deepcopy(clf).partial_fit(*more_rows(X, y))),
+    "with_priors": lambda clf, X, y: clf.with_priors([0.2, 0.3, 0.5]),
+    "calibrate": lambda clf, X, y: clf.calibrate(X, y),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("history", HISTORIES)
+def test_a_model_that_went_on_can_be_saved(history, every_fit, tmp_path):
+    number = 0
+    for i, fit in enumerate(every_fit):
+        if i % 3 and not (fit.name in WATCHED or fit.name.startswith(("MixedNB, ", "experts"))):
+            continue
+        try:
+            clf = HISTORIES[history](copy.deepcopy(fit.clf), fit.X, fit.y)
+            expected = clf.predict_proba(fit.X)
+        except (ValueError, NotImplementedError, AttributeError, TypeError):
+            continue  # not every model can
+        number += 1
+        again = riskbayes.load(clf.save(tmp_path / "model.rb"))
+        assert again.predict_proba(fit.X).tobytes() == expected.tobytes(), fit.name
+    assert number >= 10

@@ -28,16 +28,6 @@ from riskbayes.commands import _training  # noqa: E402
 from riskbayes.commands._group import ORDER  # noqa: E402
 from riskbayes.reading.table import open_table  # noqa: E402
 
-try:
-    import riskbayes.saving
-
-    SAVING = True
-except ImportError:
-    import stand_in_saving
-
-    stand_in_saving.install()
-    SAVING = False
-
 ROOT = Path(__file__).parents[1]
 SCRIPT = "from riskbayes_command import main; main()"
 
@@ -431,10 +421,6 @@ def test_completion_scripts_and_columns(run, tmp_path, shell):
     assert "fit" in [c.value for c in complete.get_completions([], "")]
 
 
-needs_model_files = pytest.mark.skipif(not SAVING, reason="riskbayes.saving is not there")
-
-
-@needs_model_files
 def test_as_a_process_in_a_pipe(fitted, tmp_path):
     """What ends the reader early is no error of ours; standard output holds the data and nothing else."""
     command = [sys.executable, "-c", SCRIPT, "predict", "m.rb", "big.csv"]
@@ -453,7 +439,6 @@ def test_as_a_process_in_a_pipe(fitted, tmp_path):
     )
 
 
-@needs_model_files
 def test_ctrl_c_while_it_predicts(fitted, tmp_path):
     os.mkfifo(tmp_path / "endless")
     command = [sys.executable, "-c", SCRIPT, "predict", "m.rb", "-", "-o", "out.csv"]
@@ -473,7 +458,6 @@ def test_ctrl_c_while_it_predicts(fitted, tmp_path):
     assert not (tmp_path / "out.csv").exists()
 
 
-@needs_model_files
 def test_the_page_of_the_commands_shows_what_they_print(monkeypatch):
     """All but the digits, which differ from one machine to another in the last places."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))

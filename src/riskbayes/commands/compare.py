@@ -5,17 +5,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from riskbayes.commands._options import AS_JSON, DATA, columns_of_file
+from riskbayes.commands._paths import NEW_FOLDER, check_folder
+from riskbayes.commands.fit import STRATEGIES
+
 if TYPE_CHECKING:
     from riskbayes.compare import Comparison
     from riskbayes.compare.study import Progress
-
-STRATEGIES = ("single", "neighbours", "cv", "ensemble")
 
 REPORT = "report"
 """The default folder."""
@@ -24,13 +25,21 @@ FILES = ("report.html", "report.json", "report.md", "model.rb")
 
 
 @click.command()
-@click.argument("data", type=click.Path(), metavar="DATA")
-@click.option("--target", required=True, help="The column to predict.")
+@DATA
+@click.option("--target", required=True, shell_complete=columns_of_file, help="The column to predict.")
 @click.option(
     "--cv", type=click.IntRange(2), help="Folds.  [default: 5 below 2000 rows, else a quarter held out]"
 )
-@click.option("--time-column", help="Hold out the last quarter of the rows by this column.")
-@click.option("--group", help="A column of groups that are never on both sides of the split.")
+@click.option(
+    "--time-column",
+    shell_complete=columns_of_file,
+    help="Hold out the last quarter of the rows by this column.",
+)
+@click.option(
+    "--group",
+    shell_complete=columns_of_file,
+    help="A column of groups that are never on both sides of the split.",
+)
 @click.option(
     "--strategy",
     "strategies",
@@ -49,10 +58,10 @@ FILES = ("report.html", "report.json", "report.md", "model.rb")
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NEW_FOLDER,
     help=f"Folder of {', '.join(FILES)}.  [default: {REPORT}; with --json, none]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON and nothing else.")
+@AS_JSON
 def compare(
     data: str,
     target: str,
@@ -73,15 +82,16 @@ def compare(
     """
     folder = out if out is not None or as_json else Path(REPORT)
     if folder is not None:  # before the work, not after it
-        import_module("riskbayes.commands._paths").check_folder(folder, *FILES)
+        check_folder(folder, *FILES)
 
     from rich.console import Console
 
+    from riskbayes.commands._training import sha256
     from riskbayes.compare import compare as run
     from riskbayes.compare.terminal import print_report
+    from riskbayes.reading.table import open_table
 
-    training = import_module("riskbayes.commands._training")
-    table = import_module("riskbayes.reading.table").open_table(data)
+    table = open_table(data)
     with shown_progress() as progress:
         found = run(
             table,
@@ -96,7 +106,7 @@ def compare(
             name=Path(data).name,
             command=command_line(),
             max_rows=max_rows,
-            sha256=training.sha256(data) or "",
+            sha256=sha256(data) or "",
         )
     if as_json:
         click.echo(found.report.to_json())
@@ -145,7 +155,9 @@ def shown_progress() -> Iterator[Progress | None]:
 
 def stored(found: Comparison, table: Any, data: str, dropped: list[str], seed: int) -> dict[str, Any]:
     """Return what the model file says about the model: as `riskbayes fit`, with the figures of the report."""
-    training = import_module("riskbayes.commands._training")
+    from riskbayes.commands import _training
+    from riskbayes.reading.table import split_columns
+
     report, target = found.report, found.report.data.target
     best = next(one for one in report.contenders if one.name == report.best)
     base = next(one for one in report.contenders if one.kind == "baseline")
@@ -153,15 +165,15 @@ def stored(found: Comparison, table: Any, data: str, dropped: list[str], seed: i
     held["error"] /= 100  # a share there
     majority = (base.scores["error"].value or 0.0) / 100
     figures = {"rows": report.split.test_rows, "majority_error": majority, **held}
-    X, y, _ = import_module("riskbayes.reading.table").split_columns(table, target, None, dropped, data)
-    task = training.Training(data, target, None, dropped, X, y, None)
-    return {**training.describe(found.model, task, figures, seed), "compared": report.best}
+    X, y, _ = split_columns(table, target, None, dropped, data)
+    task = _training.Training(data, target, None, dropped, X, y, None)
+    return {**_training.describe(found.model, task, figures, seed), "compared": report.best}
 
 
 def write(found: Comparison, folder: Path, about: dict[str, Any]) -> None:
     """Write the page, the report as JSON and as Markdown, and the model."""
     page, as_json, as_markdown, model = (folder / name for name in FILES)
-    page.write_text(import_module("riskbayes.compare.page").report_page(found.report), encoding="utf-8")
+    page.write_text(found.report.to_html(), encoding="utf-8")
     as_json.write_text(found.report.to_json(), encoding="utf-8")
     as_markdown.write_text(found.report.to_markdown(), encoding="utf-8")
     found.model.save(model, about=about)

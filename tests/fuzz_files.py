@@ -40,7 +40,7 @@ from fuzzing.saved_models import fits
 from riskbayes.exceptions import ModelFileError
 from riskbayes.models import hats
 from riskbayes.models.kernels import categorical, sparse
-from riskbayes.saving.registry import declared, own_classes
+from riskbayes.saving.registry import declared, own_classes, parameter_defaults
 
 SLOWEST = 5.0
 """Seconds of computing that a case may take."""
@@ -218,6 +218,7 @@ def warm_up(corpus: Corpus, folder: str) -> None:
     path = Path(folder, "model.rb")
     for kind in own_classes().values():
         declared(kind)  # evaluates our own annotations
+        parameter_defaults(kind)
     for turn, (data, (X, y)) in enumerate(zip(corpus.files, corpus.rows, strict=True)):
         path.write_bytes(data)
         for small in (False, True):

@@ -24,6 +24,7 @@ from sklearn.model_selection import StratifiedKFold
 import riskbayes
 from conftest import MODELS
 from fuzzing.estimators import learner_kinds
+from fuzzing.file_mutations import Parts
 from fuzzing.saved_models import ESTIMATORS, STRATEGIES, fits, frame, table
 from riskbayes import (
     GaussianNB,
@@ -255,10 +256,10 @@ def test_code_and_unknown_attributes_are_refused(tmp_path):
     X, y = table("real")
     clf = GaussianNB(learner="closed_form").fit(X, y)
     for value in (print, lambda: None, GaussianNB, sys):
-        clf.class_weight = value
-        with pytest.raises(ModelFileError, match=r"GaussianNB\.class_weight is a .*cannot hold it"):
+        clf.extra_ = value
+        with pytest.raises(ModelFileError, match=r"GaussianNB\.extra_ is a .*cannot hold it"):
             clf.save(tmp_path / "model.rb")
-    clf.class_weight, clf.predict = None, 3
+    clf.extra_, clf.predict = None, 3
     with pytest.raises(ModelFileError, match=r"GaussianNB\.predict is no attribute"):
         clf.save(tmp_path / "model.rb")
 
@@ -431,3 +432,22 @@ def test_a_model_that_went_on_can_be_saved(history, every_fit, tmp_path):
         again = riskbayes.load(clf.save(tmp_path / "model.rb"))
         assert again.predict_proba(fit.X).tobytes() == expected.tobytes(), fit.name
     assert number >= 10
+
+
+def test_an_older_file_may_lack_a_parameter(tmp_path):
+    X, y = table("real")
+    parts = Parts(GaussianNB(learner="closed_form").fit(X, y).save(tmp_path / "model.rb").read_bytes())
+    del parts.document["objects"][-1]["state"]["var_smoothing"]
+    (tmp_path / "old.rb").write_bytes(parts.packed())
+    assert riskbayes.load(tmp_path / "old.rb").var_smoothing == GaussianNB().var_smoothing
+
+
+def test_parameters_are_those_that_fit_takes(tmp_path):
+    clf = GaussianNB(learner="closed_form").fit(*table("real"))
+    parts = Parts(clf.save(tmp_path / "model.rb").read_bytes())
+    parts.document["objects"][-1]["state"]["var_smoothing"] = "much"
+    (tmp_path / "odd.rb").write_bytes(parts.packed())
+    with pytest.raises(ModelFileError, match="var_smoothing"):
+        riskbayes.load(tmp_path / "odd.rb")
+    with pytest.raises(ValueError, match="var_smoothing"):
+        clf.set_params(var_smoothing="much").save(tmp_path / "model.rb")

@@ -72,6 +72,7 @@ class Trees(Loadable):
 
     def codes(self, X: Array) -> Array:
         """Return the leaf of each row in each tree, of shape (m, trees)."""
+        require(self.feature.max() < X.shape[1], "trees split other columns than the rows have")
         size = max(1, BLOCK_NODES // len(self.roots))
         blocks = [self._codes(X[start : start + size]) for start in range(0, len(X), size)]
         return np.concatenate(blocks) if blocks else np.empty((0, len(self.roots)), dtype=np.int32)

@@ -59,6 +59,7 @@ class SavingMixin(Loadable):
             The file.
         """
         check_is_fitted(self)
+        self._validate_params()  # type: ignore[attr-defined]
         return save(self, path, about, created, classes)
 
     def _described(self) -> dict[str, Any]:
@@ -75,7 +76,8 @@ class SavingMixin(Loadable):
         }
 
     def check_loaded(self, size: int) -> None:
-        """Refuse an estimator without columns or classes, and names of another number of columns."""
+        """Refuse parameters that `fit` refuses, no columns or classes, and other names than columns."""
+        self._validate_params()  # type: ignore[attr-defined]
         n, classes = self.n_features_in_, self.classes_
         names = getattr(self, "feature_names_in_", None)
         require(type(n) is int and 1 <= n <= size, "n_features_in_ is not a number of columns")

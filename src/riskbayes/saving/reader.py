@@ -14,13 +14,14 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
 from riskbayes.saving import plain
 from riskbayes.saving.hints import fits
-from riskbayes.saving.registry import Classes, class_of, declared, may_have
+from riskbayes.saving.registry import Classes, class_of, declared, may_have, parameter_defaults
 
 MOST_DEEP = 40
 """Upper bound on the depth of a tree, through objects."""
@@ -138,6 +139,9 @@ def restored(kind: type, state: dict[str, Any], size: int) -> Any:
         missing = [name for name in declared(kind) if name not in state]
         if missing:
             raise ModelFileError(f"{kind.__name__}.{missing[0]} is missing")
+    elif issubclass(kind, BaseEstimator):
+        defaults = parameter_defaults(kind)  # type: ignore[arg-type]
+        state = state | {name: defaults[name] for name in defaults if name not in state}
     found = object.__new__(kind)
     for name, value in state.items():
         object.__setattr__(found, name, value)

@@ -121,6 +121,13 @@ def declared(kind: type) -> dict[str, Any]:
     return found
 
 
+@cache
+def parameter_defaults(kind: type) -> dict[str, Any]:
+    """Return the defaults of an estimator's parameters, for those that older files lack."""
+    arguments = inspect.signature(kind).parameters.values()
+    return {p.name: p.default for p in arguments if p.default is not p.empty}
+
+
 def is_class_variable(hint: Any) -> bool:
     """True if a type hint says that the attribute belongs to the class."""
     return hint is ClassVar or get_origin(hint) is ClassVar

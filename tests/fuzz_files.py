@@ -16,6 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 import argparse
+import inspect
 import json
 import pickle
 import resource
@@ -32,6 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import array_api_compat.numpy  # noqa: F401  # imported late otherwise
 import numpy as np
 
 import riskbayes
@@ -93,9 +95,9 @@ def is_installed(event: str, arguments: tuple) -> bool:
 
 
 def is_compiler(frame: Any) -> bool:
-    """True if a frame, or one that called it, is numba's."""
+    """True if a frame, or one that called it, is numba's, or reads the signature of one of our classes."""
     while frame is not None:
-        if f"{os.sep}numba{os.sep}" in frame.f_code.co_filename:
+        if f"{os.sep}numba{os.sep}" in frame.f_code.co_filename or frame.f_code is inspect.signature.__code__:
             return True
         frame = frame.f_back
     return False

@@ -448,6 +448,26 @@ def test_dfe_with_a_gaussian_is_refused_before_fitting(kind):
 # --- RC past the paper ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("lr", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("kind", [CategoricalNB, GaussianNB, QuadraticDiscriminantAnalysis])
+def test_halving_goes_on_where_a_fixed_step_ends(kind, lr):
+    """It takes the same way to the first rise, and from there only goes down."""
+    rng = np.random.default_rng(0)
+    X, y = data_for(kind), rng.permutation(IRIS[1])
+    y = np.where(rng.random(len(y)) < 0.6, IRIS[1], y)
+    fixed, halved = (
+        kind(learner=RC(lr=lr, max_iter=30, step=step, monitor="log_loss")).fit(X, y).history_
+        for step in ("fixed", "halving")
+    )
+    n = int(np.sum(fixed["accepted"]))
+    np.testing.assert_array_equal(halved["log_loss"][:n], fixed["log_loss"][:n])
+    kept = halved["log_loss"][halved["accepted"]]
+    assert np.all(np.diff(kept) <= 1e-12)
+    if n < 8 and not fixed["accepted"][-1]:  # an early rise
+        assert halved["lr"][-1] < lr
+        assert kept[-1] < fixed["log_loss"][fixed["accepted"]][-1]
+
+
 @every_model
 def test_a_heavy_anchor_is_the_closed_form(kind):
     """Fixed steps on the log loss: nothing but the anchor holds them back."""

@@ -57,10 +57,10 @@ def recipe(n_iter: int | None = None, kinds: Kinds | None = None, n_rows: int = 
     if kinds is None or not kinds.categories:
         powers, usual = RECIPE
         found = ProductOfExperts(weights=list(powers)) if kinds is None else product(kinds, list(powers))
-        return found.set_params(learner=family_learner(usual if n_iter is None else n_iter))
+        return found.set_params(learner=family_learner(usual if n_iter is None else n_iter, "halving"))
     powers, usual = MIXED_RECIPE
     found = product(kinds, list(powers), MANY_KNOTS if n_rows >= MANY_ROWS else FEW_KNOTS)
-    learner = family_learner(usual if n_iter is None else n_iter)
+    learner = family_learner(usual if n_iter is None else n_iter, "halving")
     if isinstance(learner, RC):
         learner.set_params(generative_weight="auto")
     return found.set_params(learner=learner)

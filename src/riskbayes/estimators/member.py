@@ -19,11 +19,14 @@ RATE, ANCHOR = 0.3, 0.03
 """`lr` and `generative_weight` of the members' learner."""
 
 
-def family_learner(n_iter: int) -> RC | ClosedForm:
-    """Return the learner of the members, with this number of iterations."""
+def family_learner(n_iter: int, step: str = "fixed") -> RC | ClosedForm:
+    """Return the learner of the members, with this number of iterations.
+
+    A member that stops early is judged as it is; the recipe, which nothing judges, halves its step.
+    """
     if n_iter == 0:
         return ClosedForm()
-    return RC(lr=RATE, max_iter=n_iter, monitor="log_loss", generative_weight=ANCHOR)
+    return RC(lr=RATE, max_iter=n_iter, monitor="log_loss", step=step, generative_weight=ANCHOR)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from riskbayes.arrays import Array
 from riskbayes.exceptions import warn
 from riskbayes.learners.base import Learner
-from riskbayes.learners.steps import AdaptiveStep, Anchor, FixedStep, StochasticStep
+from riskbayes.learners.steps import AdaptiveStep, Anchor, FixedStep, HalvingStep, StochasticStep
 from riskbayes.loop import Step, run
 from riskbayes.models.base import GenerativeModel
 from riskbayes.objectives import Objective, resolve_objective
@@ -24,6 +24,8 @@ ANCHOR_NEEDS = ("log_likelihood", "expected_statistics")
 """Methods of the model that a monitored anchor calls."""
 ANCHOR_SHARE = 0.3
 """g = ANCHOR_SHARE * degrees of freedom / total weight, for generative_weight="auto"."""
+STEPS = {"fixed": FixedStep, "halving": HalvingStep, "adaptive": AdaptiveStep}
+
 SMALL_WEIGHT = 0.05
 """Weights whose mean is below this were probably normalised to sum to one: a warning says so."""
 
@@ -49,11 +51,12 @@ class RC(Learner):
         the label of least expected cost: on held-out rows that is better than the largest posterior
         (`benchmarks/costs.py`).
     monitor : {"soft_error", "log_loss", "objective"} or None, default=None
-        What must not rise. None: the soft error for the fixed step, the objective for the adaptive.
+        What must not rise. None: the objective for adaptive steps, the soft error for the others.
         With a `generative_weight` the objective includes the anchor.
-    step : {"fixed", "adaptive"}, default="fixed"
-        "adaptive" halves the step on an illegal statistic or a rise, and grows it on success; each
-        trial costs a scan.
+    step : {"fixed", "halving", "adaptive"}, default="fixed"
+        "fixed" ends the fit at the first rise. "halving" halves the step on an illegal statistic, or if one
+        of the first eight steps raises the risk, which is then too long. "adaptive" halves it whenever that
+        happens, and doubles it on success. Each trial costs a scan.
     generative_weight : float or "auto", default=0.0
         The anchor g: the step follows the objective plus g times the mean joint log-likelihood.
         0 is RC; the larger it is, the nearer the result is to the closed form. "auto" is 0.3 times the
@@ -108,7 +111,7 @@ class RC(Learner):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "objective": [str, "array-like", Objective],
         "monitor": [StrOptions({"soft_error", "log_loss", "objective"}), None],
-        "step": [StrOptions({"fixed", "adaptive"})],
+        "step": [StrOptions(set(STEPS))],
         "generative_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "early_stopping": ["boolean"],
@@ -171,7 +174,7 @@ class RC(Learner):
         """Raise an error for wrong parameters, and for a model without the methods that the anchor calls."""
         super().check(model, n_classes)
         resolve_objective(self.objective, n_classes)
-        if self.batch_size is not None and self.step == "adaptive":
+        if self.batch_size is not None and self.step != "fixed":
             raise ValueError("batch_size goes with step='fixed': a step on few rows has no risk to adapt to.")
         weight = self.generative_weight
         if self._monitored() == "objective" and not isinstance(weight, str) and weight > 0:
@@ -184,7 +187,7 @@ class RC(Learner):
 
     def _monitored(self) -> str:
         """Return the name of the monitored risk, or "objective"."""
-        return self.monitor or ("soft_error" if self.step == "fixed" else "objective")
+        return self.monitor or ("objective" if self.step == "adaptive" else "soft_error")
 
     def begin(self, task: Task) -> Step:
         """Return the step that the parameters ask for."""
@@ -198,7 +201,7 @@ class RC(Learner):
         if self.batch_size is not None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             return StochasticStep(task, self.batch_size, rng, *common)
-        return (FixedStep if self.step == "fixed" else AdaptiveStep)(*common)
+        return STEPS[self.step](*common)
 
     def _anchor_weight(self, task: Task) -> float:
         """Return g; for "auto", 0.3 times the degrees of freedom over the total weight."""

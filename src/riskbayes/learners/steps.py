@@ -79,6 +79,32 @@ class FixedStep(Step):
         return Statistics.combined((shrunk, S), (shrunk * lr, dS), (shrunk * pull, self.anchor.S))
 
 
+class HalvingStep(FixedStep):
+    """A fixed step that is halved while an early one raises the risk; a later rise ends the fit.
+
+    At the beginning a rise says that the step is too long: it took a cell or a variance of little mass below
+    its floor. Later it says that the risk has turned.
+    """
+
+    early = 8
+    """Steps that count as early."""
+
+    halvings = 10
+    """The most times that the step is halved."""
+
+    taken = 0
+
+    def on_success(self) -> None:
+        """Count the step."""
+        self.taken += 1
+
+    def retry(self) -> bool:
+        """Halve an early step; return False if it is late, or was halved often enough."""
+        self.lr *= 0.5
+        self.halvings -= 1
+        return self.taken < self.early and self.halvings >= 0
+
+
 class AdaptiveStep(FixedStep):
     """Halve the step on illegal statistics or a rise, double it on success; each trial costs a scan.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from riskbayes.compare.checks import BEYOND_CHANCE, CLEARLY, beyond, negated, predicts, tells
-from riskbayes.compare.contenders import LOGISTIC, MAJORITY
+from riskbayes.compare.contenders import BOOSTING, LOGISTIC, MAJORITY
 from riskbayes.compare.report import Contender, Score
 from riskbayes.compare.scores import NORMAL, lift, wilson
 from riskbayes.compare.study import Study
@@ -49,7 +49,7 @@ def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding
             f"{best.name} predicts {target!r} no better than by {always_words(study)}, beyond chance: it is "
             f"{counts}; {always}. Another model does: see the table."
         )
-    return " ".join([sentence, *beside_logistic(by_name.get(LOGISTIC)), *warned(findings)])
+    return " ".join([sentence, *beside_peers(by_name), *warned(findings)])
 
 
 def why(study: Study, found: Sequence[Contender]) -> str:
@@ -70,16 +70,19 @@ def why(study: Study, found: Sequence[Contender]) -> str:
     return f"{sentence}. {RULE.format(n=len(ours))}"
 
 
-def beside_logistic(logistic: Contender | None) -> list[str]:
-    """Return the sentence that compares the best model with logistic regression, if that was fitted."""
-    if logistic is None or logistic.failed or not logistic.behind:
-        return []
-    gap = logistic.behind["error"]
-    if beyond(negated(gap), CLEARLY):
-        return [f"Logistic regression makes {apart(gap)} points more errors."]
-    if beyond(gap, CLEARLY):
-        return [f"Logistic regression makes {apart(negated(gap))} points fewer errors."]
-    return ["Logistic regression is as good, within chance."]
+def beside_peers(by_name: Mapping[str, Contender]) -> Iterator[str]:
+    """Yield a sentence that compares the best model with logistic regression, and one if boosting is better."""
+    for name in (LOGISTIC, BOOSTING):
+        peer = by_name.get(name)
+        if peer is None or peer.failed or not peer.behind:
+            continue
+        gap = peer.behind["error"]
+        if beyond(gap, CLEARLY):
+            yield f"{name.capitalize()} makes {apart(negated(gap))} points fewer errors."
+        elif name == LOGISTIC and beyond(negated(gap), CLEARLY):
+            yield f"{name.capitalize()} makes {apart(gap)} points more errors."
+        elif name == LOGISTIC:
+            yield f"{name.capitalize()} is as good, within chance."
 
 
 def warned(findings: Sequence[Finding]) -> list[str]:

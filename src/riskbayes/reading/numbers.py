@@ -18,6 +18,9 @@ POINTS = r"[+-]?\d{1,3}(\.\d{3})+"
 CODE = r"[+-]?0\d.*"
 WHOLE = r"[+-]?\d+"
 
+LONG = 8
+"""Digits of a padded number; with more it is a telephone number, an account, a key."""
+
 FEW = 32
 """Distinct values that are matched one by one."""
 
@@ -60,8 +63,8 @@ def compiled(pattern: str) -> re.Pattern:
 def typed(column: Any, decimal: str = ".") -> Any:
     """Return a column of text as whole numbers or numbers if all its present cells are; else as it is.
 
-    A leading zero makes a column text, as in codes and telephone numbers. Whole numbers beyond 64 bits, if
-    most are, stay text: as numbers they would lose digits.
+    Codes with leading zeros, such as postcodes, stay text. So do whole numbers beyond 64 bits, if most are:
+    as numbers they would lose digits.
     """
     import pyarrow.compute as pc  # an optional dependency, slow to import
 
@@ -78,7 +81,7 @@ def numbers_of(values: Any, decimal: str) -> Any:
     import pyarrow.compute as pc
 
     plain = normalised(values, decimal)
-    if plain is None or any_match(plain, CODE):
+    if plain is None or are_codes(plain):
         return None
     try:
         if all_match(plain, WHOLE):
@@ -87,6 +90,21 @@ def numbers_of(values: Any, decimal: str) -> Any:
         if 2 * pc.sum(pc.less_equal(pc.utf8_length(plain), 18)).as_py() <= len(plain):
             return None
     return pc.cast(plain, pa.float64())
+
+
+def are_codes(values: Any) -> bool:
+    """True if numbers with leading zeros are codes: long ones, or of one width with other first digits too.
+
+    Of 00123 and 12345 the zeros belong to a postcode. Of 1 and 01, or of 00202 and 02000, where every cell
+    begins with a zero, they only pad a number.
+    """
+    import pyarrow.compute as pc  # an optional dependency, slow to import
+
+    if not any_match(values, CODE):
+        return False
+    widths = pc.min_max(pc.utf8_length(values)).as_py()
+    full = widths["min"] == widths["max"] and not all_match(values, CODE)
+    return full or widths["max"] > LONG
 
 
 def normalised(values: Any, decimal: str) -> Any:

@@ -7,12 +7,18 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
 
 
+is_running = False
+"""True once the command has started: the package then imports its estimators only when they are used."""
+
+
 def main() -> None:
     """Import the command and run it; Ctrl-C during the import ends it as quietly as later.
 
     KeyboardInterrupt would not do: where it meets the import of a compiled module, that may make an
     ImportError of it.
     """
+    global is_running
+    is_running = True
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))

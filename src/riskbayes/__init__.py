@@ -4,6 +4,7 @@
 calibration (Platt, isotonic).
 """
 
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -67,10 +68,7 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name, or a module of this package, when it is first used.
-
-    scikit-learn takes a second to import, and `riskbayes --help` should not wait for it.
-    """
+    """Import a public name, or a module of this package, when it is first used."""
     if name in __all__:
         value = getattr(import_module(HOMES.get(name, "riskbayes.estimators")), name)
     elif not name.startswith("_") and find_spec(f"riskbayes.{name}") is not None:
@@ -83,3 +81,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+# The command imports what it needs: `riskbayes --help` should not wait for scikit-learn.
+if not getattr(sys.modules.get("riskbayes_command"), "is_running", False):
+    for public in __all__:
+        globals()[public] = globals().get(public) or __getattr__(public)
+    del public

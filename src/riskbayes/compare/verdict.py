@@ -71,7 +71,7 @@ def why(study: Study, found: Sequence[Contender]) -> str:
 
 
 def beside_peers(by_name: Mapping[str, Contender]) -> Iterator[str]:
-    """Yield a sentence that compares the best model with logistic regression, and one if boosting is better."""
+    """Yield how logistic regression compares with the best model, and histogram boosting if it is better."""
     for name in (LOGISTIC, BOOSTING):
         peer = by_name.get(name)
         if peer is None or peer.failed or not peer.behind:

@@ -17,6 +17,7 @@ from riskbayes.commands._progress import FileProgress
 from riskbayes.reading import UserError
 from riskbayes.reading.batches import Batches
 from riskbayes.reading.expected import Expected
+from riskbayes.threads import OneBlasThread
 
 
 def predict_file(clf: Any, about: Mapping[str, Any], data: str, out: str, what: str) -> dict[str, Any]:
@@ -30,7 +31,8 @@ def predict_file(clf: Any, about: Mapping[str, Any], data: str, out: str, what: 
         Batches(data, Expected.of(clf, about)) as batches,
         FileProgress(batches.total, in_bytes=batches.csv is not None) as progress,
         open_output(out, batches, names) as output,
-        ThreadPoolExecutor(1) as writer,  # one batch is read, one predicted and one written at a time
+        ThreadPoolExecutor(1) as writer,
+        OneBlasThread(),  # one batch is read, one predicted and one written at a time, by one thread each
     ):
         written: Future | None = None
         for batch in batches:

@@ -34,6 +34,10 @@ T = TypeVar("T")
 CHUNK_CELLS = 2**18
 """Cells of a chunk, rows x (features + classes): 2 MiB of float64."""
 
+MAPPED_CELLS = 2**20
+"""The same for prediction, which keeps no sums in the cache: rows with missing cells cost a step for each
+pattern in every chunk."""
+
 BLOCK_CHUNKS = 16
 """Number of chunks that are encoded at once for prediction: 32 MiB of float64."""
 
@@ -220,7 +224,7 @@ class MemoryEngine(Engine):
     ) -> Iterator[list[Array]]:
         """Yield, for each chunk of Z, the list of the formula's results for the plans."""
         cells = model.score_cells(Z)
-        shares = shares_of(Z.shape[0], cells + self.n_classes, self.chunk_cells)
+        shares = shares_of(Z.shape[0], cells + self.n_classes, max(self.chunk_cells, MAPPED_CELLS))
         chunks = [chunk for share in shares for chunk in share]
         if len(chunks) == 1:
             return iter([[formula(Z, plan, start) for plan in plans]])

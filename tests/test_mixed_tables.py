@@ -453,3 +453,17 @@ def test_tags_say_whether_the_joint_is_a_density():
         clf.fit(X, y)
         assert clf.__sklearn_tags__().normalised_density == clf.model_.normalised, clf
     assert ProductOfExperts(alone).fit(X, y).__sklearn_tags__().normalised_density
+
+
+def test_parameters_of_dates_are_named_by_dates():
+    """A knot of a date is a date between the first and the last, in words, not a number of days."""
+    rng = np.random.default_rng(0)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 700, size=300), unit="D")
+    frame = pd.DataFrame({"when": days, "how much": rng.standard_normal(300)})
+    clf = MixedNB().fit(frame, rng.integers(2, size=300))
+    table = clf.parameters_frame()
+    named = table.loc[table["column"] == "when", "parameter"].str.extract(r"log density at (.*)$")[0].dropna()
+    assert len(named) > 0
+    assert pd.to_datetime(named).between(days.min(), days.max()).all()
+    numbers = table.loc[table["column"] == "how much", "parameter"].str.extract(r"log density at (.*)$")[0]
+    assert numbers.dropna().astype(float).between(frame["how much"].min(), frame["how much"].max()).all()

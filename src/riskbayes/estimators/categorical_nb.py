@@ -92,9 +92,9 @@ class CategoricalInput(BaseGenerativeClassifier):
             )
         check_sizes(sizes, partial(column_name, self))
 
-    def _category_name(self, column: int, code: int) -> str:
+    def _value_name(self, column: int, value: Any) -> str:
         known = self._encoder.columns[column].categories
-        return str(code if known is None or code >= len(known) else known[code])
+        return str(value if known is None or value >= len(known) else known[value])
 
     def _onnx_columns(self) -> Columns:
         return columns_of_codes(self._encoder, *names_of(self))

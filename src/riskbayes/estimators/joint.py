@@ -42,9 +42,9 @@ class JointMixin(PredictionMixin, PriorsMixin):
         names = encoded_names(self)
         return list(range(self.n_features_in_)) if names is None else list(names)  # type: ignore[attr-defined]
 
-    def _category_name(self, column: int, code: int) -> str:
-        """Return the category of a code as the user wrote it."""
-        return str(code)
+    def _value_name(self, column: int, value: float) -> str:
+        """Return the category of a code, or a number, as the user wrote it."""
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
 
     @property
     def _category_columns(self) -> Array:
@@ -161,9 +161,7 @@ class JointMixin(PredictionMixin, PriorsMixin):
             p = len(before.names)
             named = before.named or [()] * p
             names = [
-                name.format(
-                    *(columns[j] if code is None else self._category_name(j, code) for j, code in parts)
-                )
+                name.format(*(columns[j] if code is None else self._value_name(j, code) for j, code in parts))
                 for name, parts in zip(before.names, named, strict=True)
             ]
             lists["class"].append(np.repeat(classes, p))

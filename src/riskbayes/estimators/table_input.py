@@ -15,7 +15,7 @@ from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.onnx_export.inputs import columns_of_table
 from riskbayes.preprocessing.columns import Column
-from riskbayes.preprocessing.encoder import TableEncoder
+from riskbayes.preprocessing.encoder import TableEncoder, decoded
 from riskbayes.tables import check_plain, names_of, naming_columns, validated_numbers
 
 TABLE_PARAMETERS: dict = {
@@ -62,8 +62,10 @@ class TableInput(BaseGenerativeClassifier):
     def _encoder_of_table(self) -> TableEncoder | None:
         return self._table
 
-    def _category_name(self, column: int, code: int) -> str:
-        return str(code) if self._table is None else category_name(self._table, column, code)
+    def _value_name(self, column: int, value: Any) -> str:
+        if self._table is None:
+            return super()._value_name(column, value)
+        return value_name(self._table, column, value)
 
     @property
     def _category_columns(self) -> Array:
@@ -135,11 +137,15 @@ def read_table(
     return found
 
 
-def category_name(encoder: TableEncoder, column: int, code: int) -> str:
-    """Return the category of a code in an encoded column as the user wrote it."""
+def value_name(encoder: TableEncoder, column: int, value: Any) -> str:
+    """Return the category of a code in an encoded column, or a number or date, as the user wrote it."""
     j, part = encoder.encoded[column]
-    known = encoder.readers[j].categories
-    return str(known[code] if part == "category" and code < len(known) else code)
+    reader = encoder.readers[j]
+    if part == "category" and value < len(reader.categories):
+        return str(reader.categories[int(value)])
+    if part == "number" and isinstance(value, float):
+        value = decoded(reader, np.array([value]), np.array([False]))[0]
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def column_names(X: Any) -> list[str]:

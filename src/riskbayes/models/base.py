@@ -67,9 +67,9 @@ class Described(NamedTuple):
     units: Array
     """The size of a change that counts as one, of shape (r, p): a standard deviation for a mean, one for a
     logarithm."""
-    named: Sequence[tuple[tuple[int, int | None], ...]] = ()
+    named: Sequence[tuple[tuple[int, int | float | None], ...]] = ()
     """For each parameter, what its name is completed by: a column and a code, for the category of that code,
-    or a column and None, for the name of the column."""
+    a column and a float, for a value of the column, or a column and None, for the name of the column."""
 
 
 class GenerativeModel(ABC):

@@ -140,8 +140,9 @@ class SmoothModel(GenerativeModel):
         frame = theta.frame
         feature = np.repeat(np.arange(len(frame.n_categories)), frame.n_categories)
         kinds = np.where(frame.few_values, "log probability of", "log density at")[feature].tolist()
-        names = [f"{kind} {x:.6g}" for kind, x in zip(kinds, frame.positions.tolist(), strict=True)]
-        yield Described(feature, names, theta.log_density, np.ones_like(theta.log_density))
+        named = [((j, x),) for j, x in zip(feature.tolist(), frame.positions.tolist(), strict=True)]
+        names = [f"{kind} {{}}" for kind in kinds]
+        yield Described(feature, names, theta.log_density, np.ones_like(theta.log_density), named)
 
     def sample_rows(self, theta: SmoothParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature by `draw_values`."""

@@ -71,6 +71,9 @@ def test_demo(run, reduced, tmp_path):
 def test_demo_default_folder(run, reduced, tmp_path):
     assert run("demo").exit_code == 0
     assert (tmp_path / "demo" / "index.html").exists()
+    found = json.loads(run("demo", "--json").stdout)
+    assert all(len(errors) > 0 for errors in found["errors"].values())
+    assert (tmp_path / found["page"]).exists()
 
 
 def test_demo_where_nothing_can_be_written(run, tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from riskbayes.commands._errors import one_line_errors
+from riskbayes.commands._options import AS_JSON, print_json
 from riskbayes.commands._paths import check_folder
 from riskbayes.commands._tables import print_table
 
@@ -16,8 +17,12 @@ from riskbayes.commands._tables import print_table
 @click.option(
     "--out", type=click.Path(path_type=Path), default="demo", show_default=True, help="Folder of the page."
 )
-def demo(out: Path) -> None:
-    """Compare riskbayes and scikit-learn on five tables, and report on one of them."""
+@AS_JSON
+def demo(out: Path, as_json: bool) -> None:
+    """Compare riskbayes and scikit-learn on five tables, and report on one of them.
+
+    With --json the errors are printed, in percent and split by split.
+    """
     from rich.console import Console
 
     with one_line_errors():  # before the work, not after it
@@ -30,14 +35,19 @@ def demo(out: Path) -> None:
     sample, report_page, page = (out / name for name in ("adult_sample.csv", "report.html", "index.html"))
     with one_line_errors():
         results = experiment.run_demo()
-        console = Console()
-        print_table(console, error_table(results))
-        console.print("* The lowest of its column.", style="dim", highlight=False)
-        console.print(tally(results), highlight=False)
+        if not as_json:
+            console = Console()
+            print_table(console, error_table(results))
+            console.print("* The lowest of its column.", style="dim", highlight=False)
+            console.print(tally(results), highlight=False)
         report = experiment.adult_report(f"riskbayes compare {shlex.quote(str(sample))} --target income")
         sample.write_bytes(adult_sample_csv())
         report_page.write_text(report.to_html(), encoding="utf-8")
         command = f"riskbayes demo --out {shlex.quote(str(out))}"
         page.write_text(demo_page(results, report, command), encoding="utf-8")
+    if as_json:
+        errors = {result.data_set: result.errors for result in results}
+        print_json({"errors": errors, "report": str(report_page), "page": str(page)})
+        return
     click.echo(f"A report on a table with strings and missing cells: {report_page}")
     click.echo(f"The page: {page}")

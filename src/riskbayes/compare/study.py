@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+import riskbayes.compare.scores as scores
 from riskbayes.arrays import Array
-from riskbayes.compare import scores
 from riskbayes.compare.contenders import MAJORITY, Candidate
 from riskbayes.compare.data import Data
 from riskbayes.compare.report import Contender

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+import riskbayes.saving.plain as plain
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
-from riskbayes.saving import plain
 from riskbayes.saving.hints import fits
 from riskbayes.saving.registry import Classes, class_of, declared, may_have, parameter_defaults
 

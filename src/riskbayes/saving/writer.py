@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+import riskbayes.saving.plain as plain
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
-from riskbayes.saving import plain
 from riskbayes.saving.npy import is_plain
 from riskbayes.saving.registry import Classes, declared, may_have, name_of
 

@@ -4,10 +4,13 @@ Each of the four is written below as a newcomer would write it. What the package
 defines is discovered alike, and held to the same laws.
 """
 
+import ast
 import tracemalloc
 import weakref
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from itertools import pairwise, product
+from pathlib import Path
 from typing import ClassVar
 
 import dask
@@ -921,3 +924,27 @@ def test_a_learner_of_ones_own_is_named_where_names_are_listed():
     assert type(resolve_learner("decaying_rc")) is DecayingRC
     with pytest.raises(ValueError, match="'decaying_rc'"):
         resolve_learner("no such learner")
+
+
+def test_the_import_graph_has_no_cycle():
+    """Modules import each other at the top in one direction; TopologicalSorter raises for a cycle."""
+    root = Path(riskbayes.__file__).parent
+    names = {
+        ".".join(("riskbayes", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__"): path
+        for path in root.rglob("*.py")
+    }
+    graph = {}
+    for name, path in names.items():
+        if name == "riskbayes":  # the public names, imported last
+            continue
+        found = set()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module in names:
+                own = [f"{node.module}.{alias.name}" for alias in node.names]
+                found |= {each if each in names else node.module for each in own}
+                found |= {node.module} if any(each not in names for each in own) else set()
+            elif isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names} & names.keys()
+        graph[name] = found - {name, "riskbayes"}
+    assert len(graph) > 100
+    tuple(TopologicalSorter(graph).static_order())

@@ -448,6 +448,23 @@ def test_dfe_with_a_gaussian_is_refused_before_fitting(kind):
 # --- RC past the paper ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("learner", [RC, RCCV])
+def test_costs_as_a_matrix_or_as_an_objective(learner):
+    """Both train and decide by the same costs."""
+    C, (X, y) = np.array([[0.0, 1.0, 1.0], [9.0, 0.0, 9.0], [1.0, 1.0, 0.0]]), IRIS
+    X = X[:, :2]
+    given = [C, ExpectedCost(C)]
+    fits = [
+        GaussianNB(learner=RC(objective=each) if learner is RC else RCCV(objectives=[each], cv=2, max_iter=5))
+        for each in given
+    ]
+    one, other = (clf.fit(X, y) for clf in fits)
+    np.testing.assert_array_equal(one.predict(X), other.predict(X))
+    assert np.any(one.predict(X) != one.classes_[one.predict_proba(X).argmax(axis=1)])
+    with pytest.raises(ValueError, match="objective as a cost matrix needs"):
+        GaussianNB(learner=RC(objective=ExpectedCost(C[:2, :2]))).fit(X, y)
+
+
 @pytest.mark.parametrize("lr", [0.3, 1.0, 4.0])
 @pytest.mark.parametrize("kind", [CategoricalNB, GaussianNB, QuadraticDiscriminantAnalysis])
 def test_halving_goes_on_where_a_fixed_step_ends(kind, lr):

@@ -26,6 +26,11 @@ class Objective(ABC):
     saturates: ClassVar[bool] = False
     """True if a row whose label has posterior one has no loss and no residual: scans may skip it."""
 
+    @property
+    def costs(self) -> Array | None:
+        """Costs (true class, decision) by which `predict` decides; None for the most probable class."""
+        return None
+
     @abstractmethod
     def residual(self, P: Array, y: Array) -> Array:
         """Return E, of the shape of the posteriors P; y are class codes."""
@@ -76,6 +81,11 @@ class ExpectedCost(Objective):
     def __init__(self, C: Array):
         self.C = C
 
+    @property
+    def costs(self) -> Array:
+        """The matrix C."""
+        return self.C
+
     def losses(self, P: Array, y: Array) -> dict[str, Array]:
         """Return the expected cost of each row."""
         return {"cost": sum_of(P * self._costs(P, y), axis=1)}
@@ -96,6 +106,8 @@ NAMED: dict[str, type[Objective]] = {"log_loss": LogLoss, "soft_error": SoftErro
 def resolve_objective(objective: Any, n_classes: int) -> Objective:
     """Return the objective of a name, an instance or a cost matrix."""
     if isinstance(objective, Objective):
+        if objective.costs is not None:
+            check_cost_matrix(objective.costs, n_classes, "objective")
         return objective
     if isinstance(objective, str):
         if objective not in NAMED:

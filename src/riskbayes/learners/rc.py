@@ -220,9 +220,9 @@ class RC(Learner):
 
     @property
     def cost_matrix(self) -> Array | None:  # type: ignore[override]
-        """The objective, if it is a cost matrix."""
-        named = isinstance(self.objective, str | Objective)
-        return None if named else np.asarray(self.objective, dtype=np.float64)
+        """The costs of the objective, if it has some, by which `predict` decides."""
+        given = self.objective.costs if isinstance(self.objective, Objective) else self.objective
+        return None if given is None or isinstance(given, str) else np.asarray(given, dtype=np.float64)
 
     @property
     def picks_rows(self) -> bool:  # type: ignore[override]

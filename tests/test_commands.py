@@ -142,7 +142,7 @@ def test_held_out_figures_are_those_of_scikit_learn(run, tmp_path):
         "error": 1 - accuracy_score(truth, p > 0.5),
         "majority_error": min(truth.mean(), 1 - truth.mean()),
         "log_loss": log_loss(truth, p),
-        "brier": 2 * brier_score_loss(truth, p),
+        "brier": brier_score_loss(truth, p),
         "auc": roc_auc_score(truth, p),
     }
     assert found["held_out"] == pytest.approx(expected)

@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 import riskbayes
 from riskbayes import estimators
 from riskbayes.arrays import Array
+from riskbayes.compare.scores import row_losses
 from riskbayes.reading.expected import NUMBER, TEXT
 from riskbayes.reading.table import open_table, split_columns
 
@@ -86,14 +87,13 @@ def figures(P: Array, classes: Array, y: Array, w: Array | None, trained: Array)
     """Return error, log loss, Brier score and, of two classes, AUC, and the error of the majority class."""
     w = np.ones(len(y)) if w is None or not w.any() else w
     codes = np.searchsorted(classes, y)
-    truth = np.eye(len(classes))[codes]
+    losses = row_losses(P, codes)
     majority = np.bincount(np.searchsorted(classes, trained)).argmax()
     found: dict[str, Any] = {
         "rows": len(y),
         "error": float(np.average(P.argmax(axis=1) != codes, weights=w)),
         "majority_error": float(np.average(codes != majority, weights=w)),
-        "log_loss": float(log_loss(codes, P, sample_weight=w, labels=np.arange(len(classes)))),
-        "brier": float(np.average(((P - truth) ** 2).sum(axis=1), weights=w)),
+        **{name: float(np.average(losses[name], weights=w)) for name in ("log_loss", "brier")},
     }
     if len(classes) == 2 and len(np.unique(codes)) == 2:
         found["auc"] = float(roc_auc_score(codes, P[:, 1], sample_weight=w))

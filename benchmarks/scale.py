@@ -312,8 +312,9 @@ def scan_costs(model, m, n, r, workers):
     starts = range(0, m, COST_BLOCK)
     with (
         LocalCluster(workers, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster,
-        Client(cluster),
+        Client(cluster) as client,
     ):
+        client.run(__import__, "riskbayes")  # before its tasks come: a worker imports in more than one thread
         engine = DaskEngine([make(model, at, min(COST_BLOCK, m - at), n, r) for at in starts], r)
         S = made.settle(engine.statistics(made, engine.learn(made)))
         fitted = Fitted.of(made, S)

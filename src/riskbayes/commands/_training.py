@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,17 +13,15 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 
-import riskbayes
 from riskbayes import estimators
 from riskbayes.arrays import Array
 from riskbayes.compare.scores import row_losses
 from riskbayes.reading.expected import NUMBER, TEXT
 from riskbayes.reading.table import open_table, split_columns
+from riskbayes.versions import versions
 
 HELD_OUT = 0.25
 """The share of the rows of each class that is held out."""
-
-PACKAGES = ("numpy", "scipy", "scikit-learn", "pyarrow")
 
 
 @dataclass(frozen=True)
@@ -109,8 +105,6 @@ def describe(clf: Any, task: Training, found: Mapping[str, Any], seed: int) -> d
         for field in task.X.schema
     }
     classes, counts = np.unique(task.y, return_counts=True)
-    versions = {"riskbayes": riskbayes.__version__, "python": platform.python_version()}
-    versions |= {name: importlib.metadata.version(name) for name in PACKAGES}
     return {
         "file": task.data,
         "sha256": sha256(task.data),
@@ -125,7 +119,7 @@ def describe(clf: Any, task: Training, found: Mapping[str, Any], seed: int) -> d
         "seed": seed,
         "held_out": dict(found) or None,
         "fitted": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions,
+        "versions": versions(),
     }
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import platform
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter
 from typing import Any
 
 import narwhals as nw
 
-import riskbayes
 from riskbayes.compare.alone import alone
 from riskbayes.compare.checks import all_findings
 from riskbayes.compare.contenders import candidates
@@ -25,11 +22,10 @@ from riskbayes.compare.splits import make_split
 from riskbayes.compare.study import Progress, Study, contenders, run_study
 from riskbayes.compare.verdict import RULE, verdict, why
 from riskbayes.findings import without
+from riskbayes.versions import versions
 
 MOST_ROWS = 50_000
 """Rows that are compared on by default; larger tables are sampled."""
-
-PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals")
 
 
 @dataclass(frozen=True)
@@ -145,18 +141,7 @@ def refit(study: Study, table: Any) -> Any:
     frame = nw.from_native(table, eager_only=True)
     names = [column.name for column in study.data.columns]
     labels = labels_of(frame[study.data.target], study.data.target)
-    model = study.best.candidate.make(study.data.kinds)
+    model = study.best.candidate.make(study.data.encoder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is wrong with it is asked of the fitted model
         return model.fit(frame.select(names).to_native(), labels)
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of what the figures depend on."""
-    found = {"riskbayes": riskbayes.__version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:  # imported from a folder
-            continue
-    return found

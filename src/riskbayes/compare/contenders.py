@@ -16,13 +16,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from riskbayes.arrays import Array
-from riskbayes.compare.data import Data
+from riskbayes.compare.data import Data, number_columns
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
 from riskbayes.estimators.mixed_nb import MixedNB
 from riskbayes.estimators.product_of_experts import ProductOfExperts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.risk_bayes import RiskBayesClassifier
+from riskbayes.preprocessing.encoder import TableEncoder
 
 LEARNERS = {"closed_form": "closed form", "rc": "RC"}
 
@@ -43,8 +44,8 @@ class Candidate:
     kind: str
     """ "riskbayes", "peer" or "baseline"."""
     learner: str
-    make: Callable[[Kinds], Any]
-    """Returns the unfitted estimator, for encoded columns of these kinds."""
+    make: Callable[[TableEncoder], Any]
+    """Returns the unfitted estimator, for columns as this encoder, of the training rows, reads them."""
     reads_table: bool
     """True if it reads the table as it is, False if it reads the encoded columns."""
 
@@ -52,27 +53,27 @@ class Candidate:
 def candidates(data: Data, strategies: Sequence[str], seed: int) -> list[Candidate]:
     """Return the models for a table; LDA and QDA where it has columns of numbers."""
     found = [recipe_candidate(strategy, seed) for strategy in strategies]
-    plain: dict[str, Callable[[str], Any]] = {
-        "MixedNB": lambda learner: MixedNB(missing="informative", learner=learner)
+    plain: dict[str, Callable[[TableEncoder, str], Any]] = {
+        "MixedNB": lambda _, learner: MixedNB(missing="informative", learner=learner)
     }
-    if data.number_columns:
-        of_numbers = "" if len(data.number_columns) == len(data.columns) else " of the numbers"
-        plain[f"LDA{of_numbers}"] = numbers_only(LinearDiscriminantAnalysis(), data)
-        plain[f"QDA{of_numbers}"] = numbers_only(QuadraticDiscriminantAnalysis(prior="recommended"), data)
+    if number_columns(data.encoder):
+        of_numbers = "" if len(number_columns(data.encoder)) == len(data.columns) else " of the numbers"
+        plain[f"LDA{of_numbers}"] = numbers_only(LinearDiscriminantAnalysis())
+        plain[f"QDA{of_numbers}"] = numbers_only(QuadraticDiscriminantAnalysis(prior="recommended"))
     for name, make in plain.items():
         found += [plain_candidate(name, make, learner) for learner in LEARNERS]
     return [
         *found,
         Candidate(LOGISTIC, "peer", "", logistic, False),
-        Candidate(BOOSTING, "peer", "", lambda kinds: Boosting(kinds, seed), False),
+        Candidate(BOOSTING, "peer", "", lambda encoder: Boosting(Kinds.of(encoder.kinds), seed), False),
         Candidate(MAJORITY, "baseline", "", lambda _: DummyClassifier(strategy="prior"), False),
     ]
 
 
-def plain_candidate(name: str, make: Callable[[str], Any], learner: str) -> Candidate:
+def plain_candidate(name: str, make: Callable[[TableEncoder, str], Any], learner: str) -> Candidate:
     """Return a plain model with a learner."""
     words = LEARNERS[learner]
-    return Candidate(f"{name}, {words}", "riskbayes", words, lambda _: make(learner), True)
+    return Candidate(f"{name}, {words}", "riskbayes", words, lambda encoder: make(encoder, learner), True)
 
 
 def recipe_candidate(strategy: str, seed: int) -> Candidate:
@@ -83,14 +84,16 @@ def recipe_candidate(strategy: str, seed: int) -> Candidate:
     )
 
 
-def numbers_only(expert: Any, data: Data) -> Callable[[str], ProductOfExperts]:
+def numbers_only(expert: Any) -> Callable[[TableEncoder, str], ProductOfExperts]:
     """Return what makes a model of the columns of numbers alone, which still takes the whole table."""
-    names = data.number_columns
-    return lambda learner: ProductOfExperts([("numbers", expert, names)], learner=learner)
+    return lambda encoder, learner: ProductOfExperts(
+        [("numbers", expert, number_columns(encoder))], learner=learner
+    )
 
 
-def logistic(kinds: Kinds) -> Any:
+def logistic(encoder: TableEncoder) -> Any:
     """Return logistic regression of scaled numbers, imputed by the mean, and of indicators."""
+    kinds = Kinds.of(encoder.kinds)
     numbers = make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler())
     words = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_INDICATORS)
     before = make_column_transformer(

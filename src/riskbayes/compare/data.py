@@ -13,7 +13,6 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.compare.report import ClassShare, ColumnSummary, DataSummary
 from riskbayes.estimators.checks import listed
-from riskbayes.estimators.kinds import Kinds
 from riskbayes.preprocessing.columns import Column
 from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.tables import is_missing, plain
@@ -94,19 +93,9 @@ class Data:
         return [str(plain(label)) for label in self.classes]
 
     @property
-    def kinds(self) -> Kinds:
-        """The encoded columns by kind."""
-        return Kinds.of(self.encoder.kinds)
-
-    @property
     def columns(self) -> list[Column]:
         """What became of each column."""
         return self.encoder.columns
-
-    @property
-    def number_columns(self) -> list[str]:
-        """Names of the columns that are read as numbers, dates included."""
-        return [column.name for column in self.columns if "number" in column.encoded]
 
     def taken(self, rows: Array) -> Any:
         """Return some of the rows as a data frame."""
@@ -123,6 +112,11 @@ class Data:
             for c in self.columns
         )
         return DataSummary(name, total, self.target, tuple(classes), tuple(columns), sha256, m)
+
+
+def number_columns(encoder: TableEncoder) -> list[str]:
+    """Return the names of the columns that are read as numbers, dates included."""
+    return [column.name for column in encoder.columns if "number" in column.encoded]
 
 
 def check_column(columns: Sequence[str], name: str, what: str) -> None:

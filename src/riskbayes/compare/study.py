@@ -16,7 +16,6 @@ from riskbayes.compare.contenders import MAJORITY, Candidate
 from riskbayes.compare.data import Data
 from riskbayes.compare.report import Contender
 from riskbayes.compare.splits import Split
-from riskbayes.estimators.kinds import Kinds
 from riskbayes.preprocessing.encoder import TableEncoder
 
 Progress = Callable[[str, int, int], None]
@@ -49,11 +48,6 @@ class Part:
             *(kept, held, train, test, encoder, Z_train, Z_test),
             *(learned - start, perf_counter() - learned),
         )
-
-    @property
-    def kinds(self) -> Kinds:
-        """The encoded columns by kind."""
-        return Kinds.of(self.encoder.kinds)
 
 
 @dataclass
@@ -143,7 +137,7 @@ def try_part(trial: Trial, part: Part, data: Data, place: slice) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they warn of is asked of the fitted models
             start = perf_counter()
-            model = candidate.make(part.kinds)
+            model = candidate.make(part.encoder)
             model.fit(part.train if table else part.Z_train, codes)
             fitted = perf_counter()
             P = np.asarray(model.predict_proba(part.test if table else part.Z_test), dtype=np.float64)

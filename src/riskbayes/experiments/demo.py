@@ -27,6 +27,7 @@ from riskbayes.compare.study import Study, run_study
 from riskbayes.datasets import TARGET, adult_sample_csv, frame_library, load_adult_sample
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.experiments.datasets import BUNDLED, load_bundled
+from riskbayes.preprocessing.encoder import TableEncoder
 
 ADULT = "adult_sample"
 DATA_SETS = (*BUNDLED, ADULT)
@@ -120,8 +121,9 @@ def errors_of(study: Study) -> dict[str, tuple[float, ...]]:
     return found
 
 
-def forest(kinds: Kinds) -> Any:
+def forest(encoder: TableEncoder) -> Any:
     """Return a random forest of numbers, missing ones included, and of indicators of categories."""
+    kinds = Kinds.of(encoder.kinds)
     words = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_INDICATORS)
     before = make_column_transformer(
         (words, list(kinds.categories)), ("passthrough", [*kinds.numbers, *kinds.marks])

@@ -5,18 +5,14 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import platform
 from collections.abc import Iterable, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-import riskbayes
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
 from riskbayes.saving.archive import opened, write
@@ -24,6 +20,7 @@ from riskbayes.saving.hints import fits
 from riskbayes.saving.reader import Reader
 from riskbayes.saving.registry import with_own
 from riskbayes.saving.writer import Writer
+from riskbayes.versions import versions
 
 
 def save(
@@ -140,17 +137,6 @@ def instant(created: str | datetime.datetime | None) -> str:
     if created.tzinfo is None:
         raise ValueError(f"created needs a time zone, such as '2026-01-31T12:00:00+00:00'; got {created}.")
     return created.astimezone(datetime.UTC).isoformat()
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that a model was made by."""
-    return {
-        "riskbayes": riskbayes.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": metadata.version("scipy"),
-        "scikit-learn": sklearn.__version__,
-    }
 
 
 def plain_copy(about: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import ClassVar
 import dask
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from scipy.special import softmax
 from sklearn.datasets import load_iris
 from sklearn.utils import check_random_state
@@ -40,11 +41,15 @@ from riskbayes.models import (
     CategoricalModel,
     GenerativeModel,
     MixtureModel,
+    MultinomialModel,
     ProductModel,
+    QDAModel,
     SmoothModel,
     TreeModel,
+    skipping,
 )
 from riskbayes.models.base import Fitted, Sample, log_class_prior
+from riskbayes.models.kernels import categorical, sparse
 from riskbayes.objectives import ExpectedCost, LogLoss, Objective, SoftError
 from riskbayes.risks import NO_RISK, posterior_and_risks
 from riskbayes.statistics import Statistics
@@ -765,6 +770,55 @@ def test_an_objective_is_what_it_declares(objective):
         assert not any(losses.any() for losses in objective.losses(labels, y).values())
         certain = posterior_and_risks(1e4 * labels, y, None, objective)[1].mean()
         assert certain[objective.risk] == 0
+
+
+def tables_of(model):
+    """X, y: overlapping classes and, for scans that skip rows, classes far apart; counts are sparse too."""
+    X, y, _ = random_rows(model, np.random.default_rng(0), m=150)
+    yield X, y
+    if model.support == "real":
+        yield X + 50.0 * y[:, None], y
+    if model.support == "counts":
+        yield csr_array(X), y
+
+
+@every_objective
+@pytest.mark.parametrize("formula", ["residual", "losses"])
+@pytest.mark.parametrize(
+    "model",
+    [QDAModel(), SmoothModel(alpha=1.0), CategoricalModel(), MultinomialModel(alpha=1.0)],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_scan_follows_a_formula_that_a_subclass_replaces(model, formula, objective, monkeypatch):
+    """What the base class declares of its own formulas must not reach compiled scans, or those that skip."""
+
+    class Smoothed(type(objective)):
+        """Labels of a share of 0.9: rows of a posterior of one have a residual."""
+
+        def residual(self, P, y):
+            return super().residual(P, y) + 0.1 * (1.0 / P.shape[1] - P)
+
+    class Named(type(objective)):
+        """A further loss for the history."""
+
+        def losses(self, P, y):
+            return {**super().losses(P, y), "own": 1.0 + P[:, 0]}
+
+    child = {"residual": Smoothed, "losses": Named}[formula](*ARGUMENTS.get(type(objective), ()))
+    learner = RC(objective=child, lr=0.05, max_iter=3, monitor="log_loss")
+    for X, y in tables_of(model):
+        found = []
+        for smallest in (np.inf, 0):
+            monkeypatch.setattr(categorical, "SMALLEST", smallest)
+            monkeypatch.setattr(sparse, "SMALLEST", smallest)
+            monkeypatch.setattr(skipping, "FEWEST_FEATURES", smallest)
+            monkeypatch.setattr(skipping, "ROWS_PER_FEATURE", 0)
+            found.append(run(task_of(model, MemoryEngine(X, y, None, 3)), learner))
+        plain, fast = found
+        assert fast.history.keys() == plain.history.keys()
+        for name, path in plain.history.items():
+            np.testing.assert_allclose(fast.history[name], path, rtol=1e-9, atol=1e-12)
+        assert fast.fitted.S.allclose(plain.fitted.S, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

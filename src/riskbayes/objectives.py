@@ -14,17 +14,26 @@ from riskbayes.arrays import Array, astype, at_labels, sum_of, take_rows, to_dev
 class Objective(ABC):
     """A loss, defined by its residual E[i, k] = -d loss(x_i, y_i) / d log p(x_i, k).
 
-    The rows of E sum to zero. Subclass it, write `residual`, and set the attributes that let scans save work.
+    The rows of E sum to zero. Subclass it, write `residual`, and set the attributes that let scans save work:
+    in the class that writes `residual` or `losses`, for only there they count.
     """
 
     risk: ClassVar[str]
     """Name of the risk in the history that is the mean of the loss."""
 
     power: ClassVar[int | None] = None
-    """p if E = P[y]^p (1[y = k] - P[k]), for which there are compiled scans; None for another residual."""
+    """p if E = P[y]^p (1[y = k] - P[k]), for which there are compiled scans; None for another residual, and
+    for an objective with further losses, which these scans do not compute."""
 
     saturates: ClassVar[bool] = False
     """True if a row whose label has posterior one has no loss and no residual: scans may skip it."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Drop what a base class declares of formulas that are replaced: scans would still go by it."""
+        super().__init_subclass__(**options)
+        declared = vars(next(kind for kind in cls.__mro__ if vars(kind).keys() & {"residual", "losses"}))
+        cls.power = declared.get("power") if cls.losses is Objective.losses else None
+        cls.saturates = declared.get("saturates", False)
 
     @property
     def costs(self) -> Array | None:
@@ -67,6 +76,7 @@ class SoftError(LogLoss):
 
     risk = "soft_error"
     power = 1
+    saturates = True
 
     def residual(self, P: Array, y: Array) -> Array:
         """Return E[i, k] = P[y] (1[y = k] - P[k])."""

@@ -75,6 +75,14 @@ def bootstrap_start(task: Task, random: np.random.RandomState) -> Statistics:
     return drawn if task.model.is_legal(drawn) else task.S
 
 
+def started_at(task: Task, start: Statistics) -> Task:
+    """Return the task with statistics to start from that come from part of its rows, if they are legal."""
+    frame = task.S.frame.join(start.frame)
+    start = start.to_frame(frame)
+    legal = task.model.is_legal(start)
+    return replace(task, S=task.S.to_frame(frame), start=start if legal else task.start)
+
+
 def walk_folds(
     task: Task, learners: Sequence[LoopLearner], n_folds: int, random_state: Any, n_jobs: int | None
 ) -> tuple[list[list[dict[str, Array]]], list[float]]:

@@ -17,8 +17,9 @@ from riskbayes.learners.steps import AdaptiveStep, Anchor, FixedStep, HalvingSte
 from riskbayes.loop import Step, run
 from riskbayes.models.base import GenerativeModel
 from riskbayes.objectives import Objective, resolve_objective
-from riskbayes.search import bootstrap_start, hold_out
-from riskbayes.task import Outcome, Task
+from riskbayes.search import bootstrap_start, hold_out, started_at
+from riskbayes.statistics import Statistics
+from riskbayes.task import Outcome, Task, no_callback
 
 ANCHOR_NEEDS = ("log_likelihood", "expected_statistics")
 """Methods of the model that a monitored anchor calls."""
@@ -75,7 +76,8 @@ class RC(Learner):
     n_iter_no_change : int, default=5
         Iterations without improvement on the validation rows.
     refit : bool, default=False
-        After early stopping, fit all rows for as many iterations as the best model had. The estimator's
+        After early stopping, fit all rows for as many iterations as the best model had, from where it started
+        if it was that of a restart (not for models that learn a structure from the rows). The estimator's
         `history_`, `status_`, `n_iter_` and `best_iteration_` then tell of the path that chose, with its
         validation rows, and `refit_history_` of that on all rows. There is nothing to add where `X_val,
         y_val` were given.
@@ -176,6 +178,11 @@ class RC(Learner):
         resolve_objective(self.objective, n_classes)
         if self.batch_size is not None and self.step != "fixed":
             raise ValueError("batch_size goes with step='fixed': a step on few rows has no risk to adapt to.")
+        if self.early_stopping and self.refit and self.n_restarts > 0 and not model.additive:
+            raise ValueError(
+                f"{type(model).__name__} learns its structure from the rows: a refit on all of them cannot "
+                "start where a restart on a part did. Set refit=False or n_restarts=0."
+            )
         weight = self.generative_weight
         if self._monitored() == "objective" and not isinstance(weight, str) and weight > 0:
             missing = [name for name in ANCHOR_NEEDS if not model.writes(name)]
@@ -232,7 +239,8 @@ class RC(Learner):
     @property
     def most_iterations(self) -> int:
         """The most iterations that a fit reports, over all restarts and the refit."""
-        return (self.max_iter + 1) * (1 + self.n_restarts + (self.early_stopping and self.refit))
+        refits = 1 + (self.n_restarts > 0) if self.early_stopping and self.refit else 0
+        return (self.max_iter + 1) * (1 + self.n_restarts + refits)
 
     def fit_statistics(self, task: Task) -> Outcome:
         """Run the loop: once, once more for each restart, and once more to refit after early stopping."""
@@ -241,19 +249,21 @@ class RC(Learner):
         if self.early_stopping and task.validation is None:
             held = hold_out(task, self.validation_fraction, random)
         best = first = run(held, self)
+        start = None
         for _ in range(self.n_restarts):
             if best.status.is_stop:
                 return best
-            found = run(replace(held, start=bootstrap_start(held, random)), self)
+            drawn = bootstrap_start(held, random)
+            found = run(replace(held, start=drawn), self)
             # On the training rows a restart too must be no worse than where the first run started.
             if found.judged < best.judged and found.value <= first.start_value:
-                best = found
+                best, start = found, drawn
             elif found.status.is_stop:
                 best = best._replace(status=found.status)
         best = best._replace(floored=first.floored)
         if not self.refit or held is task or best.status.is_stop:
             return best
-        again = run(task, self, max_iter=best.number)
+        again = self._refit(task, start, best.number)
         # The history is that of the run that held rows out; the model is that of all rows.
         return best._replace(
             fitted=again.fitted,
@@ -263,3 +273,16 @@ class RC(Learner):
             start_value=again.start_value,
             refit_history=again.history,
         )
+
+    def _refit(self, task: Task, start: Statistics | None, number: int) -> Outcome:
+        """Fit all rows for a number of iterations, from the start of the selected restart, if there is one.
+
+        If that ends above the value of the task's own start, the fit is repeated from the latter.
+        """
+        if start is None:
+            return run(task, self, max_iter=number)
+        first = run(replace(task, on_iteration=no_callback), self, max_iter=0)
+        again = run(started_at(task, start), self, max_iter=number)
+        if not again.value <= first.value:
+            again = first._replace(status=again.status) if again.status.is_stop else run(task, self, number)
+        return again._replace(floored=first.floored, start_value=first.start_value)

@@ -453,6 +453,76 @@ def test_thinned_rows_follow_the_weights(seed, m, size):
     assert len(np.unique(plain)) == min(m, size)
 
 
+@each
+@each_learner
+def test_a_row_alone_is_answered_as_among_others(kind, learner):
+    rows, rng = rows_for(kind), np.random.default_rng(0)
+    clf, reference = fitted(kind, learner), rows[::3]
+    if clf._takes_missing:
+        rows = np.where(rng.random(rows.shape) < 0.4, np.nan, rows)
+    methods = {"outlier_score": lambda A: clf.outlier_score(A, reference)}
+    if kind in EXPLAINED:
+        methods["explain"] = lambda A: clf.explain(A).values
+    if clf.model_.writes("fill"):
+        methods["impute"] = clf.impute
+    for name, method in methods.items():
+        together = method(rows)
+        for i in range(0, len(rows), 4):
+            alone = method(rows[i : i + 1])[0]
+            np.testing.assert_allclose(alone, together[i], rtol=1e-9, atol=1e-9, err_msg=name)
+
+
+@given(seed=seeds, parents=st.integers(1, 2), n=st.integers(2, 6))
+def test_imputed_categories_do_not_depend_on_other_rows(seed, parents, n):
+    rng = np.random.default_rng(seed)
+    rows = np.minimum(rng.geometric(0.4, size=(60, n)), 4) - 1.0
+    rows[:, 1:] = np.where(rng.random((60, n - 1)) < 0.5, rows[:, :-1], rows[:, 1:])
+    labels = (rng.random(60) < 0.3 + 0.15 * rows[:, 0]).astype(int)
+    kind = TreeAugmentedNB if parents == 1 else KDependenceNB
+    clf = kind(learner="closed_form").fit(rows, labels)
+    holes = np.where(rng.random(rows.shape) < 0.5, np.nan, rows)
+    together = clf.impute(holes)
+    for i, row in enumerate(holes):
+        assert (clf.impute(row[None])[0] == together[i]).all()
+
+
+@pytest.mark.parametrize("kind", [SmoothNB, MixedNB, GaussianNB], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("library", [np.array, pd.DataFrame, pl.DataFrame])
+def test_a_number_of_few_values_is_imputed_by_its_mean(kind, library):
+    rng = np.random.default_rng(0)
+    values = np.array([0.0, 1.0, 2.0, 21.0])
+    b = rng.integers(2, size=400)
+    cells = np.where(b, values[rng.integers(1, 4, size=400)], values[rng.integers(0, 3, size=400)])
+    other = rng.standard_normal(400) + b
+    X = np.column_stack([cells, other])
+    rows = np.column_stack([np.full(9, np.nan), np.linspace(-2, 3, 9)])
+    if library is not np.array:
+        X, rows = (library({"a": A[:, 0], "b": A[:, 1]}) for A in (X, rows))
+    clf = kind(learner="closed_form", **({} if kind is GaussianNB else {"alpha": 0.0})).fit(X, b)
+    means = np.array([cells[b == k].mean() for k in range(2)])
+    found = clf.impute(rows)
+    found = found[:, 0] if library is np.array else np.asarray(found["a"])
+    np.testing.assert_allclose(found, clf.predict_proba(rows) @ means, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [pd.Series([None] * 11, dtype="Int8"), pl.Series([None] * 11, dtype=pl.UInt16), pa.nulls(11, pa.int32())],
+    ids=["pandas", "polars", "Arrow"],
+)
+def test_imputed_whole_numbers_are_the_nearest_ones(whole):
+    rng = np.random.default_rng(0)
+    b = np.arange(300) % 2
+    table = {pd.Series: pd.DataFrame, pl.Series: pl.DataFrame, pa.Int32Array: pa.table}[type(whole)]
+    X = table({"whole": np.repeat([3, 7], 150)[np.argsort(b)] + rng.integers(0, 40, 300), "other": b + 0.0})
+    clf = MixedNB("gaussian", learner="closed_form").fit(X, b)
+    other = np.linspace(0, 1, 11)
+    exact = np.asarray(clf.impute(table({"whole": np.full(11, np.nan), "other": other}))["whole"])
+    found = np.asarray(clf.impute(table({"whole": whole, "other": other}))["whole"])
+    assert (exact % 1 > 0.5).any()
+    np.testing.assert_array_equal(found.astype(float), np.round(exact))
+
+
 @pytest.mark.parametrize("library", [np.array, pd.DataFrame, pl.DataFrame, pa.table, list])
 def test_imputed_cells_are_means_under_the_posterior(library):
     clf = GaussianNB(learner="closed_form").fit(X, y)

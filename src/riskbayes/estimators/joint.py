@@ -23,6 +23,9 @@ from riskbayes.tables import cell_values, encoded_names, frame_of, with_cells
 MOST_REFERENCE = 1024
 """Training rows whose log densities are kept, to compare new rows with."""
 
+DENSITY_ROUNDING = 1e-9
+"""Log densities that differ by less than this, absolutely or relatively, count as equal."""
+
 MOST_EXPLAINED = 2**27
 """Most contributions of sparse rows that are computed: 1 GiB."""
 
@@ -246,7 +249,9 @@ class JointMixin(PredictionMixin, PriorsMixin):
                 "rows."
             )
         density, known = to_numpy(self.score_samples(X)), np.sort(to_numpy(known))
-        return 1.0 - np.searchsorted(known, density, side="right") / len(known)
+        # A row's density is rounded differently alone and among others: equal ones must not be told apart.
+        as_large = density + DENSITY_ROUNDING * (1.0 + np.abs(density))
+        return 1.0 - np.searchsorted(known, as_large, side="right") / len(known)
 
     def is_outlier(self, X: Any, fpr: float = 0.01, reference: Any = None) -> Array:
         """Return which rows have a density that less than a share `fpr` of the training rows fall below.

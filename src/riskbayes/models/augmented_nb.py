@@ -23,7 +23,7 @@ from riskbayes.models.codes import (
     missing_cells,
 )
 from riskbayes.models.elimination import family_marginals
-from riskbayes.models.messages import expected_counts, informed, observed_log_joint
+from riskbayes.models.messages import expected_counts, fill_tree, informed, observed_log_joint
 from riskbayes.models.parent_tables import Tables, TreeCodes, present_families, tables_of
 from riskbayes.models.structure import (
     Parents,
@@ -277,16 +277,20 @@ class TreeModel(GenerativeModel):
     def fill(
         self, Z: TreeCodes, theta: TreeParameters, y: Array, rng: np.random.Generator | None = None
     ) -> Array:
-        """Fill by `SWEEPS` passes over the missing cells, each given all other cells of its row.
+        """Return the rows with the mode of p(missing | present, y) in their missing cells, or with a draw.
 
-        With `rng` a pass draws the cells. This is Gibbs sampling: the draws are from p(missing | present, y)
-        as far as the sweeps have forgotten their start. Without, a pass takes the most probable values, until
-        none changes: a local maximum of p(missing | present, y). Unseen categories come back as the number of
-        categories.
+        Both are exact in a tree. With more parents `SWEEPS` passes go over the missing cells, each given all
+        other cells of its row. With `rng` a pass draws the cells. This is Gibbs sampling: the draws are from
+        p(missing | present, y) as far as the sweeps have forgotten their start. Without, a pass takes the
+        most probable values, until none changes: a local maximum. Unseen categories come back as the number
+        of categories.
         """
         sizes, parents, logs = theta.frame.sizes, theta.frame.parent_lists, theta.log_prob
-        X = Z.codes % (sizes + 1) if Z.values is None else Z.values.copy()
-        holes = X < 0
+        if Z.values is None:
+            return (Z.codes % (sizes + 1)).astype(np.float64)
+        if theta.frame.is_tree:
+            return fill_tree(Z.values, theta, y, rng).astype(np.float64)
+        X, holes = Z.values.copy(), Z.values < 0
         children = [[c for c, above in enumerate(parents) if i in above] for i in range(len(sizes))]
 
         def log_probs(i: int, rows: Array) -> Array:
@@ -298,14 +302,15 @@ class TreeModel(GenerativeModel):
             return logs[y[rows], theta.frame.offsets[i] + cell]
 
         order = [i for i in topological_order(parents) if holes[:, i].any()]
-        for sweep in range(SWEEPS + 1):  # the first one knows only the parents that are present or filled
+        for _ in range(SWEEPS):
             before = X.copy()
             for i in order:
                 rows, found = np.flatnonzero(holes[:, i]), []
+                known = X[rows] >= 0  # in the first pass, the cells that are present or filled already
                 for value in range(sizes[i]):
                     X[rows, i] = value
-                    factors = [i, *(c for c in children[i] if sweep > 0 or not holes[:, c].any())]
-                    found.append(sum(log_probs(f, rows) for f in factors))
+                    below = sum(np.where(known[:, c], log_probs(c, rows), 0.0) for c in children[i])
+                    found.append(log_probs(i, rows) + below)
                 X[rows, i] = chosen(np.stack(found, axis=1), rng)
             if rng is None and (before == X).all():
                 break

@@ -33,6 +33,25 @@ def expected_counts(values: Array, theta: Any, W: Array) -> Array:
     return counts
 
 
+def fill_tree(values: Array, theta: Any, y: Array, rng: np.random.Generator | None) -> Array:
+    """Return rows of classes y with their missing cells, -1, at the mode of p(missing | present, y), or drawn.
+
+    Both are exact: messages to the roots, of maxima or of sums, then a value for each feature after its parent.
+    """
+    found = values.copy()
+    for rows in blocks(values, theta):
+        own, codes, messages = found[rows], y[rows], Messages(values[rows], theta, most_probable=rng is None)
+        for i in messages.order:
+            parent = next((own[:, p] for p in messages.parents[i]), 0)
+            p_own = messages.tables[i][codes, parent] * messages.below[i][codes, np.arange(len(own))]
+            if rng is None:
+                own[:, i] = p_own.argmax(axis=1)
+            else:
+                below = np.cumsum(p_own, axis=1)
+                own[:, i] = (rng.random(len(own))[:, None] * below[:, -1:] > below[:, :-1]).sum(axis=1)
+    return found
+
+
 def informed(present: Array, parents: Parents) -> Array:
     """Return a mask (rows x features) of the features of which they or a descendant are present."""
     found = present.copy()
@@ -59,9 +78,11 @@ class Messages:
         Codes; -1 for a missing cell.
     theta : TreeParameters
         Tables of features that have one parent at most.
+    most_probable : bool
+        If True, messages are maxima over the values of missing cells in place of sums, and there are no counts.
     """
 
-    def __init__(self, values: Array, theta: Any):
+    def __init__(self, values: Array, theta: Any, *, most_probable: bool = False):
         frame, r = theta.frame, len(theta.log_prior)
         self.frame, self.parents = frame, frame.parent_lists
         self.tables = [np.exp(frame.of_feature(theta.log_prob, i)) for i in range(len(self.parents))]
@@ -77,8 +98,13 @@ class Messages:
         self.log_joint = np.zeros((r, len(values)))
         """log p(x_o | y)."""
         for i in self.order[::-1]:
-            message = self.below[i] @ self.tables[i].transpose(0, 2, 1)
-            self.sent[i] = self._scaled(np.where(self.informed[:, i, None], message, 1.0))
+            if most_probable:
+                by_parent = self.tables[i].transpose(1, 0, 2)[:, :, None]
+                message = np.stack([(self.below[i] * p).max(axis=2) for p in by_parent], axis=2)
+            else:
+                message = self.below[i] @ self.tables[i].transpose(0, 2, 1)
+                message = np.where(self.informed[:, i, None], message, 1.0)
+            self.sent[i] = self._scaled(message)
             for p in self.parents[i]:
                 self.below[p] = self._scaled(self.below[p] * self.sent[i])
 

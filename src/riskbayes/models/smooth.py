@@ -12,7 +12,7 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.frames import Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
-from riskbayes.models.categorical import COUNT_FLOOR, TINY, chosen, shares_present
+from riskbayes.models.categorical import COUNT_FLOOR, TINY, shares_present
 from riskbayes.models.hats import Hats, Knots, Places, hats_of, knots_of
 from riskbayes.models.kernels.scan import LookUpPart
 from riskbayes.statistics import Statistics
@@ -156,17 +156,16 @@ class SmoothModel(GenerativeModel):
     ) -> Array:
         """Fill with the mean of the density of the class, or draw from it.
 
-        A feature of few values gets the most probable one. Values in a tail come back as the outer knot.
+        Values in a tail come back as the outer knot.
         """
         X, frame = Z.values(), theta.frame
-        for j, few in enumerate(frame.few_values):
+        for j in range(X.shape[1]):
             rows = np.flatnonzero(np.isnan(X[:, j]))
             if rng is not None:
                 X[rows, j] = draw_values(theta, j, y[rows], rng)
                 continue
             own = slice(frame.offsets[j], frame.offsets[j] + frame.n_categories[j])
-            best = frame.positions[own][chosen(theta.log_density[:, own], None)]
-            X[rows, j] = (best if few else means(theta, own))[y[rows]]
+            X[rows, j] = means(theta, own)[y[rows]]
         return X
 
     def anchor_statistics(self, S: Statistics) -> Statistics:

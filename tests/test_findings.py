@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
+import riskbayes
 from riskbayes import GaussianNB, MixedNB, QuadraticDiscriminantAnalysis, RiskBayesClassifier
 from riskbayes.findings import CODES, Finding, without
 from riskbayes.learners import RC
@@ -119,3 +120,50 @@ def test_classes_of_few_rows_count_weights():
     X, y = numbers(m=60)
     assert "RB008" not in codes(GaussianNB().fit(X, y))
     assert "RB008" in codes(GaussianNB().fit(X, y, sample_weight=np.full(60, 0.5)))
+
+
+@pytest.mark.filterwarnings("ignore:The weights of 300 rows sum to")
+@pytest.mark.parametrize("make", [RiskBayesClassifier, MixedNB])
+@pytest.mark.parametrize("class_weight", [None, "balanced", {"no": 0.01, "yes": 7.0}], ids=str)
+def test_counts_in_findings_do_not_depend_on_weights_of_classes_or_their_unit(make, class_weight):
+    rng = np.random.default_rng(0)
+    m = 300
+    y = np.where(np.arange(m) < 12, "yes", "no")
+    X = pd.DataFrame({"size": rng.standard_normal(m), "word": rng.choice(["a", "b", None], size=m)})
+    X["rare"] = np.where(np.arange(m) % 5 < 3, np.nan, rng.standard_normal(m))
+    X["key"] = [f"row {i}" for i in range(m)]
+    expected = make().fit(X, y).checks_
+    told = {f.code: f.message for f in expected}
+    assert told["RB007"] in (
+        "Column 'rare' is missing in 60 % of the rows.",
+        f"Column 'word' is missing in {100 * X['word'].isna().mean():.0f} % of the rows.",
+    )
+    assert told["RB006"] == "Column 'key' has 300 distinct values of 300 cells."
+    assert told["RB008"] == "Class 'yes' has 12 rows."
+    clf = make(class_weight=class_weight)
+    assert clf.fit(X, y).checks_ == expected
+    columns = [f for f in expected if f.code != "RB008"]
+    for w in (np.full(m, 0.01), np.where(y == "yes", 40.0, 0.1), rng.uniform(0.1, 9, m)):
+        assert [f for f in clf.fit(X, y, sample_weight=w).checks_ if f.code != "RB008"] == columns
+
+
+def test_a_class_of_weighted_rows_has_as_many_as_their_repeats():
+    X, y = numbers(m=60)
+    y[:] = np.arange(60) < 6
+    times = np.random.default_rng(0).integers(1, 4, size=60)
+    for class_weight in (None, {0: 0.2, 1: 30.0}):
+        clf = GaussianNB(class_weight=class_weight)
+        assert clf.fit(X, y, times).checks_ == clf.fit(X.repeat(times, axis=0), y.repeat(times)).checks_ != []
+
+
+def test_shares_of_missing_cells_are_those_of_all_batches():
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    X = pd.DataFrame({"size": rng.standard_normal(400), "word": rng.choice(["a", "b"], size=400)})
+    X.loc[100:, "word"] = None
+    X.loc[[100, 101], "word"] = "c"
+    y = pd.Series(y)
+    parts = [(X[i : i + 100], y[i : i + 100]) for i in (0, 100, 200, 300)]
+    clf = MixedNB("gaussian", learner="closed_form").fit(riskbayes.rows(lambda: iter(parts)))
+    assert [c.n_missing for c in clf.columns_] == [0, 298]
+    assert "Column 'word' is missing in 74 % of the rows." in [f.message for f in clf.checks_]

@@ -26,6 +26,9 @@ STILL_FALLING = 1e-3
 ROUNDED = 1e-12
 """A variance below this share of the mean square is a rounded zero."""
 
+TINY = 1e-300
+"""Least divisor: a class may have the weight zero."""
+
 MOST_SINGLE = 5
 """Up to this number of columns have a finding each; more share one."""
 
@@ -52,10 +55,16 @@ def model_findings(clf: Any) -> Iterator[Finding]:
 
 
 def table_findings(clf: Any, masses: Array) -> Iterator[Finding]:
-    """Yield the findings on the columns of a table, if there was one, and on the classes."""
-    if getattr(clf, "_table", None) is not None:
-        yield from column_findings(clf._table.columns, round(float(masses.sum())))
-    yield from few_rows([str(plain(label)) for label in to_numpy(clf.classes_)], masses)
+    """Yield the findings on the columns of a table, if there was one, and on the classes.
+
+    Missing cells are counted by rows, and so is what they are a share of. The mass of a class counts a row of
+    weight two as two rows; the weight of the class itself makes no rows.
+    """
+    table = getattr(clf, "_table", None)
+    if table is not None and table.n_rows:
+        yield from column_findings(table.columns, table.n_rows)
+    weights = 1.0 if clf.class_weight_ is None else np.maximum(to_numpy(clf.class_weight_), TINY)
+    yield from few_rows([str(plain(label)) for label in to_numpy(clf.classes_)], masses / weights)
 
 
 def column_findings(columns: Sequence[Column], rows: int) -> Iterator[Finding]:

@@ -95,18 +95,21 @@ class Reader(Loadable):
         return [self.category_codes(found, unseen)]
 
     def extended(self, found: Values) -> Reader:
-        """Return this reader with the new categories among these cells after the known ones."""
+        """Return this reader with the new categories of these cells after the known ones; count missing ones."""
+        gone = (self.column.n_missing or 0) + int(found.missing.sum())
+        counted = replace(self, column=replace(self.column, n_missing=gone))
         if self.column.kind != "category":
-            return self
+            return counted
         held = {value for value, gone in zip(found.values, found.missing, strict=True) if not gone}
         new = sorted(held - self.codes.keys(), key=lambda value: (str(type(value)), value))
         if not new or isinstance(new[0], str) != isinstance(self.categories[0], str):
-            return self  # to encode them raises an error
+            return counted  # to encode them raises an error
         known = (*self.categories, *new)
         if len(known) > MOST_CATEGORIES:
             raise too_many(self.index, self.column.name, len(known))
         codes = {value: float(code) for code, value in enumerate(known)}
-        return replace(self, column=replace(self.column, n_values=len(known)), categories=known, codes=codes)
+        column = replace(counted.column, n_values=len(known))
+        return replace(self, column=column, categories=known, codes=codes)
 
     def category_codes(self, found: Values, unseen: str) -> Array:
         """Return the code of each value; NaN if it is missing, or unseen with unseen="missing"."""

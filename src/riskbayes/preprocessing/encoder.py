@@ -38,6 +38,8 @@ class TableEncoder(Loadable):
     """What becomes of categories that were not in training: "missing", "other" or "error"."""
     library: Any = None
     """The library of the data frame that it was learned from; None for arrays."""
+    n_rows: int = 0
+    """Number of rows whose missing cells `columns` count; 0 in files that do not tell it."""
 
     def check_loaded(self, size: int) -> None:
         """Require readers in the order of their columns, and marks of columns that there are."""
@@ -62,7 +64,7 @@ class TableEncoder(Loadable):
             if informative and found.missing.any() and not found.missing.all():
                 marks.setdefault(np.packbits(found.missing).tobytes(), j)
         library = None if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True).implementation
-        encoder = cls(tuple(readers), tuple(marks.values()), unseen, library)
+        encoder = cls(tuple(readers), tuple(marks.values()), unseen, library, len(cells[0].missing))
         if not encoder.kinds:
             why = ", ".join(f"{r.column.name!r} ({r.column.reason})" for r in readers[:5])
             raise ValueError(f"No column of X can be used: {why}{', ...' if len(readers) > 5 else ''}.")
@@ -101,14 +103,14 @@ class TableEncoder(Loadable):
         return self.stack([read_column(column, r.index, r.column.name) for r, column in pairs])
 
     def extended(self, X: Any) -> tuple[Self, Array]:
-        """Return this encoder with the new categories of further rows, and the encoded rows.
+        """Return this encoder with the new categories and counts of further rows, and the encoded rows.
 
         The kinds of the columns stay, and the codes of known categories do.
         """
         pairs = zip(self.readers, columns_of(X), strict=True)
         cells = [read_column(column, r.index, r.column.name) for r, column in pairs]
         readers = tuple(r.extended(found) for r, found in zip(self.readers, cells, strict=True))
-        encoder = replace(self, readers=readers)
+        encoder = replace(self, readers=readers, n_rows=self.n_rows + len(cells[0].missing))
         return encoder, encoder.stack(cells)
 
     def stack(self, cells: Sequence[Values]) -> Array:

@@ -534,7 +534,7 @@ def test_filled_numbers_are_means_of_the_density_or_draws_of_it():
 
 @given(seed=seeds, unseen=st.booleans())
 def test_a_tree_is_filled_with_the_most_probable_completion_of_a_row(seed, unseen):
-    """Against enumeration, in rows of every pattern at once; a network of two parents finds a local maximum."""
+    """Against enumeration, in rows of many patterns at once; two parents have a local maximum."""
     rng = np.random.default_rng(seed)
     for model in (TREE, TWO):
         X, _, y, w = holey_rows(model, rng, 0.5, n=5)

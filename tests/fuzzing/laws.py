@@ -145,7 +145,7 @@ def alone(case: Case) -> str:
     for name in ("explain", "impute", "outlier_score"):
         if not hasattr(clf, name):
             continue
-        found = [attempt(lambda X=X: ask(clf, name, table, X)) for X in (rows, rows[i : i + 1])]
+        found = [attempt(lambda X=X, name=name: ask(clf, name, table, X)) for X in (rows, rows[i : i + 1])]
         if any(isinstance(one, Refusal) for one in found):
             if not all(isinstance(one, Refusal) for one in found):
                 raise Violation(f"{name} refuses rows that are answered in another batch")

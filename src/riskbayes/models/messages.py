@@ -34,9 +34,9 @@ def expected_counts(values: Array, theta: Any, W: Array) -> Array:
 
 
 def fill_tree(values: Array, theta: Any, y: Array, rng: np.random.Generator | None) -> Array:
-    """Return rows of classes y with their missing cells, -1, at the mode of p(missing | present, y), or drawn.
+    """Return rows of classes y whose missing cells, -1, are the mode of p(missing | present, y), or a draw.
 
-    Both are exact: messages to the roots, of maxima or of sums, then a value for each feature after its parent.
+    Both are exact: messages of maxima or of sums to the roots, then a value of each feature after its parent.
     """
     found = values.copy()
     for rows in blocks(values, theta):
@@ -79,7 +79,7 @@ class Messages:
     theta : TreeParameters
         Tables of features that have one parent at most.
     most_probable : bool
-        If True, messages are maxima over the values of missing cells in place of sums, and there are no counts.
+        If True, messages are maxima over the values of missing cells, not sums, and there are no counts.
     """
 
     def __init__(self, values: Array, theta: Any, *, most_probable: bool = False):

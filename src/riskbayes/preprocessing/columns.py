@@ -95,7 +95,7 @@ class Reader(Loadable):
         return [self.category_codes(found, unseen)]
 
     def extended(self, found: Values) -> Reader:
-        """Return this reader with the new categories of these cells after the known ones; count missing ones."""
+        """Return this reader with the new categories of these cells, and the count of those missing."""
         gone = (self.column.n_missing or 0) + int(found.missing.sum())
         counted = replace(self, column=replace(self.column, n_missing=gone))
         if self.column.kind != "category":

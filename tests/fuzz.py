@@ -27,6 +27,7 @@ from multiprocessing import get_context
 
 import numpy as np
 
+import fuzzing.holes  # noqa: F401 - it registers laws
 from fuzzing.cases import HELD, REFUSED, ROUNDING, UNDECIDED, Case, Refusal, Violation
 from fuzzing.estimators import ESTIMATORS
 from fuzzing.laws import ANSWERS, CHANGES

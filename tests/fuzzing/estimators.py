@@ -121,6 +121,7 @@ OPTIONS: dict[str, Callable[[np.random.Generator, Table], Any]] = {
     "covariance": one_of("tied", "full"),
     "em_iter": one_of(0, 3, 50),
     "k": one_of(0, 1, 3),
+    "missing": one_of("informative"),
     "backoff": one_of(0.0, 1.0, 5.0),
     "ProductOfExperts.experts": random_experts,
     "strategy": lambda rng, table: str(rng.choice(["single", "cv", "ensemble"], p=[0.8, 0.1, 0.1])),

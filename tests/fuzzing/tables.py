@@ -57,7 +57,7 @@ class Table:
 
     @property
     def has_names(self) -> bool:
-        return self.holder in ("pandas", "polars", "category", "dates")
+        return self.holder in ("pandas", "polars", "category", "dates", "words")
 
     def held(self, X: Array) -> Any:
         """Rows in this table's container. Arrays are read-only: no estimator writes into its input."""
@@ -351,6 +351,16 @@ def with_dates(X: Array, names: tuple[str, ...]) -> pd.DataFrame:
     return framed(X, names).assign(**{names[j]: pd.to_datetime(np.clip(X[:, j], 0, 99), unit="D")})
 
 
+def with_words(X: Array, names: tuple[str, ...]) -> pd.DataFrame:
+    """Numbers, and words in every second column by its name; a missing cell is None there."""
+    words = {
+        name: pd.Series([None if x != x else f"word {round(x)}" for x in X[:, j]], dtype=object)
+        for j, name in enumerate(names)
+        if int(name[1:]) % 2
+    }
+    return framed(X, names).assign(**words)
+
+
 def polars_frame(X: Array, names: tuple[str, ...]) -> Any:
     return framed(X, names) if PolarsFrame is None else PolarsFrame(X, schema=list(names))
 
@@ -368,8 +378,9 @@ REALS: dict[str, Callable[[Array, tuple[str, ...]], Any]] = {
     # What a model of numbers does not read: refused, in a sentence.
     "strings": lambda X, names: frozen(np.where(X > 0, "high", "low").astype(object)),
     "dates": with_dates,
+    "words": with_words,
 }
-REAL_SHARES = [0.45, 0.2, 0.05, 0.05, 0.03, 0.035, 0.035, 0.07, 0.07, 0.005, 0.005]
+REAL_SHARES = [0.45, 0.2, 0.05, 0.05, 0.03, 0.035, 0.035, 0.07, 0.07, 0.005, 0.005, 0.0]
 FLOATS = ("float64", "float32", "fortran", "strided", "list", "pandas", "polars")
 """Containers that hold any float, as far as their digits go."""
 

@@ -220,9 +220,10 @@ def marks_are_tied(case: Case, clf: Any, level: float = 0.01) -> bool:
     for mask in np.isnan(table.X).T:
         counts = np.stack([np.bincount(table.y, weights=w * (mask == k)) for k in (False, True)])
         counts = counts[:, counts.sum(axis=0) > 0]
-        if mask.any() and (counts.sum(axis=1) > 0).all() and counts.shape[1] > 1:
-            if chi2_contingency(counts, correction=False).pvalue < CLEAR * level:
-                return False
+        if not mask.any() or (counts.sum(axis=1) <= 0).any() or counts.shape[1] < 2:
+            continue
+        if chi2_contingency(counts, correction=False).pvalue < CLEAR * level:
+            return False
     return True
 
 

@@ -1,0 +1,948 @@
+"""Plant faults in formulas, one at a time, and run the tests of their room: those that survive lack a test.
+
+    python benchmarks/mutants.py --jobs 16
+    python benchmarks/mutants.py --only rc,halving      # those whose file or description has one of the words
+
+Every fault changes an answer: none only a time, a message or a rounding. Each is planted in a copy of the
+tree, in which the tests run with `-x`; the rooms must pass there without a fault first. A fault whose text
+is not in its file exactly once any more is stale, and fails the run as a survivor does: mend the list. A room
+whose tests need a package that is not installed is not run, and said so.
+
+mutmut and cosmic-ray mutate every line they find, thousands of them, many of which change nothing; here the
+list is chosen, so that every survivor is a test to write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from queue import Queue
+
+ROOT = Path(__file__).resolve().parents[1]
+COPIED = ("src", "tests", "benchmarks", "doc", "examples", "pyproject.toml", "README.md", "CHANGELOG.md")
+"""What the tests read of the tree."""
+
+MOST_SECONDS = 600
+"""A room that takes longer than this under a fault hangs, which its tests have noticed then."""
+
+KILLED, SURVIVED, STALE, NOT_RUN = "killed", "survived", "stale", "not run"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A text of a file and what stands in its place; the tests that should notice; what is wrong then."""
+
+    file: str
+    before: str
+    after: str
+    room: str
+    """Arguments of pytest, without the folder of the tests."""
+    what: str
+    needs: tuple[str, ...] = ()
+    """Packages without which the tests of the room that should notice are skipped."""
+
+
+FAULTS = [
+    # models
+    Fault(
+        "models/base.py",
+        "xp, mass = namespace(s0), s0 + alpha if alpha else s0",
+        "xp, mass = namespace(s0), s0",
+        "test_laws.py test_estimators.py",
+        "pseudo-counts of classes are not counted",
+    ),
+    Fault(
+        "models/base.py",
+        "(total + alpha * log_prior.shape[0]) - alpha",
+        "(total + alpha) - alpha",
+        "test_laws.py test_learners.py",
+        "the inverse of p(y) counts the pseudo-counts of one class",
+    ),
+    Fault(
+        "models/categorical.py",
+        'counts = S["counts"] + self.alpha\n',
+        'counts = S["counts"] + 2 * self.alpha\n',
+        "test_categories.py test_estimators.py",
+        "pseudo-counts of categories count twice",
+    ),
+    Fault(
+        "models/categorical.py",
+        "math.log(self.alpha) - log_sums",
+        "0.0 * log_sums",
+        "test_categories.py",
+        "an unseen category has the factor one though there are pseudo-counts",
+    ),
+    Fault(
+        "models/categorical.py",
+        "np.where((codes == sizes)[:, :, None], 0.0, found)",
+        "found",
+        "test_contributions.py",
+        "a missing category contributes as the last one",
+    ),
+    Fault(
+        "models/categorical.py",
+        "return float(len(present) + (present * S.frame.n_categories).sum())",
+        "return float(len(present) + S.frame.n_categories.sum())",
+        "test_laws.py test_learners.py test_missing_cells_nb.py",
+        "degrees of freedom of one class for all",
+    ),
+    Fault(
+        "models/gaussian_nb.py",
+        "mass = own if m2 == 0 else own + m2",
+        "mass = own",
+        "test_estimators.py test_laws.py",
+        "variances are divided by the mass without the prior's",
+    ),
+    Fault(
+        "models/gaussian_nb.py",
+        "missing * (theta.variances - theta.epsilon + mu * mu)",
+        "missing * (mu * mu)",
+        "test_missing_cells_nb.py",
+        "missing cells are expected without their variance",
+    ),
+    Fault(
+        "models/gaussian_nb.py",
+        "squares = own * (theta.variances - theta.epsilon + theta.means**2)",
+        "squares = own * (theta.variances + theta.means**2)",
+        "test_laws.py test_missing_cells_nb.py",
+        "the epsilon of variances is expected once more",
+    ),
+    Fault(
+        "models/gaussian_nb.py",
+        '- 2 * mu * S["s1"]',
+        '- mu * S["s1"]',
+        "test_laws.py",
+        "the log-likelihood has half of the cross term",
+    ),
+    Fault(
+        "models/gaussian_nb.py",
+        "squares + m1 * (settled.mean * settled.mean)[None, :] if m1 else squares",
+        "squares",
+        "test_laws.py test_estimators.py",
+        "the prior's mean is not in the sum of squares",
+    ),
+    Fault(
+        "models/lda.py",
+        "scatter + mu.shape[0] * m1 * outer(settled.mean) if m1 else scatter",
+        "scatter + m1 * outer(settled.mean) if m1 else scatter",
+        "test_laws.py test_estimators.py",
+        "the prior of one class for that of all",
+    ),
+    Fault(
+        "models/lda.py",
+        "C = (m2 * settled.covariance + scatter) / (m2 + S.total)",
+        "C = (m2 * settled.covariance + scatter) / S.total",
+        "test_laws.py test_estimators.py",
+        "the covariance is divided by the mass without the prior's",
+    ),
+    Fault(
+        "models/lda.py",
+        "[:, :, None] - mu / 2) * slopes",
+        "[:, :, None] - mu) * slopes",
+        "test_contributions.py",
+        "contributions are taken about a mean, not half-way",
+    ),
+    Fault(
+        "models/lda.py",
+        "noise @ np.linalg.cholesky(theta.covariance).T + theta.means[y]",
+        "noise @ np.linalg.cholesky(theta.covariance) + theta.means[y]",
+        "test_laws.py",
+        "samples have the factor of the covariance turned round",
+    ),
+    Fault(
+        "models/lda.py",
+        "scatter = C * (m2 + total) - m2 * settled.covariance",
+        "scatter = C * (m2 + total)",
+        "test_laws.py test_learners.py",
+        "the inverse of the covariance keeps the prior",
+    ),
+    Fault(
+        "models/qda.py",
+        "scatter /= xp.where(s0 + m2 > 0, s0 + m2, 1.0)[:, None, None]",
+        "scatter /= xp.where(s0 > 0, s0, 1.0)[:, None, None]",
+        "test_laws.py test_estimators.py",
+        "covariances are divided by the mass without the prior's",
+    ),
+    Fault(
+        "models/qda.py",
+        "C = (1 - self.reg_param) * C + self.reg_param",
+        "C = C + self.reg_param",
+        "test_estimators.py",
+        "reg_param is added, not mixed in",
+    ),
+    Fault(
+        "models/correlated.py",
+        "return (1 - share) * C + share * spread(C) * eye_like(C)",
+        "return (1 - share) * C + share * eye_like(C)",
+        "test_estimators.py test_laws.py",
+        "shrinkage towards one in place of the mean variance",
+    ),
+    Fault(
+        "models/conditional.py",
+        "out -= 0.5 * LOG_2PI * (self.n - holes.numbers)[:, None]",
+        "out -= 0.5 * LOG_2PI * self.n",
+        "test_missing_gaussian.py",
+        "the density of the observed cells has the constant of all",
+    ),
+    Fault(
+        "models/conditional.py",
+        "self._add_covariances(second, given, v[given.group.rows], least)",
+        "pass",
+        "test_missing_gaussian.py",
+        "EM fills in means without their covariances",
+    ),
+    Fault(
+        "models/conditional.py",
+        "shift = shift + noise[:, 0, :] / self.units[self._shared(k)][u]",
+        "shift = shift + noise[:, 0, :]",
+        "test_missing_gaussian.py test_joint.py",
+        "draws of missing cells are in other units",
+    ),
+    Fault(
+        "models/poisson.py",
+        "rows = mass + self.alpha",
+        "rows = mass",
+        "test_counts.py",
+        "a rate is divided by the rows without the prior's",
+    ),
+    Fault(
+        "models/poisson.py",
+        "gammaln(x + 1.0)",
+        "gammaln(x + 2.0)",
+        "test_counts.py",
+        "log x! is that of another number",
+    ),
+    Fault(
+        "models/multinomial.py",
+        "counts = (s0 * theta.lengths)[:, None] * xp.exp(theta.log_prob)",
+        "counts = s0[:, None] * xp.exp(theta.log_prob)",
+        "test_counts.py test_laws.py",
+        "expected counts of rows of one word",
+    ),
+    Fault(
+        "models/multinomial.py",
+        "pseudo_counts(S, self.alpha) - counts",
+        "pseudo_counts(S, self.alpha)",
+        "test_counts.py",
+        "the complement of a class contains the class",
+    ),
+    Fault(
+        "models/bernoulli.py",
+        'at_least(mass_of(S) - S["counts"] + alpha, floor)',
+        'at_least(mass_of(S) - S["counts"], floor)',
+        "test_counts.py",
+        "zeros have no pseudo-counts",
+    ),
+    Fault(
+        "models/augmented_nb.py",
+        "counts + self.backoff * given_class[:, frame.own]",
+        "counts + self.backoff",
+        "test_estimators.py test_laws.py",
+        "rare parents back off to a uniform distribution",
+    ),
+    Fault(
+        "models/structure.py",
+        "np.lexsort((last, first, -between[a, b]))",
+        "np.lexsort((last, first, between[a, b]))",
+        "test_estimators.py",
+        "the tree of the least mutual information",
+    ),
+    Fault(
+        "models/structure.py",
+        'np.argsort(-between[i, before], kind="stable")',
+        'np.argsort(between[i, before], kind="stable")',
+        "test_estimators.py",
+        "parents of the least mutual information",
+    ),
+    Fault(
+        "models/structure.py",
+        "given = np.repeat(first / both, sizes, axis=1)",
+        "given = np.repeat(first, sizes, axis=1)",
+        "test_estimators.py test_missing_cells_nb.py",
+        "mutual information given the class without the mass of the class",
+    ),
+    Fault(
+        "models/messages.py",
+        "rest = above[p] * self.below[p] / self.sent[i]",
+        "rest = above[p] * self.below[p]",
+        "test_missing_cells_nb.py",
+        "a message goes back to where it came from",
+    ),
+    Fault(
+        "models/smooth.py",
+        " - np.log(frame.widths)",
+        "",
+        "test_laws.py test_smooth_rows.py test_estimators.py",
+        "heights of densities are not divided by their widths",
+    ),
+    Fault(
+        "models/smooth.py",
+        "tail = -np.log1p(-u)",
+        "tail = u",
+        "test_laws.py test_joint.py",
+        "tails of samples are uniform",
+    ),
+    Fault(
+        "models/smooth.py",
+        "away = high * frame.upper[own] - low * frame.lower[own]",
+        "away = high * frame.upper[own] + low * frame.lower[own]",
+        "test_missing_cells_nb.py test_joint.py",
+        "the lower tail moves the mean of a density up",
+    ),
+    Fault(
+        "models/smooth.py",
+        "return self.scores(Z, theta) - Z.beyond[:, None]",
+        "return self.scores(Z, theta)",
+        "test_laws.py test_smooth_rows.py",
+        "the density does not fall in its tails",
+    ),
+    Fault(
+        "models/smooth.py",
+        "beyond = (shares * (low + high)).sum(axis=1)",
+        "beyond = (low + high).sum(axis=1)",
+        "test_missing_cells_nb.py test_laws.py",
+        "missing cells are expected in the tails",
+    ),
+    Fault(
+        "models/hats.py",
+        "beyond += np.maximum(t[0] - x, 0.0) / low + np.maximum(x - t[-1], 0.0) / high",
+        "beyond += np.maximum(t[0] - x, 0.0) / high + np.maximum(x - t[-1], 0.0) / low",
+        "test_smooth_rows.py test_laws.py",
+        "the two tails of a column are exchanged",
+    ),
+    Fault(
+        "models/product.py",
+        "total[:, read] += weight * expert.contributions(part, own)",
+        "total[:, read] += expert.contributions(part, own)",
+        "test_contributions.py test_family.py",
+        "contributions of experts without their weights",
+    ),
+    Fault(
+        "models/product.py",
+        "total = total + weight * (joint - baseline[None, :])",
+        "total = total + weight * joint",
+        "test_family.py",
+        "each expert brings its own p(y)",
+    ),
+    Fault(
+        "models/product.py",
+        "return float(sum(w * d for w, d in zip(self.weights, own, strict=True)))",
+        "return float(sum(own))",
+        "test_family.py",
+        "degrees of freedom of experts without their weights",
+    ),
+    Fault(
+        "models/neighbours.py",
+        "lift = (M + some) / some",
+        "lift = M + some",
+        "test_neighbours_leaves.py",
+        "neighbours are not compared with the share of the class",
+    ),
+    Fault(
+        "models/neighbours.py",
+        "index, distance = without(index, distance, home)",
+        "index, distance = index[:, :-1], distance[:, :-1]",
+        "test_neighbours_leaves.py",
+        "a training row is among its own neighbours",
+    ),
+    Fault(
+        "models/mixture.py",
+        "return e, top + np.log(sums)",
+        "return e, top",
+        "test_family.py test_laws.py",
+        "the largest component stands for the sum of all",
+    ),
+    Fault(
+        "models/mixture.py",
+        "own.log_prior + np.repeat(shift, theta.sizes)",
+        "own.log_prior",
+        "test_joint.py",
+        "other class frequencies do not reach the components",
+    ),
+    Fault(
+        "models/mixture.py",
+        "rng.choice(size, len(own), p=p / p.sum())",
+        "rng.choice(size, len(own))",
+        "test_laws.py test_joint.py test_family.py",
+        "components are drawn with equal shares",
+    ),
+    Fault(
+        "models/leaves.py",
+        "prior = self.alpha * shares",
+        "prior = self.alpha",
+        "test_neighbours_leaves.py",
+        "the prior of a leaf does not know its share",
+    ),
+    Fault(
+        "models/trees.py",
+        "np.where(tree.missing_go_to_left.astype(bool), left, right)",
+        "np.where(tree.missing_go_to_left.astype(bool), right, left)",
+        "test_neighbours_leaves.py",
+        "missing cells go the other way in a tree",
+    ),
+    Fault(
+        "models/marks.py",
+        "seen = (np.count_nonzero(by_class > 0, axis=0) - 1) * (frame.n_categories - 1)",
+        "seen = np.count_nonzero(by_class > 0, axis=0) * (frame.n_categories - 1)",
+        "test_mixed_tables.py",
+        "the test of marks has a degree of freedom too many",
+    ),
+    Fault(
+        "models/binned.py",
+        "return edges[edges > values[0]]",
+        "return edges",
+        "test_mixed_tables.py test_missing_cells_nb.py",
+        "a bin below the least value",
+    ),
+    # learners, the loop, selection
+    Fault(
+        "learners/steps.py",
+        "self.taken < self.early",
+        "self.taken <= self.early",
+        "test_learners.py",
+        "one step too many counts as early",
+    ),
+    Fault(
+        "learners/steps.py",
+        "self.lr = self.first_lr / (1 + self.epoch / 10)",
+        "self.lr = self.first_lr",
+        "test_learners.py",
+        "stochastic steps do not get shorter",
+    ),
+    Fault(
+        "learners/steps.py",
+        "if 2 * number >= len(batches) - 1:",
+        "if number >= 0:",
+        "test_learners.py",
+        "the average of an epoch includes its first half",
+    ),
+    Fault(
+        "learners/steps.py",
+        "pull = lr * self.anchor.weight * self.anchor.share",
+        "pull = lr * self.anchor.weight",
+        "test_learners.py",
+        "a batch is pulled back as much as all rows",
+    ),
+    Fault(
+        "learners/steps.py",
+        "return risk - anchor.weight * anchor.log_likelihood(theta)",
+        "return risk - anchor.log_likelihood(theta)",
+        "test_learners.py",
+        "the monitored anchor has no weight",
+    ),
+    Fault(
+        "learners/rc.py",
+        "task.model.degrees_of_freedom(task.S) / task.S.total",
+        "task.model.degrees_of_freedom(task.S) / task.engine.n_rows",
+        "test_learners.py",
+        "the automatic anchor counts rows, not their weights",
+    ),
+    Fault(
+        "learners/rc.py",
+        "found.judged < best.judged and found.value <= first.start_value",
+        "found.judged < best.judged",
+        "test_learners.py test_search.py",
+        "a restart may be worse on the training rows than the closed form",
+    ),
+    Fault(
+        "learners/dfe.py",
+        "missing = self.lr * w * (",
+        "missing = self.lr * (",
+        "test_learners.py",
+        "online DFE ignores weights",
+    ),
+    Fault(
+        "learners/gradient.py",
+        "old + self.lr / self.total * gradient[name]",
+        "old + self.lr * gradient[name]",
+        "test_learners.py",
+        "gradient steps grow with the number of rows",
+    ),
+    Fault(
+        "learners/rc_cv.py",
+        "np.lexsort((soft.T.ravel(), error.T.ravel().round(12)))",
+        "np.lexsort((error.T.ravel().round(12), soft.T.ravel()))",
+        "test_learners.py test_search.py",
+        "the soft error selects in place of the error",
+    ),
+    Fault(
+        "loop.py",
+        "accepted = new.value <= best + 1e-12 * (1 + abs(best))",
+        "accepted = new.value <= best + 1e-2 * (1 + abs(best))",
+        "test_learners.py",
+        "a rise by a hundredth is accepted",
+    ),
+    Fault(
+        "loop.py",
+        "if 0 < learner.n_iter_no_change <= idle:",
+        "if 0 < learner.n_iter_no_change < idle:",
+        "test_learners.py test_search.py",
+        "early stopping waits one iteration too long",
+    ),
+    Fault(
+        "loop.py",
+        "fell = best - new.value",
+        "fell = abs(best)",
+        "test_learners.py",
+        "the tolerance is compared with the risk, not with its fall",
+    ),
+    Fault(
+        "search.py",
+        "kept.scaled(mass / kept.mass)",
+        "kept.scaled(1.0)",
+        "test_search.py test_folds.py",
+        "kept rows do not carry the weight of all",
+    ),
+    Fault(
+        "search.py",
+        "mass = task.S.total - (0.0 if past is None else past.total)",
+        "mass = task.S.total",
+        "test_search.py test_unlabelled.py test_folds.py",
+        "kept rows carry the weight of unlabelled rows too",
+    ),
+    Fault(
+        "search.py",
+        "axis=0, weights=masses)",
+        "axis=0)",
+        "test_search.py",
+        "folds of different weight count alike",
+    ),
+    Fault(
+        "search.py",
+        "wrong + (P.argmax(axis=2) != y) @ w",
+        "wrong + (P.argmax(axis=2) != y).sum(axis=1)",
+        "test_search.py test_risk_bayes.py",
+        "held-out errors ignore weights",
+    ),
+    Fault(
+        "search.py",
+        "last = np.maximum.accumulate(np.where(accepted, scans, 0))",
+        "last = scans",
+        "test_search.py",
+        "a refused step is scored as a model",
+    ),
+    Fault(
+        "search.py",
+        "drawn = ((task.S.total / S.total) * S)",
+        "drawn = (1.0 * S)",
+        "test_search.py test_learners.py",
+        "a bootstrap sample of weighted rows has another total",
+    ),
+    # statistics, risks, objectives
+    Fault(
+        "statistics.py",
+        "np.minimum.reduce(masses) + 0.0 * sum(sums, total)",
+        "np.minimum.reduce(masses)",
+        "test_statistics.py test_learners.py",
+        "statistics with a NaN are legal",
+    ),
+    Fault(
+        "statistics.py",
+        "<= atol + rtol * size(b[name])",
+        "<= atol + rtol",
+        "test_statistics.py",
+        "a relative tolerance is absolute",
+    ),
+    Fault(
+        "frames.py",
+        "p = np.where(category < sizes[feature], np.exp(log_prob), 0.0)",
+        "p = np.exp(log_prob)",
+        "test_categories.py test_joint.py",
+        "categories that no row has are drawn",
+    ),
+    Fault(
+        "risks.py",
+        "wrong = own < 0 if distinct else scores.argmax(axis=1) != y",
+        "wrong = own < 0",
+        "test_learners.py test_estimators.py",
+        "a tie counts as right",
+    ),
+    Fault(
+        "risks.py",
+        "np.array([w @ loss for loss in losses.values()]), w.sum())",
+        "np.array([w @ loss for loss in losses.values()]), len(y))",
+        "test_learners.py",
+        "weighted risks are divided by the number of rows",
+    ),
+    Fault(
+        "objectives.py",
+        "return super().residual(P, y) * at_labels(P, y)[:, None]",
+        "return super().residual(P, y)",
+        "test_learners.py",
+        "the residual of the soft error is that of the log loss",
+    ),
+    Fault(
+        "objectives.py",
+        "return P * (sum_of(P * costs, axis=1, keepdims=True) - costs)",
+        "return sum_of(P * costs, axis=1, keepdims=True) - costs",
+        "test_learners.py",
+        "the residual of costs lacks the posterior",
+    ),
+    # engines
+    Fault(
+        "engines/memory.py",
+        "return self._weighted(times if self._w is None else times * self._w)",
+        "return self._weighted(times)",
+        "test_engines.py test_folds.py test_learners.py",
+        "bootstrap samples ignore weights",
+    ),
+    Fault(
+        "engines/memory.py",
+        "np.flatnonzero(to_numpy(self._w) > 0)",
+        "np.flatnonzero(to_numpy(self._w) >= 0)",
+        "test_engines.py test_folds.py",
+        "rows without weight are split among the folds",
+    ),
+    Fault(
+        "engines/parts.py",
+        "(self.before[number][y] + rank) % self.n_folds",
+        "rank % self.n_folds",
+        "test_disk.py",
+        "folds of small blocks are not of equal size",
+        needs=("pyarrow",),
+    ),
+    Fault(
+        "engines/parts.py",
+        "return None, times if w is None else times * w",
+        "return None, times",
+        "test_disk.py",
+        "bootstrap samples of blocks ignore weights",
+        needs=("pyarrow",),
+    ),
+    Fault(
+        "engines/recorded.py",
+        'random.set_state(self._recall("random", random.get_state))',
+        'self._recall("random", random.get_state)',
+        "test_checkpoint.py",
+        "a replay draws other random numbers",
+    ),
+    Fault(
+        "engines/recorded.py",
+        'rng.bit_generator.state = self._recall("generator", lambda: rng.bit_generator.state)',
+        'self._recall("generator", lambda: rng.bit_generator.state)',
+        "test_checkpoint.py",
+        "a replay draws other batches",
+    ),
+    # estimators
+    Fault(
+        "estimators/unlabelled.py",
+        "return replace(task, S=S, past=expected)",
+        "return replace(task, S=S)",
+        "test_unlabelled.py",
+        "folds forget the rows without a label",
+    ),
+    Fault(
+        "estimators/unlabelled.py",
+        "P = P if w is None else P * w[:, None]",
+        "pass",
+        "test_unlabelled.py",
+        "rows without a label count without their weights",
+    ),
+    Fault(
+        "estimators/joint.py",
+        'side="right") / len(known)',
+        'side="left") / len(known)',
+        "test_joint.py",
+        "rows as dense as a row count as less dense",
+    ),
+    Fault(
+        "estimators/priors.py",
+        "np.divide(P, known, out=np.zeros_like(P), where=known > 0)",
+        "P",
+        "test_joint.py",
+        "the frequencies of training are not divided out",
+    ),
+    # tables, files
+    Fault(
+        "tables.py",
+        "min(max(round(value), limits.min), limits.max)",
+        "min(max(int(value), limits.min), limits.max)",
+        "test_joint.py test_missing_cells_nb.py",
+        "imputed whole numbers are cut",
+    ),
+    Fault(
+        "preprocessing/columns.py",
+        "codes[new] = len(self.categories)",
+        "codes[new] = 0",
+        "test_mixed_tables.py",
+        "an unseen category is the first one",
+    ),
+    Fault(
+        "preprocessing/columns.py",
+        "number > ID_SHARE * (m - gone)",
+        "number > ID_SHARE * m",
+        "test_mixed_tables.py",
+        "identifiers with missing cells are categories",
+    ),
+    Fault(
+        "preprocessing/columns.py",
+        "return (np.floor(days) + 3) % 7",
+        "return (np.floor(days) + 4) % 7",
+        "test_mixed_tables.py",
+        "weekdays are those of the next day",
+    ),
+    Fault(
+        "preprocessing/bins.py",
+        "return np.where(middle > distinct[:-1], middle, distinct[1:])",
+        "return middle",
+        "test_categories.py test_extreme_values.py test_estimators.py",
+        "adjacent numbers share a bin",
+    ),
+    Fault(
+        "reading/numbers.py",
+        'widths["min"] == widths["max"] and not all_match(values, CODE)',
+        'widths["min"] == widths["max"]',
+        "test_reading.py",
+        "padded numbers are codes",
+        needs=("pyarrow",),
+    ),
+    Fault(
+        "reading/numbers.py",
+        'widths["max"] > LONG',
+        "False",
+        "test_reading.py",
+        "telephone numbers are numbers",
+        needs=("pyarrow",),
+    ),
+    Fault(
+        "reading/dialect.py",
+        'return "," if all(EUROPEAN.fullmatch(cell) for cell in with_point) else "."',
+        'return ","',
+        "test_reading.py",
+        "a decimal point is read as one between thousands",
+        needs=("pyarrow",),
+    ),
+    Fault(
+        "reading/dialect.py",
+        "fit = count / len(body) * clean / len(cells)",
+        "fit = count / len(body)",
+        "test_reading.py",
+        "a delimiter within cells is as good as that between them",
+        needs=("pyarrow",),
+    ),
+    Fault(
+        "saving/npy.py",
+        'order="F" if fortran else "C")',
+        'order="C")',
+        "test_saving.py",
+        "an array in column order is read into a copy",
+    ),
+    Fault(
+        "saving/plain.py",
+        "return [plain.isoformat(), write_zone(value.tzinfo)]",
+        "return [plain.isoformat(), None]",
+        "test_saving.py",
+        "dates lose their time zone",
+    ),
+    # ONNX
+    Fault(
+        "onnx_export/naive_bayes.py",
+        "(theta.log_prob - frame.spread(unseen))[:, index]",
+        "theta.log_prob[:, index]",
+        "test_onnx.py",
+        "known categories add what unseen ones do",
+        needs=("onnx", "onnxruntime"),
+    ),
+    Fault(
+        "onnx_export/gaussians.py",
+        "scores = Scores(theta.log_prior - theta.half_log_det)",
+        "scores = Scores(theta.log_prior)",
+        "test_onnx.py",
+        "QDA without its determinants",
+        needs=("onnx", "onnxruntime"),
+    ),
+    Fault(
+        "onnx_export/gaussians.py",
+        "weight * (part.constants - possible(expert.baseline(own)))",
+        "weight * part.constants",
+        "test_onnx.py",
+        "each expert brings its own p(y)",
+        needs=("onnx", "onnxruntime"),
+    ),
+    Fault(
+        "onnx_export/trees.py",
+        "step *= frame.sizes[p] + 1",
+        "step *= frame.sizes[p]",
+        "test_onnx.py",
+        "joint codes of several parents overlap",
+        needs=("onnx", "onnxruntime"),
+    ),
+    # compare
+    Fault(
+        "compare/scores.py",
+        "/ (2 if P.shape[1] == 2 else 1)",
+        "",
+        "test_compare.py",
+        "the Brier score of two classes is not halved",
+    ),
+    Fault(
+        "compare/scores.py",
+        "value += abs(gap) * len(rows) / m",
+        "value += gap * len(rows) / m",
+        "test_compare.py",
+        "gaps of calibration of both signs cancel",
+    ),
+    Fault(
+        "compare/scores.py",
+        "p * (1 - p) / rows + c / (4 * rows)",
+        "p * (1 - p) / rows",
+        "test_compare.py",
+        "Wilson's interval has no width at zero",
+    ),
+    Fault(
+        "compare/drift.py",
+        "if p * len(tested) > LEVEL or distance < LEAST_DISTANCE:",
+        "if p > LEVEL or distance < LEAST_DISTANCE:",
+        "test_compare.py",
+        "many columns are tested as if each were alone",
+    ),
+    Fault(
+        "compare/repeats.py",
+        "np.maximum.at(most, found // r, counts)",
+        "np.add.at(most, found // r, counts)",
+        "test_compare.py",
+        "equal rows with different labels do not contradict each other",
+    ),
+    Fault(
+        "compare/splits.py",
+        "alone = counts[data.codes] < 2",
+        "alone = counts[data.codes] < 1",
+        "test_compare.py",
+        "the only row of a class is held out",
+    ),
+]
+
+
+def plant(fault: Fault, tree: Path) -> bool:
+    """Put a fault into a tree; return False if its text is not there exactly once."""
+    path = tree / "src" / "riskbayes" / fault.file
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if text.count(fault.before) != 1:
+        return False
+    path.write_text(text.replace(fault.before, fault.after), encoding="utf-8")
+    return True
+
+
+def mend(fault: Fault, tree: Path) -> None:
+    """Put the file of the unmutated tree back."""
+    shutil.copyfile(ROOT / "src" / "riskbayes" / fault.file, tree / "src" / "riskbayes" / fault.file)
+
+
+def run_room(room: str, tree: Path) -> tuple[int, str]:
+    """Run the tests of a room in a tree; return the exit code and the last line, or -1 if they hang."""
+    own = {
+        "PYTHONPATH": str(tree / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",  # what was compiled is told apart by size and second only
+        "NUMBA_CACHE_DIR": str(tree / "numba"),
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    files = [f"tests/{one}" for one in room.split()]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files]
+    try:
+        done = subprocess.run(
+            command, cwd=tree, env=os.environ | own, capture_output=True, text=True, timeout=MOST_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return -1, f"not done after {MOST_SECONDS} s"
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, flags=re.MULTILINE)
+    lines = (done.stdout + done.stderr).strip().splitlines()
+    return done.returncode, failed[0] if failed else lines[-1] if lines else ""
+
+
+def copy_tree(to: Path) -> Path:
+    """Copy what the tests read of the tree."""
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, to / name, ignore=shutil.ignore_patterns("__pycache__", "results"))
+        elif source.exists():
+            to.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, to / name)
+    return to
+
+
+def try_fault(fault: Fault, tree: Path) -> tuple[str, str]:
+    """Plant a fault, run its room, mend it; return how it ended, and by which test."""
+    lacking = [name for name in fault.needs if find_spec(name) is None]
+    if lacking:
+        return NOT_RUN, f"without {', '.join(lacking)}"
+    if not plant(fault, tree):
+        return STALE, "its text is not in the file, or is there twice"
+    try:
+        code, last = run_room(fault.room, tree)
+    finally:
+        mend(fault, tree)
+    return {0: SURVIVED, 1: KILLED, 2: KILLED, -1: KILLED}.get(code, NOT_RUN), last
+
+
+def checked_rooms(faults: list[Fault], trees: Queue, jobs: int) -> Iterator[tuple[str, str]]:
+    """Yield the rooms whose tests do not pass without a fault, or of which none runs, and why."""
+    rooms = sorted({fault.room for fault in faults if all(map(find_spec, fault.needs))})
+
+    def check(room: str) -> tuple[str, int, str]:
+        tree = trees.get()
+        try:
+            return room, *run_room(room, tree)
+        finally:
+            trees.put(tree)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for room, code, last in pool.map(check, rooms):
+            if code != 0 or "passed" not in last:
+                yield room, last
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    parser = argparse.ArgumentParser(description="Plant faults, one at a time, and run the tests.")
+    parser.add_argument("--jobs", type=int, default=1, help="copies of the tree that are tested at a time")
+    parser.add_argument("--only", default="", help="words, with commas: faults whose file or text has one")
+    parser.add_argument("--list", action="store_true", help="print the faults, run nothing")
+    options = parser.parse_args(arguments)
+    words = [word for word in options.only.split(",") if word]
+    faults = [f for f in FAULTS if not words or any(word in f"{f.file} {f.what}" for word in words)]
+    if options.list:
+        for fault in faults:
+            print(f"{fault.file}: {fault.what}")
+        return 0
+    start, ended = time.perf_counter(), dict.fromkeys((KILLED, SURVIVED, STALE, NOT_RUN), 0)
+    with tempfile.TemporaryDirectory() as folder:
+        trees: Queue = Queue()
+        for i in range(options.jobs):
+            trees.put(copy_tree(Path(folder) / str(i)))
+        failing = dict(checked_rooms(faults, trees, options.jobs))
+        for room, why in failing.items():
+            print(f"The room {room} does not pass without a fault: {why}", flush=True)
+
+        def work(fault: Fault) -> tuple[str, str, float]:
+            if fault.room in failing:
+                return NOT_RUN, f"its room does not pass: {failing[fault.room]}", 0.0
+            tree, begun = trees.get(), time.perf_counter()
+            try:
+                return *try_fault(fault, tree), time.perf_counter() - begun
+            finally:
+                trees.put(tree)
+
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for fault, (how, last, seconds) in zip(faults, pool.map(work, faults), strict=True):
+                ended[how] += 1
+                print(f"{how:8}  {seconds:5.0f} s  {fault.file}: {fault.what}  ({last})", flush=True)
+    counts = ", ".join(f"{number} {how}" for how, number in ended.items())
+    print(f"\n{len(faults)} faults: {counts}; {time.perf_counter() - start:.0f} s")
+    return int(ended[SURVIVED] + ended[STALE] + len(failing) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,7 +10,7 @@ TORCH ?= --group torch
 CASES ?= 2000
 SEED ?= 0
 
-.PHONY: help demo test test-all lint fuzz fuzz-csv fuzz-files bench reproduce clean
+.PHONY: help demo test test-all lint fuzz fuzz-csv fuzz-files fuzz-compare bench reproduce clean
 help:
 	@echo "make demo   riskbayes beside scikit-learn on five tables: demo/index.html and demo/report.html"
 	@echo "make test   linters and the test suite"
@@ -19,6 +19,7 @@ help:
 	@echo "make fuzz   random fits of every estimator, held to laws (CASES=20000 SEED=0)"
 	@echo "make fuzz-csv  mutated CSV files into the reader (CASES=100000 SEED=0)"
 	@echo "make fuzz-files  mutated model files, loaded and used (CASES=20000 SEED=0)"
+	@echo "make fuzz-compare  random tables through compare, its reports held to laws (CASES=20000 SEED=0)"
 	@echo "make reproduce  the paper's experiments: results/index.html from the committed table of results"
 	@echo "make bench  speed and the other benchmarks (RISKBAYES_DATA names the folder of data sets)"
 
@@ -61,6 +62,9 @@ fuzz-csv: $(READY)
 
 fuzz-files: $(READY)
 	@$(BIN)/python tests/fuzz_files.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
+
+fuzz-compare: $(READY)
+	@$(BIN)/python tests/fuzz_compare.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
 
 # To run the experiments themselves: riskbayes reproduce --data-dir FOLDER
 reproduce: $(READY)

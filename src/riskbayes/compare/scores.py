@@ -103,7 +103,7 @@ def score(value: float, error: float = math.nan) -> Score:
 def bins_of(confidence: Array) -> list[Array]:
     """Return the rows of each bin: equally many, in the order of their confidence; equal ones together."""
     order = np.argsort(confidence, kind="stable")
-    edges = [round(len(order) * i / BINS) for i in range(1, BINS)]
+    edges = [e for i in range(1, BINS) if (e := round(len(order) * i / BINS)) < len(order)]
     # A bin ends where the confidence changes, so that the order of rows has no say.
     ordered = confidence[order]
     edges = sorted({int(np.searchsorted(ordered, ordered[e], side="left")) for e in edges} - {0, len(order)})

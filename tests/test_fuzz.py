@@ -34,6 +34,9 @@ PLANTED = {
     "predict takes the largest posterior, or the least cost": lambda P: P[:, ::-1],
     "predict_log_proba is the logarithm of predict_proba": lambda P: P**2 / (P**2).sum(axis=1, keepdims=True),
     "one row's answer does not depend on its batch, nor on its dtype": lambda P: (P + P.mean(axis=0)) / 2,
+    "one row alone has its answer among others, by every method that takes rows": lambda P: (
+        (P + P.mean(axis=0)) / 2
+    ),
 }
 
 

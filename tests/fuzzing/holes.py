@@ -1,4 +1,4 @@
-"""Laws of tables with missing cells: one row among others, batches, marks, and the counts of findings."""
+"""Laws of tables with missing cells: one row among others, and the counts of findings."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import softmax
-from scipy.stats import chi2_contingency
-from sklearn.base import clone
 
-from fuzzing.cases import HELD, REFUSED, UNDECIDED, Case, Refusal, Violation, attempt, random_classes
-from fuzzing.estimators import changed, random_estimator, random_kind
-from fuzzing.laws import change
-from fuzzing.streams import adds_up, taken, whole
+from fuzzing.cases import HELD, REFUSED, Case, Refusal, Violation, attempt, random_classes
+from fuzzing.estimators import random_estimator, random_kind
+from fuzzing.laws import answer, change
 from fuzzing.tables import Array, Table, random_labels, random_weights
 
 ACROSS_ROWS = ("estimate_priors",)
@@ -25,9 +21,6 @@ ACROSS_ROWS = ("estimate_priors",)
 
 TOLERANCE = 1e-7
 """Of answers that differ in the order of sums only; the numbers of these tables are of moderate size."""
-
-CLEAR = 1.5
-"""A p-value decides if it is that many times above or below the level."""
 
 
 class HoledCase(Case):
@@ -106,44 +99,31 @@ def far_apart(one: Array, other: Array) -> Array:
     return different
 
 
-@change("one row alone has its answer among others, by every method that takes rows")
+@answer("one row alone has its answer among others, by every method that takes rows")
 def alone(case: Case) -> str:
     case = HoledCase(case.seed, case.number)
     clf, table = case.fitted, case.table
     if isinstance(clf, Refusal):
         return REFUSED
     rows, shuffled = table.near, case.rng(3).permutation(len(table.near))
-    tied = rank_ties(case)
+
+    def ask(name: str, index: Array) -> Any:
+        method = getattr(clf, name)
+        ranked = "reference" in inspect.signature(method).parameters
+        given = {"reference": table.held(table.X)} if ranked else {}
+        return attempt(lambda: cells_of(method(table.held(rows[index]), **given)))
+
     for name in row_methods(clf):
-        together = attempt(lambda name=name: getattr(clf, name)(table.held(rows)))
-        if isinstance(together, Refusal):
-            continue
-        found = cells_of(together)
-        if name == "predict" and is_a_tie(case):
+        found = ask(name, np.arange(len(rows)))
+        if isinstance(found, Refusal) or (name == "predict" and is_a_tie(case)):
             continue
         for index in (shuffled, *(np.array([i]) for i in (*shuffled[:4], len(rows) - 1))):
-            other = attempt(lambda name=name, index=index: getattr(clf, name)(table.held(rows[index])))
+            other = ask(name, index)
             if isinstance(other, Refusal):
-                raise Violation(f"{name} of row {index} is refused: {other.message}")
-            apart = far_apart(found[index], cells_of(other)).any(axis=1)
-            if (apart & ~(tied[index] & ("outlier" in name))).any():
-                raise Violation(f"{name} of rows {index}: {cells_of(other)}, among others {found[index]}")
+                raise Violation(f"{name} of rows {index} is refused: {other.message}")
+            if far_apart(found[index], other).any():
+                raise Violation(f"{name} of rows {index}: {other}, among others {found[index]}")
     return HELD
-
-
-def rank_ties(case: Case) -> Array:
-    """True for the near rows that rounding ranks among the training rows: those with the density of one."""
-    clf, table = case.fitted, case.table
-    densities = [
-        attempt(lambda X=X: clf.score_samples(table.held(X)))
-        if hasattr(clf, "score_samples")
-        else Refusal("")
-        for X in (table.near, table.X)
-    ]
-    if any(isinstance(one, Refusal) for one in densities):
-        return np.zeros(len(table.near), dtype=bool)
-    near, known = densities
-    return (np.abs(near[:, None] - known) <= TOLERANCE * (1 + np.abs(known))).any(axis=1)
 
 
 def is_a_tie(case: Case) -> bool:
@@ -153,127 +133,34 @@ def is_a_tie(case: Case) -> bool:
     return hasattr(case.fitted, "cost_matrix_") or bool((best[:, -1] - best[:, -2] < TOLERANCE).any())
 
 
-@change("batches with missing cells are one fit, or refused", adds_up)
-def batches_with_holes(case: Case) -> str:
-    case = HoledCase(case.seed, case.number)
-    if not adds_up(case):
-        return UNDECIDED
-    table, rng, P, clf = case.table, case.rng(3), whole(case), clone(case.closed_form)
-    order = np.argsort(table.y, kind="stable") if rng.random() < 0.5 else rng.permutation(len(table.y))
-    for index in np.array_split(order, rng.integers(2, 6)):
-        part = table.rows(index)
-        if isinstance(taken(case, clf, "partial_fit", part, classes=case.labels), Refusal):
-            return REFUSED
-    Q = case.posterior(clf, table)
-    if isinstance(P, Refusal) or isinstance(Q, Refusal):
-        return REFUSED
-    if far_apart(P, Q).any():
-        raise Violation(f"posteriors of batches and of one fit differ by {np.abs(P - Q).max():.3g}")
-    return HELD
-
-
-@change("a row of missing cells only has the prior's posterior")
-def nothing_known(case: Case) -> str:
-    """As shares of the rows, by closed form; and as `explain` tells it, after any learner.
-
-    Marks of missing cells say something, unless they are tied: by a chi-square test of all rows.
-    """
-    case = HoledCase(case.seed, case.number)
-    clf, table = case.fitted, case.table
-    if isinstance(clf, Refusal):
-        return REFUSED
-    if uses_marks(clf) and not marks_are_tied(case, clf):
-        return UNDECIDED
-    row = table.held(table.near[-1:])
-    P, told = case.posterior(clf, table, table.near[-1:]), attempt(lambda: clf.explain(row))
-    if isinstance(P, Refusal):
-        raise Violation(f"a row of missing cells is refused: {P.message}")
-    ended = UNDECIDED
-    if not isinstance(told, Refusal):
-        compare_priors(P[0], softmax(told.baseline), "the prior of explain")
-        ended = HELD
-    if case.learner is None or case.name == "ProductOfExperts" or not clf.model_.describes_rows:
-        return ended  # no closed form, or priors of several experts, or a comparison with training rows
-    free = {"priors": None, "class_prior": None, "class_alpha": 0.0, "fit_prior": True}
-    plain = changed(case.closed_form, lambda name, value: free.get(name, value))
-    found = case.fit(plain, table)
-    if isinstance(found, Refusal):
-        return REFUSED
-    w = row_masses(case, found)
-    P = case.posterior(found, table, table.near[-1:])
-    compare_priors(P[0], np.bincount(table.y, weights=w) / w.sum(), "the shares of the classes")
-    return HELD
-
-
-def compare_priors(found: Array, expected: Array, what: str) -> None:
-    if np.abs(found - expected).max() > TOLERANCE:
-        raise Violation(f"a row of missing cells has {found}; {what}: {expected}")
-
-
-def uses_marks(clf: Any) -> bool:
-    return getattr(clf, "missing", "ignore") == "informative"
-
-
-def marks_are_tied(case: Case, clf: Any, level: float = 0.01) -> bool:
-    """True if a chi-square test clearly finds no mark that depends on the class."""
-    table, w = case.table, row_masses(case, clf)
-    for mask in np.isnan(table.X).T:
-        counts = np.stack([np.bincount(table.y, weights=w * (mask == k)) for k in (False, True)])
-        counts = counts[:, counts.sum(axis=0) > 0]
-        if not mask.any() or (counts.sum(axis=1) <= 0).any() or counts.shape[1] < 2:
-            continue
-        if chi2_contingency(counts, correction=False).pvalue < CLEAR * level:
-            return False
-    return True
-
-
-def row_masses(case: Case, clf: Any) -> Array:
-    weights = getattr(clf, "class_weight_", None)
-    return case.table.weights if weights is None else case.table.weights * weights[case.table.y]
-
-
-def takes_marks(case: Case) -> bool:
-    return "missing" in case.estimator.get_params() and case.learner is not None
-
-
-@change("tied marks cancel", takes_marks)
-def tied_marks(case: Case) -> str:
-    """If no mark depends on the class, marks of missing cells change no posterior of the closed form."""
-    case = HoledCase(case.seed, case.number)
-    marked = case.fit(clone(case.closed_form).set_params(missing="informative"), case.table)
-    ignored = case.fit(clone(case.closed_form).set_params(missing="ignore"), case.table)
-    P, Q = case.posterior(marked, case.table), case.posterior(ignored, case.table)
-    if isinstance(P, Refusal) or isinstance(Q, Refusal):
-        return REFUSED
-    if not marks_are_tied(case, marked):
-        return UNDECIDED
-    if far_apart(P, Q).any():
-        raise Violation(f"tied marks move posteriors by {np.abs(P - Q).max():.3g}")
-    return HELD
-
-
-COUNTED = ("RB005", "RB007", "RB008")
-"""Findings of a fitted model that count rows or cells."""
-
-
-@change("weights are repeats in what findings count")
+@change("findings count rows, and the rows of a class by their weights as repeats")
 def counts_of_findings(case: Case) -> str:
+    """A share of missing cells is one of rows, whatever their weights and those of the classes."""
     case = HoledCase(case.seed, case.number)
     table, closed = case.table, case.estimator if case.learner is None else case.closed_form
     times = case.rng(3).integers(1, 4, size=len(table.y))
-    weighted = case.fit(closed, table.with_(w=times.astype(float)))
-    repeated = case.fit(closed, table.with_(w=None).rows(np.repeat(np.arange(len(times)), times)))
-    if isinstance(weighted, Refusal) or isinstance(repeated, Refusal):
+    tables = table.with_(w=times.astype(float)), table.with_(w=None)
+    tables += (tables[1].rows(np.repeat(np.arange(len(times)), times)),)
+    found = [case.fit(closed, one) for one in tables]
+    if any(isinstance(clf, Refusal) for clf in found):
         return REFUSED
-    one, other = (
-        [(f.code, f.where, f.severity, f.message) for f in clf.checks_ if f.code in COUNTED]
-        for clf in (weighted, repeated)
+    weighted, plain, repeated = (
+        {(f.code, f.where): str(f) for f in clf.checks_ if f.code in ("RB005", "RB006", "RB007", "RB008")}
+        for clf in found
     )
-    if one != other:
-        raise Violation(f"with weights {one}, with repeated rows {other}")
-    for clf in (weighted, case.fit(closed, table)):
-        for finding in clf.checks_ if not isinstance(clf, Refusal) else ():
-            for share in re.findall(r"in (\d+) % of", finding.message):
-                if int(share) > 100:
-                    raise Violation(finding.message)
+    if few_of(weighted) != few_of(repeated):
+        raise Violation(f"with weights {few_of(weighted)}, with repeated rows {few_of(repeated)}")
+    if few_of(weighted, False) != few_of(plain, False):
+        raise Violation(f"with weights {weighted}, without {plain}")
+    for (code, name), message in plain.items():
+        told = re.search(r"in (\d+) % of the rows", message)
+        if code == "RB007" and name in table.names and told is not None:
+            share = 100 * np.isnan(table.X[:, table.names.index(name)]).mean()
+            if abs(int(told[1]) - share) > 0.5 + TOLERANCE:
+                raise Violation(f"{message} ({share} %)")
     return HELD
+
+
+def few_of(findings: dict[tuple[str, str], str], classes: bool = True) -> dict[tuple[str, str], str]:
+    """The findings on classes of few rows, or the others."""
+    return {key: message for key, message in findings.items() if (key[0] == "RB008") == classes}

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from fuzzing.cases import HELD, REFUSED, UNDECIDED, Case, Refusal, Violation, attempt
-from fuzzing.tables import EPS, FLOATS, Array, Table
+from fuzzing.tables import EPS, Array, Table
 from riskbayes.learners import DFE
 
 Law = Callable[[Case], str]
@@ -128,45 +128,6 @@ def joint(case: Case) -> str:
     if (J.max(axis=1) - J[np.arange(len(J)), best] > rounding).any():
         raise Violation("decision_function is largest for a class that is not the most probable")
     return HELD
-
-
-@answer("a row alone is explained, imputed and ranked as among others")
-def alone(case: Case) -> str:
-    """With missing cells where the model takes them."""
-    table, clf = case.table, case.fitted
-    if isinstance(case.answer, Refusal):
-        return REFUSED
-    if table.kind == "real" and (table.eps > EPS or table.condition() > 1e6):
-        return UNDECIDED  # products of one row and of many are rounded differently, and this is amplified
-    rows, rng = table.near, case.rng(6)
-    if getattr(clf, "_takes_missing", False) and table.kind == "real" and table.holder in FLOATS:
-        rows = np.where(rng.random(rows.shape) < 0.3, np.nan, rows)
-    i, tolerance = int(rng.integers(len(rows))), 1e-6
-    for name in ("explain", "impute", "outlier_score"):
-        if not hasattr(clf, name):
-            continue
-        found = [attempt(lambda X=X, name=name: ask(clf, name, table, X)) for X in (rows, rows[i : i + 1])]
-        if any(isinstance(one, Refusal) for one in found):
-            if not all(isinstance(one, Refusal) for one in found):
-                raise Violation(f"{name} refuses rows that are answered in another batch")
-            continue
-        among, single = found[0][i], found[1][0]
-        same = (
-            np.array_equal(among, single)
-            if among.dtype.kind not in "f"
-            else (np.abs(among - single) <= tolerance * (1e-3 + np.abs(among).max())).all()
-        )
-        if not same:
-            raise Violation(f"{name} of a row alone is {single}, among others {among}")
-    return HELD
-
-
-def ask(clf: Any, name: str, table: Table, rows: Array) -> Array:
-    """What a method returns for rows, as an array with an entry for each of them."""
-    X = table.held(rows)
-    if name == "outlier_score":
-        return clf.outlier_score(X, table.held(table.X))
-    return np.asarray(clf.explain(X).values if name == "explain" else clf.impute(X))
 
 
 def squared_distances(table: Table) -> Array:

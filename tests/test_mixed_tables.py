@@ -115,7 +115,9 @@ def test_dates_are_a_number_and_parts_of_the_calendar():
         ["2024-01-05", "2024-03-01", None, "2024-02-02", ""],
         [datetime.date(2024, 1, 5), datetime.date(2024, 3, 1), None, datetime.date(2024, 2, 2), None],
         pd.to_datetime(["2024-01-05", "2024-03-01", None, "2024-02-02", None]),
-        pd.to_datetime(["2024-01-05", "2024-03-01", None, "2024-02-02", None]).tz_localize("Asia/Tokyo"),
+        pd.to_datetime(["2024-01-05", "2024-03-01", None, "2024-02-02", None], utc=True).tz_convert(
+            "Asia/Tokyo"
+        ),
     ],
     ids=["strings", "dates", "timestamps", "time zone"],
 )
@@ -154,6 +156,59 @@ def test_samples_look_like_the_table_and_can_be_predicted(missing):
     if missing == "informative":
         for name in ("height", "colour"):
             assert X[name].isna().mean() == pytest.approx(frame[name].isna().mean(), abs=0.05)
+
+
+def test_columns_that_are_missing_together_are_so_in_samples():
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 2
+    X = pd.DataFrame(rng.standard_normal((600, 4)), columns=list("abcd"))
+    X["e"] = rng.choice(["x", "y"], size=600)
+    X.loc[rng.random(600) < 0.2 + 0.4 * y, ["a", "c", "e"]] = None
+    X.loc[rng.random(600) < 0.3, "d"] = np.nan
+    drawn, labels = MixedNB(missing="informative").fit(X, y).sample(4000, random_state=0)
+    gone = drawn.isna()
+    assert (gone["a"] == gone["c"]).all()
+    assert (gone["a"] == gone["e"]).all()
+    assert not gone["b"].any()
+    for k in range(2):
+        expected = X[y == k].isna().mean()
+        np.testing.assert_allclose(gone[labels == k].mean(), expected, atol=0.06)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "months", "days", "hours"),
+    [
+        ("2021-01-04", "2024-02-01", range(1, 13), range(5), range(9, 18)),  # business hours
+        ("2018-01-01", "2024-01-01", (6, 7, 12), range(7), range(24)),  # seasons
+        ("2023-11-01", "2024-04-20", (11, 12, 1, 2, 3, 4), (1, 3, 5), (0, 23)),  # a winter
+    ],
+)
+@pytest.mark.parametrize("numeric", ["smooth", "gaussian"])
+def test_drawn_dates_have_the_weekdays_months_and_hours_of_training(numeric, start, end, months, days, hours):
+    moments = pd.date_range(start, end, freq="h").to_series()
+    moments = moments[
+        moments.dt.month.isin(months) & moments.dt.day_of_week.isin(days) & moments.dt.hour.isin(hours)
+    ]
+    rng = np.random.default_rng(0)
+    late = rng.random(800)
+    X = pd.DataFrame({"when": moments.iloc[(late * len(moments)).astype(int)].to_numpy()})
+    y = (late + 0.3 * rng.standard_normal(800) > 0.5).astype(int)
+    clf = MixedNB(numeric, alpha=0.0).fit(X, y)
+    drawn = clf.sample(2000, random_state=0)[0]["when"]
+    filled = clf.impute(X.assign(when=pd.Series([pd.NaT] * 800, dtype=X["when"].dtype)), random_state=0)[
+        "when"
+    ]
+    for found in (drawn, filled):
+        assert set(found.dt.month) <= set(months)
+        assert set(found.dt.day_of_week) <= set(days)
+        assert set(found.dt.hour) <= set(hours)
+        for part in ("month", "day_of_week", "hour"):
+            shares = [getattr(x.dt, part).value_counts(normalize=True) for x in (found, X["when"])]
+            assert shares[0].sub(shares[1], fill_value=0.0).abs().max() < 0.08
+        assert abs((found - X["when"].mean()).dt.days.mean()) < 0.1 * (X["when"].max() - X["when"].min()).days
+    if numeric == "smooth":
+        slack = 0.1 * (X["when"].max() - X["when"].min())
+        assert drawn.between(X["when"].min() - slack, X["when"].max() + slack).mean() > 0.97
 
 
 def test_missing_cells_that_depend_on_the_class_are_informative():

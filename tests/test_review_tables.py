@@ -1,6 +1,7 @@
 """Laws of tables as users have them: cells keep their type, and the library of the table does not matter."""
 
 import datetime as dt
+import unicodedata
 from decimal import Decimal
 
 import numpy as np
@@ -80,6 +81,158 @@ def test_filled_and_drawn_cells_are_of_the_columns_type(library, kind):
         clf.predict(found)
     drawn, _ = clf.sample(20, random_state=0)
     assert np.isfinite(clf.predict_proba(drawn)).all()
+
+
+COARSE = {
+    "timestamp[s]": [pa.scalar(START + dt.timedelta(days=i), pa.timestamp("s")) for i in range(M)],
+    "timestamp[ms]": [pa.scalar(START + dt.timedelta(hours=7 * i), pa.timestamp("ms")) for i in range(M)],
+    "zoned[s]": [pa.scalar(START + dt.timedelta(days=i), pa.timestamp("s", "Asia/Tokyo")) for i in range(M)],
+    "duration[s]": [pa.scalar(dt.timedelta(hours=i), pa.duration("s")) for i in range(M)],
+    "duration[ms]": [pa.scalar(dt.timedelta(minutes=7 * i), pa.duration("ms")) for i in range(M)],
+    "duration[us]": [pa.scalar(dt.timedelta(minutes=7 * i), pa.duration("us")) for i in range(M)],
+    "time32[s]": [pa.scalar(dt.time(i % 24, i), pa.time32("s")) for i in range(M)],
+    "time32[ms]": [pa.scalar(dt.time(i % 24, i), pa.time32("ms")) for i in range(M)],
+    "time64[us]": [pa.scalar(dt.time(i % 24, i), pa.time64("us")) for i in range(M)],
+    "date32": [pa.scalar((START + dt.timedelta(days=i)).date(), pa.date32()) for i in range(M)],
+}
+"""Cells of types whose unit is coarser than what a model fills in."""
+
+
+def coarse_tables(kind):
+    """Tables of Arrow, polars and pandas, and NumPy arrays, with holes in a column of this type."""
+    cells = [None if i % 5 == 0 else cell.as_py() for i, cell in enumerate(COARSE[kind])]
+    arrow = pa.table({"number": NUMBERS, "held": pa.array(cells, COARSE[kind][0].type)})
+    yield arrow
+    yield pl.from_arrow(arrow)
+    yield arrow.to_pandas()
+    yield arrow.to_pandas(types_mapper=pd.ArrowDtype)
+    held = arrow.to_pandas()["held"].to_numpy()
+    if held.dtype.kind in "mM":
+        yield np.column_stack([held, held[::-1]])
+
+
+@pytest.mark.parametrize("kind", COARSE)
+def test_cells_of_a_coarse_unit_are_filled(kind):
+    for X in coarse_tables(kind):
+        clf = MixedNB("gaussian").fit(X, Y)
+        for random_state in (None, 0):
+            found = clf.impute(X, random_state=random_state)
+            if isinstance(X, np.ndarray):
+                assert found.dtype == X.dtype
+                assert not np.isnat(found).any()
+                assert (np.isnat(X) | (found == X)).all()
+                continue
+            assert dtype_of(found, "held") == dtype_of(X, "held")
+            cells = cells_of(found, "held")
+            assert None not in cells
+            assert all(a is None or a == b for a, b in zip(cells_of(X, "held"), cells, strict=True))
+            clf.predict(found)
+
+
+def test_a_category_that_the_column_does_not_declare_is_filled():
+    words = ["ab"[y] if i % 7 else None for i, y in enumerate(Y)]
+    lacking = ["a", None] + ["a"] * (M - 2)
+    numbers = np.where(Y == 1, 10.0, 0.0) + NUMBERS
+    numbers[1] = 11.0
+    tables = {
+        pd.DataFrame: (pd.Categorical(words), pd.Categorical(lacking)),
+        pl.DataFrame: (pl.Series(words, dtype=pl.Enum("ab")), pl.Series(lacking, dtype=pl.Enum(["a"]))),
+        pa.table: (pa.array(words).dictionary_encode(), pa.array(lacking).dictionary_encode()),
+    }
+    for table, (known, less) in tables.items():
+        clf = MixedNB().fit(table({"number": numbers, "held": known}), Y)
+        found = clf.impute(table({"number": numbers, "held": less}))
+        assert cells_of(found, "held") == ["a", "b"] + ["a"] * (M - 2)
+        assert type(dtype_of(found, "held")) is type(dtype_of(table({"held": less}), "held"))
+    values = pl.Series(lacking, dtype=pl.Categorical)
+    clf = MixedNB().fit(pl.DataFrame({"number": numbers, "held": words}), Y)
+    found = clf.impute(pl.DataFrame({"number": numbers, "held": values}))
+    assert found["held"].to_list()[1] == "b"
+
+
+@pytest.mark.parametrize(("cell", "said"), [(10**400, "too large"), (-(10**400), "too large")])
+@pytest.mark.parametrize("make", [MixedNB, Recipe])
+def test_numbers_beyond_floats_are_refused_by_name(make, cell, said):
+    X = pd.DataFrame({"number": NUMBERS, "held": np.array([cell, *range(M - 1)], dtype=object)})
+    with pytest.raises(ColumnError, match=rf"'held' holds .*{said}"):
+        make().fit(X, Y)
+    fine = X.assign(held=np.arange(M, dtype=object))
+    clf = make().fit(fine, Y)
+    with pytest.raises(ColumnError, match=rf"'held' holds .*{said}"):
+        clf.predict(X)
+
+
+@pytest.mark.parametrize("make", [MixedNB, Recipe])
+def test_a_signalling_nan_is_a_missing_cell(make):
+    cells = [Decimal(i) for i in range(M)]
+    quiet, loud = ([Decimal(nan), *cells[1:]] for nan in ("NaN", "sNaN"))
+    tables = [pd.DataFrame({"number": NUMBERS, "held": np.array(c, dtype=object)}) for c in (quiet, loud)]
+    first, second = (make().fit(X, Y).predict_proba(X) for X in tables)
+    np.testing.assert_array_equal(first, second)
+
+
+ZONES = ["UTC", "Asia/Tokyo", "America/Los_Angeles", "Asia/Kolkata"]
+
+
+@pytest.mark.parametrize("make", [MixedNB, Recipe])
+def test_the_zone_in_which_an_instant_is_written_does_not_matter(make):
+    """Weekdays, months and hours of instants are those of UTC, also where summer time begins."""
+    rng = np.random.default_rng(0)
+    moments = pd.Timestamp("2021-01-01", tz="UTC") + pd.to_timedelta(
+        np.sort(rng.integers(0, 9000, M)), unit="h"
+    )
+    expected = None
+    for zone in ZONES:
+        held = moments.tz_convert(zone)
+        pandas = pd.DataFrame({"number": NUMBERS, "held": held})
+        tables = [pandas, pl.from_pandas(pandas), pa.Table.from_pandas(pandas)]
+        tables.append(pandas.assign(held=np.array(held.to_pydatetime(), dtype=object)))
+        tables.append(np.column_stack([NUMBERS.astype(object), np.array(held.to_pydatetime())]))
+        for X in tables:
+            P = make().fit(X, Y).predict_proba(X)
+            expected = P if expected is None else expected
+            np.testing.assert_array_equal(P, expected)
+    naive = pd.DataFrame({"number": NUMBERS, "held": moments.tz_localize(None)})
+    np.testing.assert_array_equal(make().fit(naive, Y).predict_proba(naive), expected)
+
+
+def test_instants_are_filled_in_the_zone_of_the_column():
+    moments = pd.date_range("2021-03-01", periods=M, freq="17h", tz="UTC").as_unit("us")
+    for zone in ZONES:
+        X = pd.DataFrame({"number": NUMBERS, "held": moments.tz_convert("Asia/Tokyo")})
+        clf = MixedNB("gaussian", learner="closed_form").fit(X, Y)
+        holed = X.assign(held=moments.tz_convert(zone).where(np.arange(M) % 4 > 0))
+        expected = clf.predict_proba(holed) @ [moments[k == Y].to_series().mean().timestamp() for k in (0, 1)]
+        gone = holed["held"].isna().to_numpy()
+        for table in (lambda x: x, pl.from_pandas, pa.Table.from_pandas):
+            found = clf.impute(table(holed))
+            assert dtype_of(found, "held") == dtype_of(table(holed), "held")
+            seconds = np.array([cell.timestamp() for cell in cells_of(found, "held")])
+            np.testing.assert_allclose(seconds[gone], expected[gone], atol=1e-3)
+            drawn, _ = clf.sample(3, random_state=0)
+            assert str(drawn["held"].dt.tz) == "Asia/Tokyo"
+
+
+@pytest.mark.parametrize("make", [MixedNB, Recipe, CategoricalNB])
+def test_categories_that_read_the_same_are_the_same(make):
+    """Letters with marks are one character or two: composed (NFC) or decomposed (NFD)."""
+    words = [("Zürich", "Genève", "Bern")[(i + y) % 3] for i, y in enumerate(Y)]
+    composed, decomposed = ([unicodedata.normalize(form, word) for word in words] for form in ("NFC", "NFD"))
+    mixed = [a if i % 2 else b for i, (a, b) in enumerate(zip(composed, decomposed, strict=True))]
+    other = ["xyz"[(i * 7 + y) % 3] for i, y in enumerate(Y)]
+    tables = [pd.DataFrame({"other": other, "held": held}) for held in (composed, decomposed, mixed)]
+    expected = make().fit(tables[0], Y).predict_proba(tables[0])
+    for X in tables:
+        clf = make().fit(X, Y)
+        for new in (
+            *tables,
+            pl.from_pandas(tables[2]),
+            pa.Table.from_pandas(tables[2], preserve_index=False),
+        ):
+            np.testing.assert_allclose(clf.predict_proba(new), expected, atol=1e-12)
+    for form in (composed, mixed):
+        X = pd.DataFrame({"other": other, "held": pd.Categorical(form)})
+        np.testing.assert_allclose(make().fit(X, Y).predict_proba(X), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", FULL)

@@ -7,9 +7,10 @@ import math
 import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from importlib.util import find_spec
 from typing import Any
+from unicodedata import normalize
 
 import narwhals as nw
 import numpy as np
@@ -244,10 +245,11 @@ def cell_values(X: Any) -> Array:
 
 
 def with_cells(X: Any, missing: Array, values: Array) -> Any:
-    """Return a copy of a table with other values where `missing` is True."""
+    """Return a copy of a table with other values where `missing` is True, in the units of its columns."""
     if not hasattr(X, "columns"):
         found = np.array(X)
-        found[missing] = values[missing]
+        own = values[missing]
+        found[missing] = own.astype(f"{found.dtype.kind}8[us]") if found.dtype.kind in "mM" else own
         return found
     frame = nw.from_native(X, eager_only=True)
     changed = []
@@ -257,11 +259,51 @@ def with_cells(X: Any, missing: Array, values: Array) -> Any:
         if column.dtype.is_integer():
             limits = np.iinfo(str(column.dtype).lower())
             own = [min(max(round(value), limits.min), limits.max) for value in own]
-        if frame.implementation.is_pyarrow() or column.dtype == nw.Unknown:
+        elif isinstance(own[0], datetime.date | datetime.time | datetime.timedelta):
+            own = temporal_cells(column, own)
+        elif isinstance(column.dtype, nw.Categorical | nw.Enum):
+            column = with_levels(column, own)
+        typeless = frame.implementation.is_polars() and column.dtype == nw.Unknown
+        if frame.implementation.is_pyarrow() or typeless:
             changed.append(rebuilt(column, rows, own))
         else:
             changed.append(column.scatter(rows, own))
     return frame.with_columns(*changed).to_native()
+
+
+def temporal_cells(column: nw.Series, values: list) -> Any:
+    """Return dates, durations or times cut to the unit of a column, in its time zone."""
+    native = column.to_native()
+    kind = getattr(native, "type", None) or getattr(native.dtype, "pyarrow_dtype", column.dtype)
+    unit = getattr(kind, "unit", None) or getattr(kind, "time_unit", "us")
+    step = {"s": 1_000_000, "ms": 1_000}.get(unit, 1)
+    zone = getattr(getattr(native, "dtype", None), "tz", None)  # of pandas, which mixes no zones
+
+    def cut(value: Any) -> Any:
+        if isinstance(value, datetime.timedelta):
+            return value - value % datetime.timedelta(microseconds=step)
+        if isinstance(value, datetime.datetime | datetime.time):
+            value = value.replace(microsecond=value.microsecond // step * step)
+        return value if zone is None else value.astimezone(zone)
+
+    own = [cut(value) for value in values]
+    if not column.implementation.is_polars() or not column.dtype.is_temporal():
+        return own
+    return nw.new_series(
+        column.name, own, column.dtype, backend="polars"
+    )  # which takes all units for its own
+
+
+def with_levels(column: nw.Series, values: list) -> nw.Series:
+    """Return a categorical column that declares these categories too, where it declares any."""
+    native = column.to_native()
+    add = getattr(getattr(native, "cat", None), "add_categories", None)  # of pandas
+    if add is not None:
+        new = [value for value in dict.fromkeys(values) if value not in native.cat.categories]
+        return nw.from_native(add(new), series_only=True)
+    if isinstance(column.dtype, nw.Enum):
+        return column.cast(nw.Enum(list(dict.fromkeys([*column.dtype.categories, *values]))))
+    return column
 
 
 def rebuilt(column: nw.Series, rows: Array, own: list) -> nw.Series:
@@ -269,12 +311,11 @@ def rebuilt(column: nw.Series, rows: Array, own: list) -> nw.Series:
 
     Arrow does not mix strings of two widths, and a column of missing cells alone may have no type.
     """
-    cells = column.to_list()
+    cells, kind = column.to_list(), getattr(column.to_native(), "type", None)
     for i, value in zip(rows.tolist(), own, strict=True):
         cells[i] = value
-    if column.dtype == nw.Unknown:
+    if kind is None or str(kind) == "null":
         return nw.new_series(column.name, cells, backend=column.implementation)
-    kind = column.to_native().type
     if column.dtype == nw.Decimal:
         cells = [Decimal(f"{v:.{kind.scale}f}") if isinstance(v, float) else v for v in cells]
     found = nw.new_series(column.name, cells, backend="pyarrow").to_native().cast(kind)
@@ -344,7 +385,7 @@ def is_missing(value: Any) -> bool:
     """True for None, NaN and the missing values of data frames, none of which equals itself."""
     try:
         return value is None or not bool(value == value)
-    except TypeError:  # pandas.NA
+    except (TypeError, InvalidOperation):  # pandas.NA; a signalling NaN of a Decimal
         return True
     except ValueError:  # an array, whose type is refused later
         return False
@@ -353,3 +394,10 @@ def is_missing(value: Any) -> bool:
 def plain(value: Any) -> Any:
     """Return a NumPy scalar as a Python number or string; anything else as it is."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def composed(values: list) -> list:
+    """Return values whose strings are in Unicode's form NFC: what reads the same is the same category."""
+    if all(value.isascii() for value in set(values) if isinstance(value, str)):
+        return values
+    return [normalize("NFC", value) if isinstance(value, str) else value for value in values]

@@ -322,7 +322,8 @@ class JointMixin(PredictionMixin, PriorsMixin):
         if len(holes):
             filled[holes] = self._filled(rows[holes], random_state)
         if self._encoder_of_table is not None:
-            return with_cells(X, *self._encoder_of_table.missing_and_values(X, filled))
+            drawn = random_state is not None
+            return with_cells(X, *self._encoder_of_table.missing_and_values(X, filled, drawn))
         missing, categories = np.isnan(rows), self._category_columns
         if categories.all():
             # Observed cells may hold no category.

@@ -13,7 +13,7 @@ import numpy as np
 from riskbayes.arrays import Array, astype, namespace, widest_float
 from riskbayes.exceptions import warn
 from riskbayes.loaded import Loadable, require
-from riskbayes.tables import is_missing, shown
+from riskbayes.tables import composed, is_missing, shown
 
 UNSEEN = 2**31 - 1
 """The code of a value that was not seen in training; larger than that of any category."""
@@ -153,13 +153,16 @@ def as_array(values: Sequence) -> Array:
 
 
 def distinct(values: Array) -> tuple[list, Array]:
-    """Return the distinct values, sorted if they can be, and the index of each entry among them."""
+    """Return the distinct values, sorted if they can be, and the index of each entry among them.
+
+    Strings that differ only in how Unicode composes their letters are there twice, and equal.
+    """
     try:
         found, inverse = np.unique(values, return_inverse=True)
-        return found.tolist(), inverse
+        return composed(found.tolist()), inverse
     except TypeError:  # objects without an order
         first = {value: code for code, value in enumerate(dict.fromkeys(values.tolist()))}
-        return list(first), np.array([first[value] for value in values.tolist()])
+        return composed(list(first)), np.array([first[value] for value in values.tolist()])
 
 
 def start_column(name: str, values: Array, declared: list | None) -> ColumnCodes:
@@ -290,7 +293,8 @@ def table_columns(X: Any) -> Iterator[tuple[Array, list | None]]:
         if isinstance(column.dtype, nw.Categorical | nw.Enum):
             values = column.to_list()
             named = as_array([None if is_missing(value) else value for value in values])
-            yield named, [value for value in declared_categories(column) if value != ""]
+            declared = dict.fromkeys(composed(declared_categories(column)))
+            yield named, [value for value in declared if value != ""]
         elif column.dtype.is_numeric() or (column.dtype == nw.Boolean and not column.null_count()):
             yield column.to_numpy(), None
         else:

@@ -21,7 +21,7 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.loaded import Loadable, require
-from riskbayes.tables import is_missing, plain, shown
+from riskbayes.tables import composed, is_missing, plain, shown
 
 FEW_VALUES, ID_SHARE = 20, 0.5
 """Strings with more distinct values than this number, and than this share of the rows, are identifiers."""
@@ -68,6 +68,8 @@ class Reader(Loadable):
     codes: dict = field(default_factory=dict, repr=False, compare=False)
     example: Any = field(default=None, repr=False, compare=False)
     """A cell of training that is not missing: cells are filled in, and drawn, as values of its type."""
+    extent: tuple[float, float] = (-math.inf, math.inf)
+    """The first and the last date of training, in days since 1970."""
 
     _unsaved = frozenset({"codes"})
 
@@ -249,7 +251,10 @@ def learn_column(found: Values, j: int, name: str, forced: bool) -> Reader:
     if found.kind == "numbers":
         return Reader(Column(name, "number", ("number",), "", gone, number), j)
     varying = [part for part in PARTS if len(np.unique(part_of_date(values, part))) > 1]
-    return Reader(Column(name, "date", tuple(varying), "", gone, number), j, (), tuple(varying))
+    extent = float(values.min() / DAY), float(values.max() / DAY)
+    return Reader(
+        Column(name, "date", tuple(varying), "", gone, number), j, (), tuple(varying), extent=extent
+    )
 
 
 def too_many(j: int, name: str, number: int) -> ColumnError:
@@ -284,7 +289,7 @@ def read_column(column: Any, j: int, name: str) -> Values:
         values = column.cast(nw.Float64) if column.null_count() else column
         return numbers(np.array(values.to_numpy(), dtype=np.float64))
     if dtype == nw.Datetime and dtype.time_zone is not None:
-        column = column.dt.replace_time_zone(None)
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     if dtype in (nw.Datetime, nw.Date):
         try:
             return read_dates(column.to_list(), j, name)
@@ -300,10 +305,10 @@ def read_column(column: Any, j: int, name: str) -> Values:
 def read_categories(column: nw.Series) -> Values:
     """Return the cells of a categorical column; those of Arrow are looked at once a category."""
     if not column.implementation.is_pyarrow():
-        values = column.to_list()
+        values = composed(column.to_list())
         return Values("words", values, missing_of(values))
     coded = column.to_native().unify_dictionaries().combine_chunks()
-    known = [*coded.dictionary.to_pylist(), None]
+    known = [*composed(coded.dictionary.to_pylist()), None]
     codes = coded.indices.fill_null(len(known) - 1).to_numpy()
     return Values("words", np.array(known, dtype=object)[codes], missing_of(known)[codes], known, codes)
 
@@ -327,6 +332,7 @@ def read_values(values: list, j: int, name: str) -> Values:
     """Return the cells of a column of Python objects, which must be of one kind, and of missing values."""
     kinds = set(map(type, values))
     if kinds <= {str}:
+        values = composed(values)
         return Values("words", values, np.fromiter((value == "" for value in values), bool, len(values)))
     missing = missing_of(values)
     present = [value for value, gone in zip(values, missing, strict=True) if not gone]
@@ -334,10 +340,12 @@ def read_values(values: list, j: int, name: str) -> Values:
     if all(issubclass(kind, str) for kind in kinds) or all(
         issubclass(kind, bool | np.bool_) for kind in kinds
     ):
-        return Values("words", values, missing)
+        return Values("words", composed(values), missing)
     if all(issubclass(kind, Real | Decimal) and not issubclass(kind, bool) for kind in kinds):
         return numbers(
-            np.array([math.nan if gone else float(v) for v, gone in zip(values, missing, strict=True)])
+            np.array(
+                [math.nan if gone else as_float(v, j, name) for v, gone in zip(values, missing, strict=True)]
+            )
         )
     if all(issubclass(kind, datetime.date | np.datetime64) for kind in kinds):
         return read_dates([None if gone else v for v, gone in zip(values, missing, strict=True)], j, name)
@@ -366,6 +374,16 @@ def read_values(values: list, j: int, name: str) -> Values:
     )
 
 
+def as_float(value: Any, j: int, name: str) -> float:
+    """Return a number as a float; refuse one that is too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise ColumnError(
+            j, f"holds {shown(value)}, too large for a floating-point number. Scale the column.", name
+        ) from None
+
+
 def missing_of(values: list) -> Array:
     """Return a mask of the missing cells among Python objects: missing values and empty strings."""
     return np.fromiter((is_missing(value) or value == "" for value in values), bool, len(values))
@@ -379,7 +397,7 @@ def numbers(values: Array) -> Values:
 def read_dates(values: Any, j: int, name: str) -> Values:
     """Return the cells of a column of dates; refuse dates outside of the range of 64 bits."""
     try:
-        held = [strip_zone(value) for value in values] if isinstance(values, list) else values
+        held = [in_utc(value) for value in values] if isinstance(values, list) else values
         years = np.array(held, dtype="datetime64[Y]")
         years, dates = years[~np.isnat(years)].astype(np.int64), np.array(held, dtype="datetime64[us]")
     except (OverflowError, ValueError):
@@ -395,11 +413,12 @@ def too_far(j: int, name: str) -> ColumnError:
     return ColumnError(j, "holds a date too far from the present to be a number. Correct or drop it.", name)
 
 
-def strip_zone(value: Any) -> Any:
-    """Return a date and time without its time zone: weekday and hour are those that people there saw."""
-    return (
-        None if is_missing(value) else value.replace(tzinfo=None) if getattr(value, "tzinfo", None) else value
-    )
+def in_utc(value: Any) -> Any:
+    """Return a date and time without its time zone, in UTC: equal instants are equal in every zone."""
+    if is_missing(value):
+        return None
+    zoned = getattr(value, "tzinfo", None) is not None
+    return value.astimezone(datetime.UTC).replace(tzinfo=None) if zoned else value
 
 
 def to_numbers(values: Array) -> Array:
@@ -440,3 +459,36 @@ def part_of_date(dates: Array, part: str) -> Array:
     whole = dates[known].astype(np.int64).astype("datetime64[us]").astype("datetime64[M]")
     months[known] = whole.astype(np.int64) % 12
     return months
+
+
+def days_of_parts(parts: dict[str, Array], extent: tuple[float, float]) -> Array:
+    """Return days since 1970 near the days `number`, of the given months, weekdays and hours.
+
+    A model draws the parts of a date independently of each other. The month moves the day to a year in which
+    it is between the first and last day of training, or closest to that; the weekday by a few days within the
+    month; the hour within the day.
+    """
+    known = ~np.isnan(parts["number"])
+    number = parts["number"][known]
+    day, clock = np.floor(number), number % 1
+    if "month" in parts:
+        wanted = parts["month"][known].astype(np.int64)
+        dates = day.astype(np.int64).astype("datetime64[D]")
+        place, found = dates - dates.astype("datetime64[M]"), []
+        for years in (0, -1, 1):
+            month = (dates.astype("datetime64[Y]") + years).astype("datetime64[M]") + wanted
+            first, last = month.astype("datetime64[D]"), (month + 1).astype("datetime64[D]") - 1
+            found.append(np.minimum(first + place, last).astype(np.int64).astype(np.float64))
+        moved = np.stack(found)
+        outside = np.maximum(np.maximum(np.floor(extent[0]) - moved, moved - extent[1]), 0.0)
+        best = np.lexsort((np.abs(moved - day), outside), axis=0)[0]
+        day = moved[best, np.arange(len(day))]
+    if "weekday" in parts:
+        step = (parts["weekday"][known] - (day + 3) % 7 + 3) % 7 - 3
+        other = part_of_date((day + step) * DAY, "month") != part_of_date(day * DAY, "month")
+        day = day + np.where(other & ("month" in parts), step - 7 * np.sign(step), step)
+    if "hour" in parts:
+        clock = (parts["hour"][known] + clock * 24 % 1) / 24
+    found_days = np.full(len(known), np.nan)
+    found_days[known] = day + clock
+    return found_days

@@ -18,6 +18,7 @@ from riskbayes.preprocessing.columns import (
     Reader,
     Values,
     columns_of,
+    days_of_parts,
     learn_columns,
     read_column,
 )
@@ -40,11 +41,14 @@ class TableEncoder(Loadable):
     """The library of the data frame that it was learned from; None for arrays."""
     n_rows: int = 0
     """Number of rows whose missing cells `columns` count; 0 in files that do not tell it."""
+    marked_by: tuple[int, ...] = ()
+    """For each column of the table, the one of `marks` that has equal marks; itself if there is none."""
 
     def check_loaded(self, size: int) -> None:
         """Require readers in the order of their columns, and marks of columns that there are."""
         require([reader.index for reader in self.readers] == list(range(len(self.readers))), "readers")
         require(all(0 <= j < len(self.readers) for j in self.marks), "marks")
+        require(len(self.marked_by) in (0, len(self.readers)), "marks")
         require(self.kinds and self.unseen in ("missing", "other", "error"), "no column is read")
         require(self.library is None or isinstance(self.library, nw.Implementation), "library")
 
@@ -60,11 +64,14 @@ class TableEncoder(Loadable):
         """Return the encoder of these rows, and the encoded rows."""
         readers, cells = learn_columns(X, names, categorical)
         marks: dict[bytes, int] = {}
+        marked_by = list(range(len(cells)))
         for j, found in enumerate(cells):
             if informative and found.missing.any() and not found.missing.all():
-                marks.setdefault(np.packbits(found.missing).tobytes(), j)
+                marked_by[j] = marks.setdefault(np.packbits(found.missing).tobytes(), j)
         library = None if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True).implementation
-        encoder = cls(tuple(readers), tuple(marks.values()), unseen, library, len(cells[0].missing))
+        encoder = cls(
+            tuple(readers), tuple(marks.values()), unseen, library, len(cells[0].missing), tuple(marked_by)
+        )
         if not encoder.kinds:
             why = ", ".join(f"{r.column.name!r} ({r.column.reason})" for r in readers[:5])
             raise ValueError(f"No column of X can be used: {why}{', ...' if len(readers) > 5 else ''}.")
@@ -120,16 +127,16 @@ class TableEncoder(Loadable):
         columns += [cells[j].missing.astype(np.float64) for j in self.marks]
         return np.stack(columns, axis=1)
 
-    def missing_and_values(self, X: Any, rows: Array) -> tuple[Array, Array]:
+    def missing_and_values(self, X: Any, rows: Array, drawn: bool = False) -> tuple[Array, Array]:
         """Return a mask of the missing cells of a table that is read, and its values by encoded rows.
 
-        Columns that were left out are not filled.
+        Columns that were left out are not filled. Of rows that are `drawn`, all parts of a date are read; of
+        others the number alone, a mean.
         """
-        at: dict[tuple[int, str], Array] = dict(zip(self.encoded, rows.T, strict=True))
         missing = np.zeros((len(rows), len(self.readers)), dtype=bool)
         values = np.empty(missing.shape, dtype=object)
         for j, (reader, column) in enumerate(zip(self.readers, columns_of(X), strict=True)):
-            found = at.get((j, "number"), at.get((j, "category")))
+            found = self.numbers_of(j, rows, drawn)
             if found is not None:
                 gone = read_column(column, reader.index, reader.column.name).missing
                 missing[:, j] = gone & ~np.isnan(found)  # no expert may read the column
@@ -138,18 +145,33 @@ class TableEncoder(Loadable):
 
     def decode(self, rows: Array) -> Any:
         """Return encoded rows as a table like that of training; columns that were left out are missing."""
-        at: dict[tuple[int, str], Array] = dict(zip(self.encoded, rows.T, strict=True))
+        marked_by, marks = (
+            self.marked_by or range(len(self.readers)),
+            rows[:, len(rows.T) - len(self.marks) :],
+        )
+        marked = dict(zip(self.marks, marks.T > 0, strict=True))
         found: dict[str, list] = {}
         for j, reader in enumerate(self.readers):
-            values = at.get((j, "number"), at.get((j, "category"), np.full(len(rows), np.nan)))
-            gone = np.isnan(values) | (at.get((j, "is missing"), np.zeros(len(rows))) > 0)
-            found[reader.column.name] = decoded(reader, values, gone)
+            values = self.numbers_of(j, rows, drawn=True)
+            values = np.full(len(rows), np.nan) if values is None else values
+            found[reader.column.name] = decoded(
+                reader, values, np.isnan(values) | marked.get(marked_by[j], False)
+            )
         if self.library is None:
             table = np.empty((len(rows), len(found)), dtype=object)
             for j, values in enumerate(found.values()):
                 table[:, j] = values
             return table
         return nw.from_dict(found, backend=self.library).to_native()
+
+    def numbers_of(self, j: int, rows: Array, drawn: bool) -> Array | None:
+        """Return column j of the table as numbers or codes, from encoded rows; None if it was left out."""
+        parts = {
+            part: rows[:, i] for i, (k, part) in enumerate(self.encoded) if k == j and part != "is missing"
+        }
+        if drawn and self.readers[j].column.kind == "date":
+            return days_of_parts(parts, self.readers[j].extent)
+        return next(iter(parts.values()), None)
 
 
 def decoded(reader: Reader, values: Array, gone: Array) -> list:
@@ -169,7 +191,8 @@ def date_like(date: datetime.datetime, example: Any) -> Any:
     if isinstance(example, str):
         return date.isoformat(example[10]) if len(example) > 10 else date.date().isoformat()
     if isinstance(example, datetime.datetime):
-        return date.replace(tzinfo=example.tzinfo)
+        zone = example.tzinfo
+        return date if zone is None else date.replace(tzinfo=datetime.UTC).astimezone(zone)
     return date.date() if isinstance(example, datetime.date) else date
 
 

@@ -275,7 +275,7 @@ def temporal_cells(column: nw.Series, values: list) -> Any:
     """Return dates, durations or times cut to the unit of a column, in its time zone."""
     native = column.to_native()
     kind = getattr(native, "type", None) or getattr(native.dtype, "pyarrow_dtype", column.dtype)
-    unit = getattr(kind, "unit", None) or getattr(kind, "time_unit", "us")
+    unit: str = getattr(kind, "unit", "") or getattr(kind, "time_unit", "us")
     step = {"s": 1_000_000, "ms": 1_000}.get(unit, 1)
     zone = getattr(getattr(native, "dtype", None), "tz", None)  # of pandas, which mixes no zones
 

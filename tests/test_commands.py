@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 import riskbayes
+import riskbayes.plotting
 from riskbayes.cli import main
 
 pa = pytest.importorskip("pyarrow")
@@ -260,18 +261,49 @@ def test_explain_adds_up_to_the_prediction(fitted):
     p = found["probabilities"]
     assert np.log(p[found["for"]] / p[found["against"]]) == pytest.approx(found["log_odds"])
     cells = {part["column"]: part["value"] for part in found["contributions"]}
-    row = people()[17]
-    assert [cells["id"], str(cells["age"]), cells["town"]] == row[:3]
+    row = people()[1 + 17]  # after the header
+    assert [str(cells["age"]), cells["town"]] == row[1:3]
+    assert found["not_read"] == ["id"]
+    assert "id" not in cells
     sizes = [abs(part["contribution"]) for part in found["contributions"]]
     assert sizes == sorted(sizes, reverse=True)
     turned = json.loads(
         fitted("explain", "m.rb", "people.csv", "--row", 17, "--for", found["against"], "--json").stdout
     )
     assert turned["log_odds"] == pytest.approx(-found["log_odds"])
+    turned = json.loads(
+        fitted("explain", "m.rb", "people.csv", "--row", 17, "--against", found["for"], "--json").stdout
+    )
+    assert turned["log_odds"] == pytest.approx(-found["log_odds"])
     shown = fitted("explain", "m.rb", "people.csv", "--row", 17).stdout
-    assert all(name in shown for name in ("age", "town", "score", "prior"))
-    refused(fitted("explain", "m.rb", "people.csv", "--row", 201), "has 200 rows")
+    assert all(name in shown for name in ("age", "town", "score", "prior", "Not read by the model: id"))
+    refused(fitted("explain", "m.rb", "people.csv", "--row", 200), "has 200 rows")
     refused(fitted("explain", "m.rb", "people.csv", "--row", 1, "--for", "maybe"), "no class 'maybe'")
+
+
+@pytest.mark.parametrize("r", [2, 3])
+def test_explain_and_plot_speak_of_the_same_row_for_the_same_class(run, tmp_path, r):
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(r)
+    y = rng.integers(r, size=60)
+    lines = [["a", "b", "same", "y"]]
+    lines += [[f"{rng.normal(k):.3f}", rng.choice(list("uvw"[: 1 + k])), "x", f"class {k}"] for k in y]
+    (tmp_path / "t.csv").write_text(text_of(lines), encoding="utf-8")
+    assert run("fit", "t.csv", "--target", "y", "-o", "m.rb").exit_code == 0
+    clf, table = riskbayes.load("m.rb"), open_table("t.csv").drop_columns(["y"])
+    explanation = clf.explain(table)
+    for row in (0, 17, 59):
+        found = json.loads(run("explain", "m.rb", "t.csv", "--row", row, "--json").stdout)
+        display = explanation.plot(row, ax=riskbayes.plotting.new_figure(6, 4).add_subplot())
+        assert display.title == f"log-odds of {found['for']!r} against {found['against']!r}"
+        assert display.labels[0] == "prior"
+        own = [found["prior"], *(part["contribution"] for part in found["contributions"])]
+        np.testing.assert_allclose(display.steps, own, rtol=1e-9, atol=1e-12)
+        assert [part["column"] for part in found["contributions"]] == [
+            label.split(" = ")[0] for label in display.labels[1:]
+        ]
+        assert r > 2 or found["for"] == "class 1"
+    refused(run("explain", "m.rb", "t.csv", "--row", 60), "no row 60")
 
 
 def test_sample_draws_rows_like_the_table(fitted, tmp_path):

@@ -104,8 +104,8 @@ class WaterfallDisplay:
                 "One of the two classes has the prior probability zero: its log-odds are infinite."
             )
         order = np.argsort(-np.abs(values), kind="stable")
-        most = min(max_columns, np.count_nonzero(values))  # columns that were left out have no bar
-        shown, rest = order[:most], order[most:]
+        order = order[explanation.read[order]]
+        shown, rest = order[:max_columns], order[max_columns:]
         labels = ["prior", *(f"{explanation.columns[j]} = {short(cells[j])}" for j in shown)]
         steps = [odds.baseline[0], *values[shown]]
         if len(rest):

@@ -16,8 +16,14 @@ BAR = 20
 @click.command()
 @MODEL
 @DATA
-@click.option("--row", type=click.IntRange(1), required=True, help="1 is the first row after the header.")
-@click.option("--for", "positive", help="The class in favour.  [default: the most probable one]")
+@click.option(
+    "--row", type=click.IntRange(0), required=True, help="Counted from 0, the first row after the header."
+)
+@click.option(
+    "--for",
+    "positive",
+    help="The class in favour.  [default: the second of two classes, the most probable of more]",
+)
 @click.option("--against", "negative", help="The class against.  [default: the most probable other]")
 @AS_JSON
 def explain(
@@ -25,7 +31,8 @@ def explain(
 ) -> None:
     """Show what the cells of a row contributed.
 
-    The contributions and the prior add up to the log-odds of two classes.
+    The contributions and the prior add up to the log-odds of two classes. Rows and classes are those of
+    `clf.explain(table).plot(row)` in Python.
     """
     clf, about = load_model(model)
     found = explanation(clf, about, data, row, positive, negative)
@@ -42,24 +49,23 @@ def explanation(
     from riskbayes.reading.expected import Expected
 
     columns, X, cells = row_of(data, row, Expected.of(clf, about))
-    P = clf.predict_proba(X)[0]
-    order = P.argsort()[::-1]
     labels = {str(label): label for label in clf.classes_.tolist()}
-    best = label_named(labels, positive, clf.classes_[order[0]])
-    other = label_named(labels, negative, next(c for c in clf.classes_[order].tolist() if c != best))
-    odds = clf.explain(X).log_odds(best, other)
-    parts = zip(columns, odds.values[0].tolist(), strict=True)
+    found = clf.explain(X)
+    odds = found.log_odds(label_named(labels, positive), label_named(labels, negative))
+    parts = sorted(zip(columns, odds.values[0].tolist(), found.read, strict=True), key=lambda p: -abs(p[1]))
     return {
         "row": row,
-        "probabilities": {str(c): float(p) for c, p in zip(clf.classes_.tolist(), P, strict=True)},
-        "for": str(best),
-        "against": str(other),
+        "probabilities": dict(zip(labels, clf.predict_proba(X)[0].tolist(), strict=True)),
+        "for": str(odds.positive[0]),
+        "against": str(odds.negative[0]),
         "log_odds": float(odds.total[0]),
         "prior": float(odds.baseline[0]),
         "contributions": [
             {"column": name, "value": cells[name], "contribution": value}
-            for name, value in sorted(parts, key=lambda part: -abs(part[1]))
+            for name, value, read in parts
+            if read
         ],
+        "not_read": [name for name, _, read in parts if not read],
     }
 
 
@@ -72,21 +78,21 @@ def row_of(data: str, row: int, expected: Any) -> tuple[list[str], Any, dict[str
     with Batches(data, expected) as batches:
         for batch in batches:
             m = batch.X.num_rows
-            if row <= before + m:
-                own = batch.rows().slice(row - before - 1, 1).to_pylist()[0]
+            if row < before + m:
+                own = batch.rows().slice(row - before, 1).to_pylist()[0]
                 names = list(expected.kinds)
                 cells = {name: own[batches.columns[name]] for name in names}
-                return names, batch.X.slice(row - before - 1, 1), cells
+                return names, batch.X.slice(row - before, 1), cells
             before += m
-    raise UserError(f"{batches.name} has {before} rows, so there is no row {row}.")
+    raise UserError(f"{batches.name} has {before} rows, so there is no row {row}: the first is row 0.")
 
 
-def label_named(labels: dict[str, Any], name: str | None, default: Any) -> Any:
-    """Return the label that a user names; refuse one that the model does not know."""
+def label_named(labels: dict[str, Any], name: str | None) -> Any:
+    """Return the label that a user names, if any; refuse one that the model does not know."""
     from riskbayes.reading import UserError
 
     if name is None:
-        return default.item() if hasattr(default, "item") else default
+        return None
     if name not in labels:
         raise UserError(f"The model has no class {name!r}; it has {', '.join(map(repr, list(labels)[:8]))}.")
     return labels[name]
@@ -121,3 +127,5 @@ def show(found: dict[str, Any]) -> None:
         shown = "missing" if cell is None else str(cell)
         table.add_row(Text(name), Text(shown), f"{value:+.2f}", Text(bar, "green" if value > 0 else "red"))
     console.print(table)
+    if found["not_read"]:
+        console.print(Text(f"Not read by the model: {', '.join(found['not_read'])}", "dim"))

@@ -50,6 +50,8 @@ class Explanation:
         Names of the columns, or their indices if they have no names.
     cells : ndarray of shape (m, n)
         The values of the cells.
+    read : ndarray of bool, shape (n,)
+        False for a column that the model does not read: it was left out, or no expert has it.
     table : object, default=None
         The table that was explained: `to_frame` returns a data frame of its library.
 
@@ -68,6 +70,7 @@ class Explanation:
     classes: Array
     columns: list[Any]
     cells: Array
+    read: Array
     table: Any = None
 
     def __repr__(self) -> str:
@@ -87,10 +90,12 @@ class Explanation:
         The contributions of all that was made of a column are summed; a column that was left out has zero.
         """
         m, _, r = self.values.shape
-        values = np.zeros((m, len(encoder.readers), r))
+        values, read = np.zeros((m, len(encoder.readers), r)), np.zeros(len(encoder.readers), dtype=bool)
         for place, (j, _) in enumerate(encoder.encoded):
             values[:, j] += self.values[:, place]
-        return replace(self, values=values, columns=[reader.column.name for reader in encoder.readers])
+            read[j] |= self.read[place]
+        columns = [reader.column.name for reader in encoder.readers]
+        return replace(self, values=values, columns=columns, read=read)
 
     def log_odds(self, positive: Any = None, negative: Any = None) -> LogOdds:
         """Return the log-odds of one class against another as a sum over the columns.
@@ -99,7 +104,7 @@ class Explanation:
         ----------
         positive : label, default=None
             The class in favour; by default `classes[1]` of two classes, and of more the most probable class
-            of each row.
+            of each row; if `negative` is given, the most probable one of the others.
         negative : label, default=None
             The class against; by default the most probable one of the others.
 
@@ -122,17 +127,14 @@ class Explanation:
         m, _, r = self.values.shape
         joint = self.baseline + self.values.sum(axis=1)
         row = np.arange(m)
+        given = None if negative is None else np.full(m, self._code(negative, "negative"))
         if positive is not None:
             k = np.full(m, self._code(positive, "positive"))
+        elif given is not None:
+            k = most_probable_but(joint, given)
         else:
             k = np.full(m, 1) if r == 2 else joint.argmax(axis=1)
-        if negative is not None:
-            other = np.full(m, self._code(negative, "negative"))
-        else:
-            others = joint.copy()
-            others[row, k] = -np.inf
-            # If all others have probability zero, the first of them.
-            other = np.where(np.isneginf(others).all(axis=1), (k == 0).astype(int), others.argmax(axis=1))
+        other = most_probable_but(joint, k) if given is None else given
         if (k == other).any():
             raise ValueError(
                 f"positive and negative are the same class, {plain(self.classes[k[k == other][0]])!r}."
@@ -225,3 +227,10 @@ class Explanation:
         return WaterfallDisplay.from_explanation(
             one, positive=positive, negative=negative, max_columns=max_columns, ax=ax
         )
+
+
+def most_probable_but(joint: Array, k: Array) -> Array:
+    """Return the most probable class of each row but class k; the first one where all have probability zero."""
+    others = joint.copy()
+    others[np.arange(len(k)), k] = -np.inf
+    return np.where(np.isneginf(others).all(axis=1), (k == 0).astype(int), others.argmax(axis=1))

@@ -117,7 +117,8 @@ class JointMixin(PredictionMixin, PriorsMixin):
         Z = self.model_.encode(rows if sparse else to_numpy(rows), frame)
         values, baseline = self.model_.contributions(Z, theta), self.model_.baseline(theta)
         cells = cell_values(rows if sparse else X)
-        found = Explanation.centred(values, baseline, classes, self._column_names, cells, X)
+        read = self.model_.reads(values.shape[1])
+        found = Explanation.centred(values, baseline, classes, self._column_names, cells, read, X)
         return found if self._encoder_of_table is None else found.by_table_column(self._encoder_of_table)
 
     def parameters_frame(self) -> Any:
@@ -126,10 +127,12 @@ class JointMixin(PredictionMixin, PriorsMixin):
         Returns
         -------
         frame : data frame
-            Columns `class`, `column`, `parameter`, `closed_form`, `calibrated` and `change`. A change of a
-            mean or of a standard deviation is in standard deviations of the closed form; that of a
-            correlation, weight, log probability, log rate or log density is the difference. Of pandas, or
-            else of polars; a dict of arrays where neither is installed.
+            Columns `class`, `column`, `parameter`, `closed_form`, `calibrated`, `change` and `rows`. A change
+            of a mean or of a standard deviation is in standard deviations of the closed form; that of a
+            correlation, weight, log probability, log rate or log density is the difference. `rows` is about
+            the weight of the training rows that tell of the parameter: all of the class, or those with that
+            category or near that value (given parents, at most so many). What few rows tell of moves far.
+            Of pandas, or else of polars; a dict of arrays where neither is installed.
 
         Examples
         --------
@@ -138,7 +141,7 @@ class JointMixin(PredictionMixin, PriorsMixin):
         >>> X, y = load_iris(return_X_y=True)
         >>> frame = GaussianNB().fit(X, y).parameters_frame()
         >>> list(frame.columns)
-        ['class', 'column', 'parameter', 'closed_form', 'calibrated', 'change']
+        ['class', 'column', 'parameter', 'closed_form', 'calibrated', 'change', 'rows']
         """
         return frame_of(self._parameters_table())
 
@@ -159,6 +162,7 @@ class JointMixin(PredictionMixin, PriorsMixin):
             "closed_form": [closed.log_prior],
             "calibrated": [calibrated.log_prior],
             "change": [calibrated.log_prior - closed.log_prior],
+            "rows": [masses := to_numpy(self.data_statistics_["s0"])],
         }
         for before, after in zip(self.model_.describe(closed), self.model_.describe(calibrated), strict=True):
             p = len(before.names)
@@ -173,6 +177,8 @@ class JointMixin(PredictionMixin, PriorsMixin):
             lists["closed_form"].append(before.values.ravel())
             lists["calibrated"].append(after.values.ravel())
             lists["change"].append(((after.values - before.values) / before.units).ravel())
+            shares = np.ones((r, p)) if before.shares is None else before.shares
+            lists["rows"].append((masses[:, None] * shares).ravel())
         table = {name: np.concatenate(parts) for name, parts in lists.items()}
         order = np.argsort(-np.abs(table["change"]), kind="stable")
         return {name: values[order] for name, values in table.items()}

@@ -573,7 +573,8 @@ class RiskBayesClassifier(
         baseline = found.baseline if self._log_ratio is None else found.baseline + self._log_ratio
         names = encoded_names(self)
         columns = found.columns if names is None else list(names)
-        found = Explanation.centred(found.values, baseline, self.classes_, columns, cell_values(X), X)
+        cells = cell_values(X)
+        found = Explanation.centred(found.values, baseline, self.classes_, columns, cells, found.read, X)
         return found if self._table is None else found.by_table_column(self._table)
 
     @available_if(has_density)

@@ -260,7 +260,8 @@ class TreeModel(GenerativeModel):
             given = ", ".join(["{} = {}"] * len(above))
             name = f"log probability of {{}} given {given}" if above else "log probability of {}"
             values = frame.of_feature(theta.log_prob, i).reshape(len(theta.log_prior), -1)[:, known]
-            yield Described(np.full(len(cells), i), [name] * len(cells), values, np.ones_like(values), named)
+            units, shares = np.ones_like(values), np.exp(values)
+            yield Described(np.full(len(cells), i), [name] * len(cells), values, units, named, shares)
 
     def sample_rows(self, theta: TreeParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature after its parents, by inverting its cumulative distribution."""

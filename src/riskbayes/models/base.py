@@ -70,6 +70,8 @@ class Described(NamedTuple):
     named: Sequence[tuple[tuple[int, int | float | None], ...]] = ()
     """For each parameter, what its name is completed by: a column and a code, for the category of that code,
     a column and a float, for a value of the column, or a column and None, for the name of the column."""
+    shares: Array | None = None
+    """At most this share of the rows of a class tells of each parameter, of shape (r, p); None: all rows."""
 
 
 class GenerativeModel(ABC):
@@ -277,6 +279,10 @@ class GenerativeModel(ABC):
         adds zero.
         """
         raise NotImplementedError(f"{type(self).__name__} has no `contributions`.")
+
+    def reads(self, n: int) -> Array:
+        """Return a mask of the n columns of the rows that the scores depend on: by default all of them."""
+        return np.ones(n, dtype=bool)
 
     def describe(self, theta: Any) -> Iterable[Described]:
         """Yield the parameters by class with names, other than log p(y), for a table that people read."""

@@ -197,7 +197,9 @@ class CategoricalModel(GenerativeModel):
         feature, category = theta.frame.columns(theta.log_prob)
         named = [((j, code),) for j, code in zip(feature.tolist(), category.tolist(), strict=True)]
         names = ["log probability of {}"] * len(named)
-        yield Described(feature, names, theta.log_prob, np.ones_like(theta.log_prob), named)
+        yield Described(
+            feature, names, theta.log_prob, np.ones_like(theta.log_prob), named, np.exp(theta.log_prob)
+        )
 
     def sample_rows(self, theta: CategoricalParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature by inverting its cumulative distribution."""

@@ -297,6 +297,13 @@ class ProductModel(GenerativeModel):
             total[:, read] += weight * expert.contributions(part, own)
         return total
 
+    def reads(self, n: int) -> Array:
+        """Return a mask of the columns that some expert reads."""
+        found = np.zeros(n, dtype=bool)
+        for expert, own in zip(self.experts, self.columns or [range(n)] * len(self.experts), strict=True):
+            found[np.array(own)[expert.reads(len(own))]] = True
+        return found
+
     def fill(
         self, Z: ExpertRows, theta: ProductParameters, y: Array, rng: np.random.Generator | None = None
     ) -> Array:

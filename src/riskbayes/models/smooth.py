@@ -142,7 +142,9 @@ class SmoothModel(GenerativeModel):
         kinds = np.where(frame.few_values, "log probability of", "log density at")[feature].tolist()
         named = [((j, x),) for j, x in zip(feature.tolist(), frame.positions.tolist(), strict=True)]
         names = [f"{kind} {{}}" for kind in kinds]
-        yield Described(feature, names, theta.log_density, np.ones_like(theta.log_density), named)
+        hats = np.exp(theta.log_density) * frame.widths  # in the ratios of their counts
+        shares = hats / frame.spread(frame.sums(hats))
+        yield Described(feature, names, theta.log_density, np.ones_like(hats), named, shares)
 
     def sample_rows(self, theta: SmoothParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature by `draw_values`."""

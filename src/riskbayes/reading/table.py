@@ -206,6 +206,7 @@ def weights_of(column: Any, name: str) -> Array:
     if bad.any():
         i = int(np.argmax(bad))
         raise UserError(
-            f"The weight {name!r} is {found[i]:g} in row {i + 1}. Weights are numbers of at least zero."
+            f"The weight {name!r} is {found[i]:g} in row {i} (counted from 0). Weights are numbers of at "
+            "least zero."
         )
     return found

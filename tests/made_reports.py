@@ -15,6 +15,7 @@ from riskbayes.compare.report import (
     ReliabilityBin,
     Report,
     RowExample,
+    RowLogOdds,
     Run,
     Score,
     SplitSummary,
@@ -83,7 +84,12 @@ def example(rng, row, truth, predicted, probability, columns):
         CellContribution(column, f"value {i}", float(value))
         for i, (column, value) in enumerate(zip(columns, values, strict=True))
     )
-    return RowExample(row, truth, predicted, probability, cells)
+    cells, rest = cells[:8], [cell.contribution for cell in cells[8:]]
+    total = float(np.log(probability / (1 - probability)))
+    prior = total - sum(cell.contribution for cell in cells) - sum(rest)
+    other = "another" if truth == predicted else truth
+    sums = RowLogOdds(predicted, probability, other, 1 - probability, prior, len(rest), sum(rest), total)
+    return RowExample(row, truth, predicted, probability, cells, sums)
 
 
 def made(labels=("<=50K", ">50K"), names=NAMES, base=24.1, rows=3000, gain=1.0, seed=0):
@@ -133,9 +139,14 @@ def made(labels=("<=50K", ">50K"), names=NAMES, base=24.1, rows=3000, gain=1.0, 
             example(rng, 17 * i + 3, labels[0], labels[1], 0.9991 - 0.01 * i, names) for i in range(5)
         ),
         contributions=tuple(
-            ColumnContribution(name, float(1.5 * 0.8**i), float(base * (0.8 + 0.01 * i)))
+            ColumnContribution(
+                name, float(1.5 * 0.8**i) if i < len(names) - 1 else None, float(base * (0.8 + 0.01 * i))
+            )
             for i, name in enumerate(names)
         ),
+        explained="RiskBayesClassifier",
+        agreement=1.0,
+        moved_in="Naive Bayes, RC",
         examples=tuple(
             example(rng, 31 * i + 5, labels[i % r], labels[(i + i % 2) % r], 0.6 + 0.07 * i, names)
             for i in range(5)
@@ -236,6 +247,8 @@ def hostile():
         verdict=h[0] + h[7] + h[9],
         why=h[2],
         best=models[0].name,
+        explained=h[1],
+        agreement=0.82,
         contenders=tuple(models),
         data=replace(report.data, name=h[1], target=h[0], sha256=h[5]),
         split=replace(report.split, words=h[4] + h[8]),

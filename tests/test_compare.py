@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,14 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from scipy.stats import binomtest
-from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, zero_one_loss
 
 from riskbayes import MixedNB
-from riskbayes.compare import Report, compare, contenders, scores
+from riskbayes.compare import Report, compare, comparison, contenders, explained, scores
+from riskbayes.compare.contenders import MAJORITY
 from riskbayes.compare.data import Data, drawn_by_class
 from riskbayes.compare.drift import drifts
 from riskbayes.compare.report import SCHEMA
 from riskbayes.compare.splits import make_split
+from riskbayes.compare.study import contenders as contender_figures
+from riskbayes.compare.study import run_study
 from riskbayes.compare.terminal import print_report
 
 
@@ -64,7 +68,8 @@ def test_report_travels_without_loss(plain):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda values: values | {"schema": SCHEMA + 1}, "has layout 2"),
+        (lambda values: values | {"schema": SCHEMA + 1}, "has layout 3.*Update"),
+        (lambda values: values | {"schema": SCHEMA - 1}, "has layout 1.*again"),
         (lambda values: {k: v for k, v in values.items() if k != "schema"}, "no report"),
         (lambda values: {k: v for k, v in values.items() if k != "verdict"}, "lacks report.verdict"),
         (lambda values: values | {"best": 3}, "report.best"),
@@ -109,7 +114,7 @@ def test_report_says_what_was_done(plain):
 def test_examples_are_the_rows_of_the_file(plain):
     table = made_table()
     for example in (*plain.report.examples, *plain.report.surest_wrong):
-        row = table.iloc[example.row - 1]
+        row = table.iloc[example.row]
         assert row["bought"] == example.truth
         for cell in example.cells:
             missing = pd.isna(row[cell.column])
@@ -298,15 +303,156 @@ def test_a_model_that_fails_is_reported(monkeypatch):
     failed = [contender for contender in report.contenders if contender.failed]
     assert [(c.name, c.failed) for c in failed] == [("MixedNB, RC", "It is out of order.")]
     assert report.contenders[-1] == failed[0]
-    assert report.moved == ()
+    assert report.moved_in not in ("", "MixedNB, RC")
     assert "out of order" in report.to_markdown()
 
 
-def test_strategies_that_cannot_explain_leave_it_to_another(plain):
-    report = compare(made_table(), "bought", cv=2, strategies=("neighbours",)).report
-    assert report.contributions
-    assert report.explained != "RiskBayesClassifier, neighbours"
-    assert "RiskBayesClassifier, neighbours" in [c.name for c in report.contenders]
+@pytest.fixture
+def compared(monkeypatch):
+    """`compare` with some of the candidates only; returns the report and what was run for it."""
+    made, run = contenders.candidates, comparison.run_study
+
+    def found(table, target, names, **options):
+        kept = []
+
+        def keep(*arguments):
+            kept.append(run(*arguments))
+            return kept[0]
+
+        monkeypatch.setattr(comparison, "run_study", keep)
+        monkeypatch.setattr(
+            comparison, "candidates", lambda *args: [c for c in made(*args) if c.name in (*names, MAJORITY)]
+        )
+        return compare(table, target, cv=2, **options).report, kept[0]
+
+    return found
+
+
+def seen(report):
+    """The words of the page."""
+    return re.sub("<[^>]*>", "", report.to_html())
+
+
+NAIVE = "MixedNB, closed form"
+NUMBERS = "LDA of the numbers, closed form"
+NEIGHBOURS = "RiskBayesClassifier, neighbours"
+
+
+def quarters(m, r, seed):
+    """A table whose answer is a matter of two numbers together, which models of neighbours learn."""
+    rng = np.random.default_rng(seed)
+    u, v = rng.standard_normal((2, m))
+    y = np.where(rng.random(m) < 0.9, ((u > 0) ^ (v > 0)) * (1 + (r > 2) * (u > 0)), rng.integers(r, size=m))
+    table = pd.DataFrame(
+        {"size": u, "weight": v, "a": rng.choice(["p", "q"], m), "b": rng.choice(["s", "t"], m)}
+    )
+    for j in range(7):
+        table[f"copy {j}"] = (u if j % 2 else v) + 0.1 * rng.standard_normal(m)
+    return table.assign(key=[f"k{i}" for i in range(m)], y=np.array(["no", "yes", "also"][:r])[y])
+
+
+@pytest.mark.parametrize("best", [NEIGHBOURS, NAIVE, NUMBERS])
+@pytest.mark.parametrize("r", [2, 3])
+def test_contributions_are_of_the_model_whose_answers_stand_beside_them(compared, best, r):
+    table = quarters(240, r, seed=r)
+    names = [NAIVE, NUMBERS, NEIGHBOURS] if best == NEIGHBOURS else [best]
+    report, study = compared(table, "y", names, strategies=("neighbours",))
+    assert report.best == best
+    others = [c.name for c in report.contenders if c.name in (NAIVE, NUMBERS)]
+    assert report.explained == others[0]  # the first of those that can be explained
+    P, labels = study.trial(report.explained).P, np.array(report.labels)
+    chosen = study.trial(best).P.argmax(axis=1)
+    assert report.agreement == (P.argmax(axis=1) == chosen).mean()
+    assert (report.agreement < 1) == (best == NEIGHBOURS)
+    place = {int(row): i for i, row in enumerate(study.split.held)}
+    assert report.examples
+    for row in report.examples:
+        p, odds = dict(zip(labels, P[place[row.row]], strict=True)), row.log_odds
+        assert row.predicted == labels[P[place[row.row]].argmax()]
+        assert (row.probability, odds.positive_probability, odds.negative_probability) == (
+            *(p[row.predicted], p[odds.positive]),
+            p[odds.negative],
+        )
+        assert odds.positive == (labels[1] if r == 2 else row.predicted)
+        parts = odds.prior + sum(cell.contribution for cell in row.cells) + odds.others
+        assert parts == pytest.approx(odds.total)
+        assert np.log(p[odds.positive] / p[odds.negative]) == pytest.approx(odds.total)
+        assert row.truth == table["y"][row.row]
+    assert report.surest_wrong
+    for row in report.surest_wrong:
+        assert row.predicted == labels[chosen[place[row.row]]] != row.truth
+        assert bool(row.cells) == (row.log_odds is not None) == (best != NEIGHBOURS)
+    words = f"{best} is no sum over the columns"
+    for shown in (seen(report), report.to_markdown()):
+        assert (words in shown) == (best == NEIGHBOURS)
+
+
+@pytest.mark.parametrize("model", [NAIVE, NUMBERS])
+def test_columns_that_a_model_does_not_read_are_no_reasons(compared, model):
+    table = quarters(120, 2, seed=0).drop(columns=[f"copy {j}" for j in range(7)])
+    report, _ = compared(table, "y", [model])
+    unread = {c.column for c in report.contributions if c.contribution is None}
+    assert unread == ({"a", "b"} if model == NUMBERS else set())
+    assert {c.column for c in report.contributions} == {"a", "b", "size", "weight"}  # the key is left out
+    assert all(c.contribution > 0 for c in report.contributions if c.column not in unread)
+    for row in (*report.examples, *report.surest_wrong):
+        assert {cell.column for cell in row.cells} == {"a", "b", "size", "weight"} - unread
+        assert row.log_odds.other_columns == 0
+    if unread:
+        assert f"{model} does not read a, b." in seen(report)
+        assert "not read" in report.to_markdown()
+
+
+def test_what_calibration_changed_is_of_a_named_model_and_of_enough_rows(compared):
+    rng = np.random.default_rng(0)
+    table = made_table(600, signal=1.0)
+    towns = np.minimum(
+        rng.geometric(0.25, 600) + 4 * (table["bought"] == "yes") * rng.integers(2, size=600), 25
+    )
+    table["town"], table["region"] = [f"town {i}" for i in towns], [f"region {i}" for i in towns]
+    report, study = compared(table, "bought", ["RiskBayesClassifier", "MixedNB, RC"])
+    assert report.moved_in == "MixedNB, RC"
+    assert f"What did calibration change in {report.moved_in}?" in seen(report)
+    train = table.iloc[study.data.rows[study.split.parts[0][0]]]
+    rows = train.groupby(["bought", "town"]).size()
+    towns = [m for m in report.moved if "town: log probability of " in m.name]
+    assert towns
+    frame = study.trial("MixedNB, RC").models[0].parameters_frame()
+    frame = frame[frame["column"] == "town"].assign(
+        label=lambda f: np.array(report.labels)[f["class"]],
+        town=lambda f: f["parameter"].str.split(" of ").str[1],
+    )
+    size = train["bought"].value_counts()[frame["label"]].to_numpy()
+    counts = [rows.get((k, town), 0) for k, town in zip(frame["label"], frame["town"], strict=True)]
+    smoothed = (np.array(counts) + 1) * size / (size + train["town"].nunique())
+    np.testing.assert_allclose(frame["rows"], smoothed, rtol=1e-9)
+    assert frame["rows"].iloc[0] < explained.LEAST_ROWS  # what moved most, few rows tell of
+    enough = frame[frame["rows"] >= explained.LEAST_ROWS][: len(towns)]
+    assert [m.after for m in towns] == pytest.approx(enough["calibrated"].tolist())
+
+
+@given(st.integers(20, 60), st.integers(2, 4), st.sampled_from([None, "person"]), st.integers(0, 2**31))
+def test_figures_of_a_report_are_those_of_scikit_learn_on_its_predictions(m, r, group, seed):
+    rng = np.random.default_rng(seed)
+    table = made_table(m, seed).assign(bought=np.arange(m) % r, person=rng.integers(12, size=m))
+    table["size"] += table["bought"]
+    data = data_of(table, group=group)
+    some = [c for c in contenders.candidates(data, ["single"], 0) if c.name in (NAIVE, NUMBERS, MAJORITY)]
+    study = run_study(data, make_split(data, 2, 0), some)
+    held = table["bought"].to_numpy()[study.split.held]
+    found = {c.name: c for c in contender_figures(study)}
+    base = {}
+    for trial in reversed(study.trials):  # the majority class is the last
+        P, figures = trial.P, found[trial.candidate.name].scores
+        expected = {
+            "error": 100 * zero_one_loss(held, P.argmax(axis=1)),
+            "log_loss": log_loss(held, P, labels=range(r)),
+            "brier": brier_score_loss(held, P if r > 2 else P[:, 1], labels=range(r)),
+        }
+        base = base or expected
+        assert {name: figures[name].value for name in expected} == pytest.approx(expected)
+        for name, gain in found[trial.candidate.name].gain.items():
+            assert gain.value == pytest.approx(expected[name] - base[name])
 
 
 def test_a_large_table_is_sampled_and_the_model_reads_all_rows():

@@ -104,7 +104,7 @@ def compare(
     study = run_study(data, make_split(data, cv, seed), candidates(data, strategies, seed), progress)
     model = refit(study, table)
     found, by_column = contenders(study), alone(study)
-    explained = explain_study(study, by_column)
+    explained = explain_study(study, found, by_column)
     findings = without(all_findings(study, by_column, model), ignore)
     best, held = study.best, study.held
     run = Run(
@@ -131,6 +131,7 @@ def compare(
         rule=RULE.format(n=ours),
         definitions=DEFINITIONS,
         explained=explained.explained,
+        agreement=explained.agreement,
         moved_in=explained.moved_in,
     )
     return Comparison(report, model)

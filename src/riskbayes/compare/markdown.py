@@ -93,32 +93,50 @@ def trust(report: Report) -> Iterator[str]:
 
 def row_line(row: RowExample) -> str:
     """Return a row, its answer and what its cells contributed, as an item of a list."""
-    cells = ", ".join(
-        f"{text(c.column)} = {text(c.value) or 'missing'} ({c.contribution:+.2f})" for c in row.cells
+    answer = f"- row {row.row}: {text(row.predicted)} ({row.probability:.3f}), in truth {text(row.truth)}"
+    odds = row.log_odds
+    if odds is None:
+        return answer
+    cells = [f"{text(c.column)} = {text(c.value) or 'missing'} ({c.contribution:+.2f})" for c in row.cells]
+    if odds.other_columns:
+        cells.append(f"other columns ({odds.others:+.2f})")
+    classes = f"{text(odds.positive)} against {text(odds.negative)}"
+    return (
+        f"{answer}; log-odds of {classes}: prior ({odds.prior:+.2f}), {', '.join(cells)}; total "
+        f"{odds.total:+.2f}"
     )
-    answer = f"{text(row.predicted)} ({row.probability:.3f}), in truth {text(row.truth)}"
-    return f"- row {row.row}: {answer}" + (f": {cells}" if cells else "")
 
 
 def drivers(report: Report) -> Iterator[str]:
-    """Yield what drives the best model."""
+    """Yield what drives the best model, or the best one that can be explained."""
     yield from ("## What drives it?", "")
+    if report.explained != report.best:
+        words = f"{text(report.best)} is no sum over the columns: it has no contributions to show."
+        if report.explained:
+            words += f" Those below are of {text(report.explained)} and explain its answers only."
+        if report.agreement is not None:
+            words += f" The two answer {100 * report.agreement:.1f} % of the held-out rows alike."
+        yield from (words, "")
     if report.contributions:
         yield from (
-            f"Mean size of each column's part in the log-odds ({text(report.explained)}), and the held-out "
+            f"Mean size of each column's part in the log-odds of {text(report.explained)}, and the held-out "
             "error of the column alone:",
             "",
         )
         rows = [
-            [c.column, f"{c.contribution:.3f}", "" if c.error_alone is None else f"{c.error_alone:.1f}"]
+            [
+                c.column,
+                "not read" if c.contribution is None else f"{c.contribution:.3f}",
+                "" if c.error_alone is None else f"{c.error_alone:.1f}",
+            ]
             for c in report.contributions
         ]
         yield from table(["column", "contribution", "error alone, %"], rows)
         yield ""
     if report.examples:
-        yield from ("Rows:", "", *map(row_line, report.examples), "")
+        yield from (f"Answers of {text(report.explained)}:", "", *map(row_line, report.examples), "")
     if report.moved:
-        yield from (f"Parameters that calibration moved most ({text(report.moved_in)}):", "")
+        yield from (f"Parameters of {text(report.moved_in)} that calibration moved most:", "")
         rows = [[m.name, m.label, f"{m.before:.4g}", f"{m.after:.4g}"] for m in report.moved]
         yield from table(["parameter", "class", "closed form", "calibrated"], rows)
         yield ""

@@ -7,6 +7,7 @@ from math import floor
 from typing import TYPE_CHECKING
 
 from riskbayes.compare.numbers import NONE, count, percent, plural, signed
+from riskbayes.compare.page_drivers import COUNTED
 from riskbayes.compare.page_parts import (
     Cell,
     Column,
@@ -199,33 +200,34 @@ def surest_part(report: Report) -> str:
         return heading + paragraph("It is wrong about no held-out row.", "none")
     words = (
         "Look at these rows first: a wrong label, a misread cell or a case that the columns do not describe. "
-        "Rows are counted from 1, without the header; numbers are contributions to the log-odds."
+        f"{COUNTED}"
     )
-    columns = [
-        Column("row", True),
-        Column("truly"),
-        Column("it said"),
-        Column("sure by", True),
-        Column("because of"),
-    ]
-    lines = [
-        Line(
-            [
-                Cell(count(row.row), row.row),
-                Cell(foreign(row.truth)),
-                Cell(foreign(row.predicted)),
-                Cell(percent(row.probability, 1), row.probability),
-                Cell(because(row), None, "wrap"),
-            ]
+    columns = [Column("row", True), Column("truly"), Column("it said"), Column("sure by", True)]
+    explained = any(row.log_odds is not None for row in rows)
+    if explained:
+        columns.append(Column("because of"))
+        two = [foreign(label) for label in report.labels[::-1]] if len(report.labels) == 2 else ()
+        words += " Numbers are contributions to the log-odds of " + (
+            " against ".join(two) + "." if two else "what it said against the next class."
         )
-        for row in rows
-    ]
+    else:
+        words += f" {foreign(report.best)} is no sum over the columns, so that no cell can be named."
+    lines = []
+    for row in rows:
+        cells = [
+            Cell(count(row.row), row.row),
+            Cell(foreign(row.truth)),
+            Cell(foreign(row.predicted)),
+            Cell(percent(row.probability, 1), row.probability),
+        ]
+        lines.append(Line([*cells, Cell(because(row), None, "wrap")] if explained else cells))
     return heading + paragraph(words, "note") + table(columns, lines, "Surest and wrong", "table-surest")
 
 
 def because(row: RowExample) -> str:
     """Return the cells that spoke most for the answer."""
-    speaking = [cell for cell in row.cells if cell.contribution > 0][:TOLD_CELLS]
+    sign = 1 if row.log_odds is None or row.log_odds.positive == row.predicted else -1
+    speaking = [cell for cell in row.cells if sign * cell.contribution > 0][:TOLD_CELLS]
     told = (
         element(
             "span",

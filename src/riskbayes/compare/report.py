@@ -17,7 +17,7 @@ from riskbayes.compare.page import report_page
 from riskbayes.findings import Finding
 from riskbayes.tables import shown
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the layout; it grows when a reader of an older one would go wrong."""
 
 
@@ -133,7 +133,7 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class CellContribution:
-    """What a cell of a row adds to the log-odds of the predicted class; `value` is the cell as text."""
+    """What a cell adds to the log-odds that `RowLogOdds` of its row names; `value` is the cell as text."""
 
     column: str
     value: str
@@ -141,25 +141,52 @@ class CellContribution:
 
 
 @dataclass(frozen=True)
+class RowLogOdds:
+    """The log-odds of two classes in a row: `prior`, the cells and `others` add up to `total`.
+
+    The classes are those of `clf.explain(table).log_odds()`: of two the second is in favour, of more the most
+    probable one.
+    """
+
+    positive: str
+    """The class in favour: what is above zero speaks for it."""
+    positive_probability: float
+    negative: str
+    """The class against."""
+    negative_probability: float
+    prior: float
+    """The log-odds before a cell is looked at."""
+    other_columns: int
+    """Columns that are read, besides those of the cells shown."""
+    others: float
+    """What these contribute together."""
+    total: float
+    """log(positive_probability / negative_probability)."""
+
+
+@dataclass(frozen=True)
 class RowExample:
-    """A held-out row, the best model's answer, and what its cells contributed (largest first)."""
+    """A held-out row, a model's answer, and what its cells contributed to that answer (largest first)."""
 
     row: int
-    """Its number in the file, from 1, the header not counted."""
+    """Its number in the file, counted from 0, the header not counted: `riskbayes explain --row` takes it."""
     truth: str
     predicted: str
     probability: float
     """Of the predicted class."""
     cells: tuple[CellContribution, ...] = ()
+    """Empty if the model that answers cannot be explained."""
+    log_odds: RowLogOdds | None = None
+    """What the cells add to; None where there are none."""
 
 
 @dataclass(frozen=True)
 class ColumnContribution:
-    """How much a column drives the best model: mean absolute contribution, and the error of it alone."""
+    """How much a column drives the model `Report.explained`: its mean contribution, without the sign."""
 
     column: str
-    contribution: float
-    """In the log-odds of the predicted class against the next one, over held-out rows."""
+    contribution: float | None
+    """To the log-odds of two classes, as in `RowLogOdds`; None if the model does not read the column."""
     error_alone: float | None = None
     """Held-out error of a model of this column alone, in percent."""
 
@@ -216,11 +243,11 @@ class Report:
     reliability: tuple[ReliabilityBin, ...]
     """Of the best model, in bins of equally many rows."""
     surest_wrong: tuple[RowExample, ...]
-    """Held-out rows that the best model is surest and wrong about."""
+    """Held-out rows that the best model is surest and wrong about; with cells if it can be explained."""
     contributions: tuple[ColumnContribution, ...]
-    """The columns, the largest first; empty if no model can be explained."""
+    """Of the model `explained`: the columns, the largest first; empty if no model can be explained."""
     examples: tuple[RowExample, ...]
-    """Rows of median confidence of the most frequent answers, and a close call."""
+    """Answers of the model `explained`: of median confidence of the most frequent ones, and a close call."""
     moved: tuple[MovedParameter, ...]
     """The parameters that calibration moved most, in the model `moved_in`."""
     findings: tuple[Finding, ...]
@@ -233,7 +260,10 @@ class Report:
     definitions: dict[str, str] = field(default_factory=dict)
     """What each figure in `Contender.scores` is."""
     explained: str = ""
-    """Name of the model whose contributions are shown: `best`, or another if that is no sum over columns."""
+    """Name of the model whose contributions are shown: `best`, or the best of those that can be explained if
+    `best` is no sum over columns."""
+    agreement: float | None = None
+    """Share of the held-out rows that `explained` answers as `best` does; None if there is no such model."""
     moved_in: str = ""
     """Name of the model whose parameters are shown in `moved`."""
 
@@ -258,9 +288,10 @@ class Report:
         schema = values.get("schema") if isinstance(values, dict) else None
         if not isinstance(schema, int) or schema < 1:
             raise ValueError("This is no report of a comparison: it has no number `schema`.")
-        if schema > SCHEMA:
+        if schema != SCHEMA:
+            mend = "Update riskbayes" if schema > SCHEMA else "Run the comparison again"
             raise ValueError(
-                f"The report has layout {schema}, and this version reads up to {SCHEMA}. Update riskbayes."
+                f"The report has layout {schema}, and this version reads layout {SCHEMA}. {mend}."
             )
         return rebuilt(cls, values, "report")
 

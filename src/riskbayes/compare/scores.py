@@ -10,8 +10,8 @@ from scipy.stats import rankdata
 from riskbayes.arrays import Array
 from riskbayes.compare.report import ReliabilityBin, Score
 
-LEAST = 1e-15
-"""Probabilities of a label below this count as this in the log loss."""
+LEAST = float(np.finfo(np.float64).eps)
+"""Probabilities of a label below this count as this in the log loss, as in scikit-learn's."""
 
 BINS = 10
 

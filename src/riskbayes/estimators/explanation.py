@@ -230,7 +230,7 @@ class Explanation:
 
 
 def most_probable_but(joint: Array, k: Array) -> Array:
-    """Return the most probable class of each row but class k; the first one where all have probability zero."""
+    """Return the most probable class of each row but class k; the first where all have probability zero."""
     others = joint.copy()
     others[np.arange(len(k)), k] = -np.inf
     return np.where(np.isneginf(others).all(axis=1), (k == 0).astype(int), others.argmax(axis=1))

@@ -31,6 +31,7 @@ from riskbayes.engines import engine_for
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, rc
 from riskbayes.learners.gradient import SIMPLEX, project_on_simplex
 from riskbayes.learners.rc import ANCHOR_NEEDS
+from riskbayes.learners.steps import HalvingStep
 from riskbayes.loop import run
 from riskbayes.models import (
     BernoulliModel,
@@ -38,6 +39,7 @@ from riskbayes.models import (
     CategoricalModel,
     GaussianNBModel,
     LDAModel,
+    LeavesModel,
     MarkModel,
     MultinomialModel,
     PoissonModel,
@@ -489,6 +491,40 @@ def test_halving_goes_on_where_a_fixed_step_ends(kind, lr):
     if n < 8 and not fixed["accepted"][-1]:  # an early rise
         assert halved["lr"][-1] < lr
         assert kept[-1] < fixed["log_loss"][fixed["accepted"]][-1]
+
+
+@pytest.mark.parametrize("kind", [BernoulliModel, LeavesModel, MultinomialModel])
+def test_halving_goes_on_where_a_late_step_is_illegal(kind):
+    """A light class of rows that look like all others loses its mass, step by step."""
+    late = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y, w = random_rows(kind(), rng, m=60)
+        task = task_for(kind(), rng.permutation(X), y, np.where(y == 2, 0.1, 1.0) * w)
+        fixed, halved = (
+            run(task, RC(lr=0.5, max_iter=200, objective="soft_error", step=step))
+            for step in ("fixed", "halving")
+        )
+        if fixed.status is Status.NO_LEGAL_STEP and fixed.number > HalvingStep.early:
+            late += 1
+            n = fixed.number + 1
+            np.testing.assert_array_equal(halved.history["soft_error"][:n], fixed.history["soft_error"])
+            assert halved.history["lr"][n] < 0.5
+            assert halved.value < fixed.value
+    assert late > 0
+
+
+def test_halving_counts_its_early_steps():
+    """The first eight steps: a rise shortens each of them, and ends the fit from the ninth on."""
+    for taken in range(12):
+        step = HalvingStep(LogLoss(), "log_loss", 1.0)
+        for _ in range(taken):
+            step.on_success()
+        assert step.retry(rose=True) == (taken < 8)
+        step = HalvingStep(LogLoss(), "log_loss", 1.0)
+        step.taken = taken
+        assert [step.retry(rose=False) for _ in range(11)] == [True] * 10 + [False]
+        assert step.lr == 2.0**-11
 
 
 @every_model

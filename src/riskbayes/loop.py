@@ -49,8 +49,8 @@ class Step:
     def on_success(self) -> None:
         """Called when the proposal was accepted."""
 
-    def retry(self) -> bool:
-        """Called when the proposal was illegal or raised the risk; return True if there is another to try."""
+    def retry(self, rose: bool) -> bool:
+        """Called when the proposal raised the risk or, if not `rose`, was illegal; True if there is another."""
         return False
 
 
@@ -130,7 +130,7 @@ class Walk:
         while scans < limit:
             proposal = step.propose(good)
             if not task.model.is_legal(proposal):
-                if step.retry():
+                if step.retry(rose=False):
                     continue
                 return Status.NO_LEGAL_STEP
             scans += 1
@@ -142,7 +142,7 @@ class Walk:
             self.rows.append({**new.risks, "lr": step.lr, "accepted": accepted, "floored": floored})
             if not accepted:
                 del new  # its arrays may be large
-                if step.retry():
+                if step.retry(rose=True):
                     continue
                 return Status.RISK_ROSE
             fell = best - new.value

@@ -55,9 +55,9 @@ class RC(Learner):
         What must not rise. None: the objective for adaptive steps, the soft error for the others.
         With a `generative_weight` the objective includes the anchor.
     step : {"fixed", "halving", "adaptive"}, default="fixed"
-        "fixed" ends the fit at the first rise. "halving" halves the step on an illegal statistic, or if one
-        of the first eight steps raises the risk, which is then too long. "adaptive" halves it whenever that
-        happens, and doubles it on success. Each trial costs a scan.
+        "fixed" ends the fit at the first rise. "halving" halves the step, at most ten times, on an illegal
+        statistic, or if one of the first eight steps raises the risk, which is then too long. "adaptive"
+        halves it whenever that happens, and doubles it on success. Each trial of a legal one costs a scan.
     generative_weight : float or "auto", default=0.0
         The anchor g: the step follows the objective plus g times the mean joint log-likelihood.
         0 is RC; the larger it is, the nearer the result is to the closed form. "auto" is 0.3 times the

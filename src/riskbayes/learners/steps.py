@@ -80,7 +80,7 @@ class FixedStep(Step):
 
 
 class HalvingStep(FixedStep):
-    """A fixed step that is halved while an early one raises the risk; a later rise ends the fit.
+    """A fixed step, halved if it is illegal or if an early one raises the risk; a later rise ends the fit.
 
     At the beginning a rise says that the step is too long: it took a cell or a variance of little mass below
     its floor. Later it says that the risk has turned.
@@ -98,11 +98,11 @@ class HalvingStep(FixedStep):
         """Count the step."""
         self.taken += 1
 
-    def retry(self) -> bool:
-        """Halve an early step; return False if it is late, or was halved often enough."""
+    def retry(self, rose: bool) -> bool:
+        """Halve the step; return False after a late rise, or if it was halved often enough."""
         self.lr *= 0.5
         self.halvings -= 1
-        return self.taken < self.early and self.halvings >= 0
+        return self.halvings >= 0 and not (rose and self.taken >= self.early)
 
 
 class AdaptiveStep(FixedStep):
@@ -120,7 +120,7 @@ class AdaptiveStep(FixedStep):
         """Double the step."""
         self.lr *= 2.0
 
-    def retry(self) -> bool:
+    def retry(self, rose: bool) -> bool:
         """Halve the step; return False if it is too short to try."""
         self.longest = max(self.longest, self.lr)
         self.lr *= 0.5

@@ -3,6 +3,7 @@
 import re
 import warnings
 from contextlib import ExitStack
+from itertools import combinations
 from unittest.mock import patch
 
 import numpy as np
@@ -735,16 +736,41 @@ def test_floored_with_one_warning(kind, parameters, data, named, learner, labels
         listed = re.search(r"[Cc]lass(?:es)? ((?:'\w+'|\d+)(?:, (?:'\w+'|\d+))*)", message)
         written = [label for label in labels if repr(label) in listed.group(1).split(", ")]
         assert written == [labels[k] for k in named]
-    known = set(kind().get_params())
-    cures = {"variance_strength", "covariance_strength", "reg_param", "shrinkage", "var_smoothing"}
-    proposed = {cure for cure in cures if re.search(rf"\b{cure}\b", message)}
-    assert proposed, message
-    assert proposed <= known, message
+    assert proposed_by(message), message
+    assert proposed_by(message) <= set(kind().get_params()), message
     P = clf.predict_proba(X)
     assert np.isfinite(P).all()
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     assert np.isfinite(clf.score_samples(X)).all()
     assert np.isfinite(clf.sample(5, random_state=0)[0]).all()
+
+
+CURES = ("variance_strength", "covariance_strength", "reg_param", "shrinkage", "var_smoothing")
+
+
+def proposed_by(message):
+    """The parameters that a warning names."""
+    return {cure for cure in CURES if re.search(rf"\b{cure}\b", message)}
+
+
+@pytest.mark.parametrize(("kind", "parameters", "data", "named"), FLOORED)
+def test_the_warning_proposes_nothing_that_is_set_already(kind, parameters, data, named):
+    """Nor a prior to someone who has one: in a column that is constant everywhere it is constant too."""
+    X, y = data((0, 1, 2))
+    own = [cure for cure in CURES if cure in kind().get_params()]
+    settings = [dict.fromkeys(some, 1e-3) for n in range(len(own) + 1) for some in combinations(own, n)]
+    settings += [{"prior": "recommended"}] if "prior" in kind().get_params() else []
+    warned = 0
+    for given in settings:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            kind(learner="closed_form", **{**parameters, **given}).fit(X, y)
+        taken = {"covariance_strength"} if "prior" in given else set(given)
+        for each in caught:
+            assert not proposed_by(str(each.message)) & taken, each.message
+            assert ("prior" in str(each.message)) == (not any("strength" in name for name in taken))
+            warned += 1
+    assert warned > 0
 
 
 @pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])

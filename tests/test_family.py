@@ -70,8 +70,21 @@ def test_the_recommended_prior_is_made_of_plain_parameters(iris):
     plain = QuadraticDiscriminantAnalysis(covariance_strength=20 * 4, diagonal_mix=0.5).fit(X, y)
     assert (named.predict_proba(X) == plain.predict_proba(X)).all()
     assert named.model_.mean_strength == 0
-    own = QuadraticDiscriminantAnalysis(prior="recommended", covariance_strength=7.0).fit(X, y)
-    assert (own.model_.covariance_strength, own.model_.diagonal_mix) == (7.0, 0.5)
+
+
+@pytest.mark.parametrize("mix", [None, 0.0, 0.3])
+@pytest.mark.parametrize("strength", [None, 0.0, 7.0])
+def test_what_is_given_replaces_the_recommended_prior(iris, strength, mix):
+    X, y = iris
+    given = {"covariance_strength": strength, "diagonal_mix": mix}
+    named = QuadraticDiscriminantAnalysis(prior="recommended", **given).fit(X, y)
+    found = named.model_.covariance_strength, named.model_.diagonal_mix
+    assert found == (80 if strength is None else strength, 0.5 if mix is None else mix)
+    if None not in given.values():
+        plain = QuadraticDiscriminantAnalysis(**given).fit(X, y)
+        assert (named.predict_proba(X) == plain.predict_proba(X)).all()
+    without = QuadraticDiscriminantAnalysis(**given).fit(X, y)
+    assert (without.model_.covariance_strength, without.model_.diagonal_mix) == (strength or 0.0, mix or 0.0)
 
 
 # Smooth naive Bayes

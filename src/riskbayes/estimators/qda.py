@@ -45,15 +45,19 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         "recommended" shrinks each covariance towards the mean of the pooled one and its diagonal, with the
         weight of 20 rows per column: `covariance_strength=20 * n_features` and `diagonal_mix=0.5`, unless one
         of these is given. The means have no prior.
-    mean_strength, covariance_strength : float, default=0.0
-        Equivalent sample sizes of the prior on means and covariances; 0 is maximum likelihood.
+    mean_strength : float, default=0.0
+        Equivalent sample size of the prior on means; 0 is maximum likelihood.
+    covariance_strength : float or None, default=None
+        Equivalent sample size of the prior on covariances; 0 is maximum likelihood. None: as `prior` says,
+        else 0.
     prior_mean : array-like of shape (n_features,), default=None
         Centre of the prior on means; by default the pooled mean.
     prior_covariance : array-like of shape (n_features, n_features), default=None
         Centre of the prior on covariances; by default the pooled within-class one.
-    diagonal_mix : float, default=0.0
+    diagonal_mix : float or None, default=None
         Share of the diagonal matrix of pooled variances in the default prior covariance. Where cells are
-        missing, it is multiplied by the share of the pairs of cells that are observed.
+        missing, it is multiplied by the share of the pairs of cells that are observed. None: as `prior` says,
+        else 0.
     prior_form : {"exact", "paper"}, default="exact"
         The exact mode of the posterior, or the paper's form with two strengths.
     covariance_floor : float, default=1e-2
@@ -97,6 +101,8 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         "solver": [StrOptions({"svd", "eigen"})],
         "reg_param": [Interval(Real, 0, 1, closed="both")],
         "prior": [StrOptions({"recommended"}), None],
+        "covariance_strength": [*DiscriminantAnalysis._parameter_constraints["covariance_strength"], None],
+        "diagonal_mix": [*DiscriminantAnalysis._parameter_constraints["diagonal_mix"], None],
     }
 
     _takes_missing = True
@@ -115,10 +121,10 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         covariance_estimator: Any = None,
         prior: str | None = None,
         mean_strength: float = 0.0,
-        covariance_strength: float = 0.0,
+        covariance_strength: float | None = None,
         prior_mean: Any = None,
         prior_covariance: Any = None,
-        diagonal_mix: float = 0.0,
+        diagonal_mix: float | None = None,
         prior_form: str = "exact",
         covariance_floor: float = 1e-2,
         class_alpha: float = 0.0,
@@ -155,12 +161,12 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         return found
 
     def _make_model(self) -> QDAModel:
-        parameters = self._gaussian_parameters()
+        parameters, strength, mix = self._gaussian_parameters(), 0.0, 0.0
         if self.prior == "recommended":
             present = self.n_features_in_ if self._n_present is None else self._n_present
-            strength = RECOMMENDED_STRENGTH * present
-            parameters["covariance_strength"] = self.covariance_strength or strength
-            parameters["diagonal_mix"] = self.diagonal_mix or RECOMMENDED_MIX
+            strength, mix = RECOMMENDED_STRENGTH * present, RECOMMENDED_MIX
+        for name, default in (("covariance_strength", strength), ("diagonal_mix", mix)):
+            parameters[name] = default if parameters[name] is None else parameters[name]
         return QDAModel(**parameters, reg_param=self.reg_param)
 
     @property

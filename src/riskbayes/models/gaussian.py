@@ -62,11 +62,17 @@ class GaussianModel(GenerativeModel):
         True to fit the estimator on columns of mean zero and variance one.
     """
 
-    floor_warning: ClassVar[str | None] = (
+    floor_message: ClassVar[str] = (
         "The rows do not determine the covariance of class {classes}: up to {most} of its eigenvalues were "
-        "set to a small share of the total variance. Add a prior (covariance_strength > 0) or shrinkage, or "
-        "drop constant and collinear columns."
+        "set to a small share of the total variance."
     )
+    """What the warning for floored parameters says first."""
+    floor_cures: ClassVar[dict[str, str]] = {
+        "covariance_strength": "covariance_strength (a prior)",
+        "shrinkage": "shrinkage",
+    }
+    """Parameters of the model that help against it, as the estimator calls them."""
+    floor_columns: ClassVar[str] = "constant and collinear columns"
 
     array_api: ClassVar[bool] = True
     takes_missing: ClassVar[bool] = True
@@ -87,6 +93,13 @@ class GaussianModel(GenerativeModel):
     class_prior: Array | None = None
     covariance_estimator: Any = None
     standardise: bool = False
+
+    @property
+    def floor_warning(self) -> str:  # type: ignore[override]
+        """The warning for floored parameters; it proposes those cures that are not in use."""
+        cures = " or ".join(cure for name, cure in self.floor_cures.items() if not getattr(self, name))
+        advice = f"Set {cures} above zero, or drop" if cures else "Drop"
+        return f"{self.floor_message} {advice} {self.floor_columns}."
 
     def learn(self, sample: Sample) -> Frame:
         """Return the frame whose origin is the mean of the rows: any point among them will do."""

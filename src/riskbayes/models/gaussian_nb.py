@@ -94,10 +94,15 @@ class GaussianNBModel(GaussianModel):
         Share of the largest total variance that is added to every variance, as in scikit-learn.
     """
 
-    floor_warning: ClassVar[str | None] = (
+    floor_message: ClassVar[str] = (
         "{most} columns do not vary within class {classes}, and their variances were taken from all classes "
-        "together. Set var_smoothing > 0, add a prior (variance_strength > 0), or drop constant columns."
+        "together."
     )
+    floor_cures: ClassVar[dict[str, str]] = {
+        "var_smoothing": "var_smoothing",
+        "covariance_strength": "variance_strength (a prior)",
+    }
+    floor_columns: ClassVar[str] = "constant columns"
 
     frame_kind: ClassVar[type[Origin]] = DiagonalMoments
     own_moments: ClassVar[str] = "columns"

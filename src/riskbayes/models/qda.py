@@ -132,11 +132,14 @@ class QDAModel(CorrelatedModel):
         Sigma <- (1 - shrinkage) Sigma + shrinkage tr(Sigma)/n I, as in scikit-learn.
     """
 
-    floor_warning: ClassVar[str | None] = (
+    floor_message: ClassVar[str] = (
         "The rows do not determine the covariance of class {classes}: up to {most} of its eigenvalues were "
-        "taken from all classes together. Add a prior (covariance_strength > 0) or reg_param > 0, or drop "
-        "constant and collinear columns."
+        "taken from all classes together."
     )
+    floor_cures: ClassVar[dict[str, str]] = {
+        "covariance_strength": "covariance_strength (a prior)",
+        "reg_param": "reg_param",
+    }
 
     frame_kind: ClassVar[type[Origin]] = FullMoments
     second: ClassVar[str] = "s2"

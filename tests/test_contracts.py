@@ -5,6 +5,7 @@ defines is discovered alike, and held to the same laws.
 """
 
 import ast
+import re
 import tracemalloc
 import weakref
 from dataclasses import dataclass
@@ -858,6 +859,17 @@ PAIRS = [(kind, model) for kind, model in product(LEARNERS, VARIANTS) if accepts
 every_pair = pytest.mark.parametrize(
     ("kind", "model"), PAIRS, ids=[f"{kind.name}-{type(model).__name__}" for kind, model in PAIRS]
 )
+
+
+@every_variant
+def test_a_refused_learner_names_those_that_accept_the_model(model):
+    refusing = next((kind for kind in LEARNERS if not all(map(model.writes, kind.needs))), None)
+    if refusing is None:
+        return
+    with pytest.raises(TypeError) as refused:
+        refusing.from_name().check(model, 3)
+    named = re.findall(r"'(\w+)'", str(refused.value))
+    assert named == sorted(name for name, kind in Learner.known.items() if accepts(kind, model))
 
 
 def test_a_learner_that_refuses_a_model_names_it():

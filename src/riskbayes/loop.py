@@ -50,7 +50,7 @@ class Step:
         """Called when the proposal was accepted."""
 
     def retry(self, rose: bool) -> bool:
-        """Called when the proposal raised the risk or, if not `rose`, was illegal; True if there is another."""
+        """Called when the proposal raised the risk or, if not `rose`, was illegal; True to try another."""
         return False
 
 

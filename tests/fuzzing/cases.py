@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import riskbayes
-from fuzzing.estimators import ESTIMATORS, random_estimator, random_kind, uses
+from fuzzing.estimators import ESTIMATORS, hyper_parameters, random_estimator, random_kind, uses
 from fuzzing.tables import EPS, Array, Table, random_table
 from riskbayes.learners import RC, ClosedForm
 
@@ -257,7 +257,11 @@ class Case:
         if table.eps == EPS:
             return False
         mixed = uses(self.estimator, "covariance_strength") and uses(self.estimator, "diagonal_mix")
-        held = mixed or uses(self.estimator, "shrinkage", "reg_param", "prior", "prior_covariance")
+        named = uses(self.estimator, "prior") and not any(
+            name in ("covariance_strength", "diagonal_mix") and value == 0
+            for name, value in hyper_parameters(self.estimator)
+        )
+        held = mixed or named or uses(self.estimator, "shrinkage", "reg_param", "prior_covariance")
         by_default = self.name in ("RiskBayesClassifier", "SmoothNB")
         covariance = "diagonal" if held or by_default else COVARIANCES.get(self.name, "full")
         return table.eps * table.condition(covariance) > 1e-2

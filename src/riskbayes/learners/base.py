@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -67,15 +67,24 @@ class Learner(BaseEstimator):
             raise TypeError(
                 f"The learner {type(self).__name__} needs {', '.join(missing)} of the model, "
                 f"and {type(model).__name__} has no such method. Write it, or choose another learner: "
-                f"{known_learners(model)}."
+                f"{listed(name for name, kind in self.known.items() if kind.accepts(model, n_classes))}."
             )
 
+    @classmethod
+    def accepts(cls, model: GenerativeModel, n_classes: int) -> bool:
+        """True if the learner of this name can train the model."""
+        if not all(map(model.writes, cls.needs)):
+            return False
+        try:
+            cls.from_name().check(model, n_classes)
+        except (TypeError, ValueError):
+            return False
+        return True
 
-def known_learners(model: GenerativeModel | None = None) -> str:
-    """Return the names of all learners, or of those that can train the model, for messages."""
-    known = Learner.known.items()
-    fit = (name for name, kind in known if model is None or all(map(model.writes, kind.needs)))
-    return ", ".join(map(repr, sorted(fit)))
+
+def listed(names: Iterable[str]) -> str:
+    """Return names of learners in alphabetical order, for messages."""
+    return ", ".join(map(repr, sorted(names)))
 
 
 def resolve_learner(learner: Any, own: Mapping[str, Learner] = MappingProxyType({})) -> Learner:
@@ -85,7 +94,7 @@ def resolve_learner(learner: Any, own: Mapping[str, Learner] = MappingProxyType(
         return clone(learner)
     if not isinstance(learner, str) or learner not in Learner.known:
         raise ValueError(
-            f"The 'learner' parameter must be one of {known_learners()}, or a learner such as RC(lr=0.1); "
-            f"got {learner!r}."
+            f"The 'learner' parameter must be one of {listed(Learner.known)}, or a learner such as "
+            f"RC(lr=0.1); got {learner!r}."
         )
     return Learner.known[learner].from_name()

@@ -1,11 +1,14 @@
 """Arrays of other libraries: the same answers, and nothing leaves the device."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.utils._array_api import _convert_to_numpy, move_estimator_to
 
+import riskbayes
 from conftest import MODELS
 from riskbayes import (
     CategoricalNB,
@@ -322,3 +325,30 @@ def test_eigenvalues_far_apart_are_floored_too(name, n):
 def test_every_model_says_whether_it_takes_other_libraries():
     assert {kind.__name__ for kind in MODELS if not kind().array_api} == NUMPY_ONLY
     assert GenerativeClassifier(QDAModel()).__sklearn_tags__().array_api_support
+
+
+ESTIMATORS = [
+    kind
+    for name in riskbayes.__all__
+    if isinstance(kind := getattr(riskbayes, name), type)
+    and hasattr(kind, "predict_proba")
+    and kind is not GenerativeClassifier
+]
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
+def test_estimators_take_other_libraries_as_their_tags_and_pages_say(kind):
+    X, y = rows(CategoricalNB)
+    there, device = library("array_api_strict")
+    if kind().__sklearn_tags__().array_api_support:
+        expected = kind().fit(X, y).predict_proba(X)
+        with config_context(array_api_dispatch=True):
+            A, b = sent(there, device, X, y)
+            np.testing.assert_allclose(host(kind().fit(A, b).predict_proba(A)), expected, atol=1e-6)
+    else:
+        with config_context(array_api_dispatch=True), pytest.raises(TypeError, match="takes NumPy arrays"):
+            kind().fit(*sent(there, device, X, y))
+    for page in ("README.md", "doc/speed.md"):
+        text = (Path(__file__).parents[1] / page).read_text(encoding="utf-8")
+        named = text[: text.index("a `ProductOfExperts` of these take arrays of")].rsplit("\n\n", 1)[1]
+        assert (f"`{kind.__name__}`" in named) == kind().__sklearn_tags__().array_api_support

@@ -307,7 +307,7 @@ def test_explain_and_plot_speak_of_the_same_row_for_the_same_class(run, tmp_path
 
 
 def test_sample_draws_rows_like_the_table(fitted, tmp_path):
-    refused(fitted("sample", "m.rb"), "no joint density", "--model MixedNB")
+    refused(fitted("sample", "m.rb"), "no density p(x, y) to draw rows from", "--model MixedNB")
     assert (
         fitted("fit", "people.csv", "--target", "answer", "--model", "MixedNB", "-o", "nb.rb").exit_code == 0
     )

@@ -1,6 +1,7 @@
 """What a user reads when something is wrong: the column by its name, the value as written, what to do."""
 
 import datetime
+import re
 import warnings
 from itertools import pairwise
 
@@ -16,6 +17,7 @@ from riskbayes import (
     GenerativeClassifier,
     KDependenceNB,
     LinearDiscriminantAnalysis,
+    MixedNB,
     MixtureDiscriminantAnalysis,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
@@ -100,8 +102,22 @@ def test_strings_given_to_a_model_of_numbers(kind, given):
     said = message(ColumnError, lambda: kind().fit(frame(column), Y))
     assert said.startswith(f"Column 'colour' holds {value}, and ")
     assert "takes numbers" in said
-    assert "CategoricalNB" in said
+    assert "MixedNB and RiskBayesClassifier take tables of numbers and strings" in said
+    assert "CategoricalNB takes strings" in said
     assert "OneHotEncoder" in said
+
+
+@of([*EVERY, MixedNB])
+@pytest.mark.parametrize("dtype", ["period[M]", object])
+def test_periods_are_to_be_made_dates(kind, dtype):
+    column = pd.Series(pd.period_range("2020-01", periods=M, freq="M")).astype(dtype)
+    table = pd.DataFrame({"colour": column})
+    said = message((ValueError, TypeError), lambda: kind().fit(table, Y))
+    assert re.match(
+        r"[Cc]olumn 'colour' holds Period\('2020-01', 'M'\), a period of time. Make it a date", said
+    )
+    if kind in (MixedNB, RiskBayesClassifier):
+        kind().fit(frame(column.astype("period[M]").dt.to_timestamp()), Y)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names:UserWarning")

@@ -191,10 +191,11 @@ def test_densities_that_are_none_are_refused(iris, only):
         with pytest.raises(NotFittedError):
             clf.sample()
         clf.fit(X, y)
-        for name in ("sample", "score_samples"):
-            with pytest.raises(AttributeError, match=name) as refusal:
-                getattr(clf, name)
-            assert re.search(f"no density .*{words}.* such as .* SmoothNB", str(refusal.value.__cause__))
+        with pytest.raises(NotImplementedError, match=f"no density .*{words}.* such as MixedNB"):
+            clf.sample(3)
+        with pytest.raises(AttributeError, match="score_samples") as refusal:
+            clf.score_samples
+        assert re.search(f"no density .*{words}.* such as MixedNB", str(refusal.value.__cause__))
 
 
 # Columns of any range

@@ -22,6 +22,11 @@ from sklearn.utils.validation import validate_data
 from riskbayes.arrays import Array, namespace, stored_values, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError
 
+A_PERIOD = (
+    ", a period of time. Make it a date, which MixedNB and RiskBayesClassifier take, by `.dt.to_timestamp()`, "
+    "or a string by `.astype(str)`."
+)
+
 AS_NUMBERS = "Turn dates into numbers, such as days since one of them."
 
 
@@ -360,18 +365,26 @@ def no_number(estimator: Any, j: int, name: str | None, value: Any) -> Exception
     if isinstance(value, str | bytes):
         return ColumnError(
             j,
-            f"{holds}, and {kind} takes numbers. CategoricalNB, TreeAugmentedNB and KDependenceNB take "
-            "strings; or code the column, for instance by sklearn.preprocessing.OneHotEncoder.",
+            f"{holds}, and {kind} takes numbers. MixedNB and RiskBayesClassifier take tables of numbers and "
+            "strings, CategoricalNB takes strings; or code the column, for instance by "
+            "sklearn.preprocessing.OneHotEncoder.",
             name,
         )
     if isinstance(value, datetime.date | datetime.time | datetime.timedelta):
         return ColumnError(j, f"{holds}. {AS_NUMBERS}", name)
+    if is_period(value):
+        return ColumnError(j, f"{holds}{A_PERIOD}", name)
     if isinstance(value, int):
         return ColumnError(j, f"{holds}, too large for a floating-point number. Scale the column.", name)
     error = ColumnError(
         j, f"{holds}: each argument must be a number, or a string that reads as a number.", name
     )
     return TypeError(str(error.named(getattr(estimator, "feature_names_in_", None))))
+
+
+def is_period(value: Any) -> bool:
+    """True for a period of pandas, such as a month, which is neither a date nor a number."""
+    return type(value).__name__ == "Period"
 
 
 def shown(value: Any) -> str:

@@ -35,12 +35,8 @@ def sample(model: str, rows: int, out: str, seed: int, as_json: bool) -> None:
     clf, about = load_model(model)
     try:
         X, y = clf.sample(rows, random_state=seed)
-    except (NotImplementedError, AttributeError) as error:
-        why = f" ({str(error).rstrip('.')})" if isinstance(error, NotImplementedError) else ""
-        raise UserError(
-            f"{type(clf).__name__} has no joint density to draw rows from{why}. Fit one that has: riskbayes "
-            "fit --model MixedNB."
-        ) from error
+    except NotImplementedError as error:
+        raise UserError(f"{error} By command: riskbayes fit --model MixedNB.") from error
 
     from riskbayes.commands._output import write_table
 

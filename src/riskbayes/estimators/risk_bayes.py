@@ -50,14 +50,9 @@ from riskbayes.sources import Rows
 from riskbayes.tables import cell_values, encoded_names, naming_columns
 
 
-def has_joint(clf: RiskBayesClassifier) -> bool:
-    """True if `sample` is available; raises an error that says why not otherwise."""
-    return not hasattr(clf, "members_") or clf._normalised() is not None
-
-
 def has_density(clf: RiskBayesClassifier) -> bool:
     """True if `score_samples` is available; raises an error that says why not otherwise."""
-    if hasattr(clf, "members_") and has_joint(clf):
+    if hasattr(clf, "members_") and clf._normalised() is not None:
         names = encoded_names(clf)
         for j in clf._scales.scaled.tolist():
             column = j if names is None else names[j]
@@ -582,7 +577,7 @@ class RiskBayesClassifier(
         """Return the log density log p(x) of each row, if "cv" chose a member that has one.
 
         That is LDA or QDA of numbers. "single" is a product of densities, which is not
-        normalised, and "ensemble" averages posteriors: they have neither this method nor `sample`.
+        normalised, and "ensemble" averages posteriors: they have not this method, and `sample` refuses.
 
         Parameters
         ----------
@@ -598,9 +593,10 @@ class RiskBayesClassifier(
         with naming_columns(self):
             return clf.score_samples(X)
 
-    @available_if(has_joint)
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw rows and labels from the calibrated joint, if "cv" chose a member that has one.
+
+        Otherwise an error says why there is none. :class:`MixedNB` takes the same tables, and has one.
 
         Parameters
         ----------
@@ -633,8 +629,9 @@ class RiskBayesClassifier(
         else:
             return clf
         raise NotImplementedError(
-            f"{type(self).__name__}(strategy={self.strategy!r}) has no density p(x, y): {reason}. Fit a "
-            "model that has one, such as QuadraticDiscriminantAnalysis(prior='recommended') or SmoothNB()."
+            f"{type(self).__name__}(strategy={self.strategy!r}) has no density p(x, y) to draw rows from or "
+            f"to score them by: {reason}. Fit a model that has one, such as MixedNB(), which takes the same "
+            "tables, or QuadraticDiscriminantAnalysis(prior='recommended')."
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from riskbayes.arrays import Array, astype, namespace, widest_float
 from riskbayes.exceptions import warn
 from riskbayes.loaded import Loadable, require
-from riskbayes.tables import composed, is_missing, shown
+from riskbayes.tables import A_PERIOD, composed, is_missing, is_period, shown
 
 UNSEEN = 2**31 - 1
 """The code of a value that was not seen in training; larger than that of any category."""
@@ -196,6 +196,8 @@ def typed(values: Array, name: str) -> Array:
     if odd is None:
         word, number = (next(v for v in listed if isinstance(v, str) is kind) for kind in (True, False))
         raise TypeError(f"{name} holds {word!r} and {number!r}: strings or numbers, one kind a column.")
+    if is_period(odd):
+        raise TypeError(f"{name} holds {shown(odd)}{A_PERIOD}")
     raise TypeError(f"{name} holds {shown(odd)}: each argument must be a string or a number.")
 
 

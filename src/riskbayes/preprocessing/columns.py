@@ -21,7 +21,7 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.loaded import Loadable, require
-from riskbayes.tables import composed, is_missing, plain, shown
+from riskbayes.tables import A_PERIOD, composed, is_missing, is_period, plain, shown
 
 FEW_VALUES, ID_SHARE = 20, 0.5
 """Strings with more distinct values than this number, and than this share of the rows, are identifiers."""
@@ -360,6 +360,8 @@ def read_values(values: list, j: int, name: str) -> Values:
         return numbers(to_numbers(np.array(held, dtype="timedelta64[us]")) / DAY)
     usual = str | bool | Real | datetime.date
     odd = next((v for v in present if not isinstance(v, usual)), None)
+    if is_period(odd):
+        raise ColumnError(j, f"holds {shown(odd)}{A_PERIOD}", name)
     if odd is not None:
         raise TypeError(
             f"Column {name!r} holds {shown(odd)}: each argument must be a string or a number, a boolean or a "

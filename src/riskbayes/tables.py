@@ -23,7 +23,7 @@ from riskbayes.arrays import Array, namespace, stored_values, to_numpy, widest_f
 from riskbayes.exceptions import ColumnError
 
 A_PERIOD = (
-    ", a period of time. Make it a date, which MixedNB and RiskBayesClassifier take, by `.dt.to_timestamp()`, "
+    ", a period of time. Make it a date, which MixedNB and RiskBayesClassifier take, by `.dt.to_timestamp()` "
     "or a string by `.astype(str)`."
 )
 

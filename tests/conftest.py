@@ -11,6 +11,7 @@ import pkgutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import settings
 from scipy.special import softmax
@@ -118,5 +119,23 @@ def paper_set(paper_folder):
     def load(name):
         data = load_csv(name, paper_folder)
         return data.X, data.y
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def real_table():
+    """A function that loads a real table by name, a sample of it if it is large."""
+    folder = shared_folder()
+    if folder is None:
+        pytest.skip("set RISKBAYES_DATA to the folder of data sets")
+
+    def load(name, most=None):
+        places = [folder / "mixed" / f"{name}.csv.gz", folder / f"{name}.csv.gz"]
+        path = next((place for place in places if place.exists()), None)
+        if path is None:
+            pytest.skip(f"{name} is not in the folder of data sets")
+        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
+        return table if most is None or len(table) <= most else table.sample(most, random_state=0)
 
     return load

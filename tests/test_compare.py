@@ -632,25 +632,6 @@ def test_another_model_that_is_better_is_named():
     assert "Another model does" in report.verdict
 
 
-@pytest.fixture(scope="module")
-def real_table():
-    from conftest import shared_folder
-
-    folder = shared_folder()
-    if folder is None:
-        pytest.skip("set RISKBAYES_DATA to the folder of data sets")
-
-    def load(name, most=None):
-        places = [folder / "mixed" / f"{name}.csv.gz", folder / f"{name}.csv.gz"]
-        path = next((place for place in places if place.exists()), None)
-        if path is None:
-            pytest.skip(f"{name} is not in the folder of data sets")
-        table = pd.read_csv(path, keep_default_na=False, na_values=[""])
-        return table if most is None or len(table) <= most else table.sample(most, random_state=0)
-
-    return load
-
-
 KINDS = {
     "titanic": (5, 3, 0, 3),
     "credit_approval": (6, 9, 0, 0),

@@ -265,13 +265,18 @@ def test_names_of_columns_are_kept_and_compared(tmp_path):
         next(clf.predict(rows(path, columns=["z", "x"])))
 
 
-def test_files_whose_columns_differ_are_cast_and_filled(tmp_path):
+def test_files_whose_columns_differ_are_cast_and_filled_only_where_the_user_opened_them(tmp_path):
     whole = pa.table({"a": np.arange(6.0), "b": np.arange(6) % 3, "label": np.arange(6) % 2})
     other = pa.table({"label": np.arange(4) % 2, "b": np.arange(4, dtype=np.int32), "a": np.ones(4)})
     lacking = pa.table({"b": np.arange(2), "label": np.arange(2) % 2})
     for i, part in enumerate((whole, other, lacking)):
         pq.write_table(part, tmp_path / f"{i}.parquet")
-    found = list(rows(tmp_path, target="label", batch_rows=5).batches())
+    for path in (tmp_path, str(tmp_path / "*.parquet"), [tmp_path / "2.parquet", tmp_path / "0.parquet"]):
+        with pytest.raises(ValueError, match=r"2\.parquet' lacks the column 'a', which .*0\.parquet' has"):
+            rows(path, target="label")
+    assert [len(batch.y) for batch in rows(tmp_path, target="label", columns=["b"]).batches()] == [12]
+    data = pyarrow.dataset.dataset(tmp_path, format="parquet")
+    found = list(rows(data, target="label", batch_rows=5).batches())
     assert [len(batch.y) for batch in found] == [5, 5, 2]
     X = np.concatenate([batch.X for batch in found])
     np.testing.assert_array_equal(X[:, 0], [*range(6), *[1.0] * 4, np.nan, np.nan])

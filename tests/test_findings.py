@@ -167,3 +167,12 @@ def test_shares_of_missing_cells_are_those_of_all_batches():
     clf = MixedNB("gaussian", learner="closed_form").fit(riskbayes.rows(lambda: iter(parts)))
     assert [c.n_missing for c in clf.columns_] == [0, 298]
     assert "Column 'word' is missing in 74 % of the rows." in [f.message for f in clf.checks_]
+
+
+def test_labels_that_differ_by_case_or_blanks_are_told():
+    X, _ = numbers(m=120)
+    y = np.array(["yes", "Yes ", "no", "YES", " no", "caf\u00e9", "cafe\u0301", "maybe"])[np.arange(120) % 8]
+    found = {f.where: f.message for f in RiskBayesClassifier().fit(X, y).checks_ if f.code == "RB020"}
+    assert sorted(map(str.strip, found)) == ["YES", "cafe\u0301", "no"]
+    assert found["YES"] == "Labels 'YES', 'Yes ', 'yes' count as 3 classes."
+    assert "RB020" not in codes(GaussianNB().fit(X, np.array(["yes", "no", "y es"])[np.arange(120) % 3]))

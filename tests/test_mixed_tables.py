@@ -369,6 +369,33 @@ def test_bad_columns_are_named(clf, change, said):
     assert dict(vars(clf)) == before  # nothing half-fitted
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars", "objects"])
+def test_durations_times_and_numbers_are_different_columns(library):
+    """A number has no unit: neither is read as the other, and a column of missing cells is read as each."""
+    rng = np.random.default_rng(0)
+    held, y = rng.integers(1, 20, 60).tolist(), np.arange(60) % 2
+    kinds = {
+        "numbers": held,
+        "durations": [datetime.timedelta(hours=h) for h in held],
+        "times of day": [datetime.time(h) for h in held],
+    }
+
+    def made(values):
+        if library == "objects":
+            return np.array([[value, "xyz"[i % 3]] for i, value in enumerate(values)], dtype=object)
+        frame = pl.DataFrame({"a": values, "b": list("xyz") * 20})
+        return frame if library == "polars" else frame.to_pandas()
+
+    for own, values in kinds.items():
+        clf = MixedNB().fit(made(values), y)
+        assert clf.predict(made(values)).shape == (60,)
+        assert clf.predict(made([None] * 60)).shape == (60,)
+        for other, others in kinds.items():
+            if other != own:
+                with pytest.raises(ValueError, match=f"held {own} in training and now {other}. Convert it"):
+                    clf.predict(made(others))
+
+
 @pytest.mark.parametrize("clf", TAKES_TABLES, ids=repr)
 def test_columns_at_predict(clf):
     frame, y = table()

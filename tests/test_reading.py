@@ -25,7 +25,7 @@ import pyarrow.parquet as pq  # noqa: E402
 from riskbayes.reading import blocks  # noqa: E402
 from riskbayes.reading.batches import Batches  # noqa: E402
 from riskbayes.reading.blocks import CSV  # noqa: E402
-from riskbayes.reading.expected import NUMBER, TEXT, Expected  # noqa: E402
+from riskbayes.reading.expected import NUMBER, TEXT, UNREAD, Expected  # noqa: E402
 from riskbayes.reading.numbers import MISSING  # noqa: E402
 from riskbayes.reading.table import open_table, split_columns  # noqa: E402
 
@@ -281,6 +281,23 @@ def test_other_formats_are_the_same_table(tmp_path):
         assert open_table(tmp_path / path).to_pydict() == table.to_pydict()
 
 
+def test_a_file_that_lacks_a_column_of_the_others_is_named(tmp_path):
+    parts = {"a": pa.table({"x": [1.5], "k": [1]}), "b": pa.table({"k": [2], "x": [2.5]})}
+    for name, part in parts.items():
+        pq.write_table(part, tmp_path / f"{name}.parquet")
+    assert open_table(tmp_path).to_pydict() == {"x": [1.5, 2.5], "k": [1, 2]}
+    expected = Expected({"x": NUMBER, "k": UNREAD})
+    for name in ("0", "z"):
+        pq.write_table(pa.table({"x": [3.5]}), tmp_path / f"{name}.parquet")
+        with pytest.raises(UserError, match=rf"{name}\.parquet' lacks the column 'k', which .*a\.parquet'"):
+            open_table(tmp_path)
+        if name == "z":
+            assert sum(len(batch.X) for batch in Batches(tmp_path, expected)) == 3
+            with pytest.raises(UserError, match=r"z\.parquet' lacks the column 'k'"):
+                Batches(tmp_path, Expected({"x": NUMBER, "k": NUMBER}))
+        (tmp_path / f"{name}.parquet").unlink()
+
+
 def test_standard_input(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(b"a,b\n1,x\n"))))
     assert open_table("-").to_pydict() == {"a": [1], "b": ["x"]}
@@ -302,6 +319,7 @@ def table_of(**columns):
         ({"a": [1, 2], "y": ["a", "a"]}, "y", "one class only, 'a'"),
         ({"a": range(500), "y": range(500)}, "y", "regression"),
         ({"a": range(60), "y": [i / 7 for i in range(60)]}, "y", "regression"),
+        ({"a": range(60), "y": [(i % 4) / 2 for i in range(60)]}, "y", "regression"),
         ({"a": range(60), "y": [f"n{i}" for i in range(60)]}, "y", "a name or a key"),
         ({"y": ["a", "b"]}, "y", "no column but the target"),
         ({"a": [1, 2], "y": [[1], [2]]}, "y", "holds list"),

@@ -67,6 +67,11 @@ class Named(NamedTuple):
         taken = (self.target, self.weight)
         return [name for name in (self.columns or names) if name not in taken]
 
+    def all_of(self, names: Sequence[str]) -> list[str]:
+        """Return the columns of X, of the labels and of the weights among the columns of a source."""
+        read = self.read(names)
+        return read + [name for name in (self.target, self.weight) if name is not None and name not in read]
+
     def split_table(self, data: Any, y: Any) -> tuple[Any, Any, Any]:
         """Return the columns of X, the labels and the weights of a data frame."""
         names = [str(name) for name in data.columns]
@@ -101,6 +106,26 @@ def open_files(data: Any) -> Any:
             f"{odd!r} among them."
         )
     return ds.dataset(found, format=formats.pop())
+
+
+def lacking_column(dataset: Any, wanted: Sequence[str] | None = None) -> str:
+    """Return a sentence on a file that lacks one of the wanted columns, by default those of any file; or "".
+
+    Arrow goes by the first file: it reads a column that a later one lacks as missing, and passes over one
+    that only later files have.
+    """
+    names = {file.path: file.physical_schema.names for file in dataset.get_fragments()}
+    if wanted is None:
+        wanted = list(dict.fromkeys(name for own in names.values() for name in own))
+    for path, own in names.items():
+        for name in wanted:
+            if name not in own:
+                other = next(path for path, own in names.items() if name in own)
+                return (
+                    f"{path!r} lacks the column {name!r}, which {other!r} has. Add the column to it, with "
+                    "empty cells if the values are not known, or leave one of the files out."
+                )
+    return ""
 
 
 def is_dataset_of_files(data: Any) -> bool:
@@ -141,8 +166,7 @@ def of_dataset(dataset: Any, named: Named, size: int) -> Iterator[RowBatch]:
     """Yield the batches of files; what was decoded is given back to the system at the end."""
     import pyarrow as pa  # an optional dependency, slow to import
 
-    wanted = named.read(dataset.schema.names)
-    wanted += [name for name in (named.target, named.weight) if name is not None and name not in wanted]
+    wanted = named.all_of(dataset.schema.names)
     files = dataset.get_fragments()
     batches = (batch for file in files for batch in of_file(file, dataset.schema, wanted, size))
     yield from of_arrow(batches, named, size)

@@ -54,9 +54,9 @@ CODES = {
     "RB006": Code(
         "id column",
         "The column has a value of its own in almost every row, so it can only name rows. Strings of that "
-        "kind are left out; running numbers are read as numbers.",
+        "kind are left out; whole numbers are read as numbers.",
         "It is a name, a key or a running number.",
-        "Leave running numbers out. If a part of the column has a meaning (a prefix, a date), make a column "
+        "Leave such numbers out. If a part of the column has a meaning (a prefix, a date), make a column "
         "of that part.",
     ),
     "RB007": Code(
@@ -118,6 +118,59 @@ CODES = {
         "The table is large, and models were compared on a sample of its rows.",
         "The sample is large: the standard errors say how sure the figures are.",
         "Nothing; or raise max_rows, and have more time.",
+    ),
+    "RB020": Code(
+        "labels that differ by case or blanks",
+        "Labels of the target are the same but for upper case, blanks or the coding of accents, and count as "
+        "different classes.",
+        "The difference has a meaning.",
+        "Write each label in one way.",
+    ),
+    "RB021": Code(
+        "class without training rows",
+        "Held-out rows are of a class that no training row has: no model can answer it.",
+        "The class is new, and will be in the rows that the model is fitted to.",
+        "Hold rows out in another way, or compare without the class.",
+    ),
+    "RB022": Code(
+        "relation that turns round",
+        "What the column says about the target in the earlier rows is the opposite of what it says in the "
+        "later ones.",
+        "The later rows are known to be an exception.",
+        "Ask what changed; train on recent rows, or leave the column out.",
+    ),
+    "RB023": Code(
+        "near copy of the target",
+        "The column has a value for each class, and it is the right one in most rows: it may be the answer "
+        "itself, from another hand or another time.",
+        "The column is known at the time of prediction, as the opinion of an expert may be.",
+        "Ask when and how the column is filled. If that is after the answer is known, leave it out.",
+    ),
+    "RB024": Code(
+        "values that give the answer away",
+        "All rows, or almost all, that have certain values of the column are of one class.",
+        "The values are known at the time of prediction, and a rule says what follows from them.",
+        "Ask when and how these values are filled in. If after the answer is known, leave the column out.",
+    ),
+    "RB025": Code(
+        "almost no errors",
+        "A model makes almost no errors, and no single column explains that; several together may.",
+        "The target follows from the columns by a rule, or its classes are known to be far apart.",
+        "Look for columns that are filled after the answer is known, or that the answer was computed from.",
+    ),
+    "RB026": Code(
+        "repeated keys",
+        "Rows that share a value of the column are alike, as rows of one person or place are: with some of "
+        "them in training and some held out the figures are too good for new persons or places.",
+        "The model is used for the same persons or places.",
+        "Hold rows out by the column: riskbayes compare --group, or compare(..., group=...).",
+    ),
+    "RB027": Code(
+        "columns that say the same",
+        "Each value of one column goes with one value of the other, but for rounding: naive Bayes "
+        "counts what they say twice.",
+        "The best model is none of naive Bayes.",
+        "Leave one of them out.",
     ),
 }
 """What the codes mean. A code, once given, keeps its meaning."""

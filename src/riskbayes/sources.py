@@ -14,6 +14,7 @@ from riskbayes.arrow import (
     arrow_names,
     arrow_reader,
     is_dataset_of_files,
+    lacking_column,
     of_arrow,
     of_dataset,
     open_files,
@@ -159,6 +160,9 @@ def rows(
     if is_paths(data) or is_dataset_of_files(data):
         dataset = open_files(data) if is_paths(data) else data
         named.check(dataset.schema.names, y)
+        wanted = None if named.columns is None else named.all_of(dataset.schema.names)
+        if is_paths(data) and (problem := lacking_column(dataset, wanted)):
+            raise ValueError(problem)
         return Rows(lambda: of_dataset(dataset, named, batch_rows), dataset.count_rows(), **common)
     if (reader := arrow_reader(data, batch_rows)) is not None:
         names = arrow_names(data)

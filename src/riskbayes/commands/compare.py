@@ -33,7 +33,7 @@ FILES = ("report.html", "report.json", "report.md", "model.rb")
 @click.option(
     "--time-column",
     shell_complete=columns_of_file,
-    help="Hold out the last quarter of the rows by this column.",
+    help="Hold out about the last quarter of the rows by this column.",
 )
 @click.option(
     "--group",

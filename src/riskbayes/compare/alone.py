@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from riskbayes.arrays import Array
-from riskbayes.compare.scores import row_losses
+from riskbayes.compare.report import Score
+from riskbayes.compare.scores import lift, row_losses
 from riskbayes.compare.study import Part, Study
 
 TREES = ((8, 20), (32, 5))
@@ -32,6 +33,8 @@ class Alone:
     error: float
     """In percent."""
     log_loss: float
+    lift: Score
+    """How much more probability the true class gets than by chance, in points."""
 
 
 def alone(study: Study) -> list[Alone]:
@@ -45,7 +48,8 @@ def alone(study: Study) -> list[Alone]:
             known = [(part, study.data.codes[part.kept]) for part in study.parts]
             P = np.concatenate([probabilities(part, j, codes, r, tree) for part, codes in known])
             losses = row_losses(P, study.held)
-            tried.append(Alone(column.name, float(losses["error"].mean()), float(losses["log_loss"].mean())))
+            error, log_loss = (float(losses[name].mean()) for name in ("error", "log_loss"))
+            tried.append(Alone(column.name, error, log_loss, lift(P, study.held, study.groups)))
         found.append(min(tried, key=lambda one: one.log_loss))
     return sorted(found, key=lambda one: one.log_loss)
 
@@ -53,7 +57,11 @@ def alone(study: Study) -> list[Alone]:
 def probabilities(part: Part, j: int, codes: Array, r: int, tree: tuple[int, int]) -> Array:
     """Return the probabilities of a part's held-out rows by column j of the table."""
     places = [place for place, (own, _) in enumerate(part.encoder.encoded) if own == j]
-    train, test = cells_of(part, j, codes, places, tree)
+    return leaf_shares(*cells_of(part, j, codes, places, tree), codes, r)
+
+
+def leaf_shares(train: Array, test: Array, codes: Array, r: int) -> Array:
+    """Return the shares of the r classes among training rows in the category or leaf of each held-out row."""
     prior = np.bincount(codes, minlength=r) / len(codes)
     size = int(max(train.max(initial=0), test.max(initial=0))) + 1
     counts = np.bincount(train * r + codes, minlength=size * r).reshape(size, r) + PRIOR_ROWS * prior

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.arrays import Array
+from riskbayes.compare.alike import numbers_that_name_rows, repeated_keys, same_columns
 from riskbayes.compare.alone import Alone
 from riskbayes.compare.contenders import MAJORITY
 from riskbayes.compare.data import names_of
 from riskbayes.compare.drift import drifts
+from riskbayes.compare.leaks import almost_no_errors, leaking_columns, partial_leaks
 from riskbayes.compare.repeats import repeats
 from riskbayes.compare.report import Score
 from riskbayes.compare.scores import differences, lift, overconfidence, row_losses
@@ -23,10 +24,6 @@ BEYOND_CHANCE = 3.5
 """Standard errors beyond which a difference is no chance: with room for a choice among a dozen models, and
 for folds that share rows, whose standard errors are too small. `benchmarks/compare_noise.py` counts."""
 
-LEAK_SHARE, LEAST_WRONG = 0.05, 10
-"""A column that alone makes at most this share of the errors of the majority class, which makes at least so
-many, is suspected of a leak."""
-
 STRONG_SHARE, STRONG_RATIO, VERY_STRONG = 1 / 3, 1.5, 0.1
 """A single column is strong if it has this share of what can be gained in log loss, and so many times that of
 the next column; it weighs as a warning if it alone makes at most the last share of the majority's errors."""
@@ -34,6 +31,9 @@ the next column; it weighs as a warning if it alone makes at most the last share
 TWINS, MANY_TWINS, FEW_DISTINCT = 0.005, 0.02, 0.5
 """Shares of held-out rows with twins in training that are mentioned, and that weigh; where fewer of the rows
 than the last share are distinct, rows repeat by nature."""
+
+MANY_UNKNOWN = 0.01
+"""Share of held-out rows of classes without training rows that makes figures worthless."""
 
 TOO_SURE, CONTRADICTORY, UNSEEN, MANY_UNSEEN = 2.0, 0.01, 0.01, 0.05
 """Points of overconfidence, share of contradictory rows, and shares of unseen cells that are mentioned."""
@@ -44,11 +44,17 @@ CLEARLY, CERTAINLY = 2.0, 3.0
 
 def all_findings(study: Study, by_column: list[Alone], model: Any) -> list[Finding]:
     """Return all findings, those that weigh most first; `model` is the best one, fitted to all rows."""
-    data = study.data
+    data, leaks = study.data, leaking_columns(study, by_column)
     found = [
         *nothing_to_predict(study),
-        *single_columns(study, by_column),
+        *single_columns(study, by_column, leaks),
+        *partial_leaks(study, leaks),
+        *almost_no_errors(study, leaks),
+        *unknown_classes(study),
         *across_the_split(study),
+        *keys(study),
+        *redundant(study),
+        *turned(study, by_column),
         *drifting_columns(study),
         *too_sure(study),
         *better_peers(study),
@@ -106,13 +112,12 @@ def nothing_to_predict(study: Study) -> Iterator[Finding]:
         )
 
 
-def single_columns(study: Study, by_column: list[Alone]) -> Iterator[Finding]:
+def single_columns(study: Study, by_column: list[Alone], leaks: list[Alone]) -> Iterator[Finding]:
     """Yield RB003 for columns that give the answer away, RB014 for one that says most of it."""
     base = row_losses(study.trial(MAJORITY).P, study.held)
     wrong, loss = float(base["error"].mean()), float(base["log_loss"].mean())
-    if wrong * len(study.held) / 100 < LEAST_WRONG or not predicts(study):
+    if not predicts(study):
         return
-    leaks = [one for one in by_column if one.error <= LEAK_SHARE * wrong]
     for one in leaks:
         yield Finding(
             "RB003",
@@ -228,22 +233,65 @@ def contradictions(study: Study) -> Iterator[Finding]:
 
 
 def running_numbers(study: Study) -> Iterator[Finding]:
-    """Yield RB006 for columns of whole numbers that count the rows; models read them as numbers."""
-    data, named = study.data, {}
-    if len(data.codes) < sum(data.class_rows):
-        return  # of a sample nobody can tell
-    for (j, part), values in zip(data.encoder.encoded, data.Z.T, strict=True):
-        if part == "number" and data.columns[j].kind == "number" and counts_rows(values):
-            named[data.columns[j].name] = "counts the rows. Models read it as a number: better leave it out"
-    yield from grouped("RB006", named, "count the rows, and are read as numbers: better leave them out")
+    """Yield RB006 for columns of whole numbers that name rows; models read them as numbers."""
+    words = (
+        "names rows: {n} distinct whole numbers in {n} rows. Models read it as a number: better leave it out"
+    )
+    named = {name: words.format(n=n) for name, n in numbers_that_name_rows(study.data)}
+    yield from grouped("RB006", named, "name rows, and are read as numbers: better leave them out")
 
 
-def counts_rows(values: Array) -> bool:
-    """True if whole numbers fill their range, each of them once."""
-    m = len(values)
-    if m < 20 or np.isnan(values).any() or (values != np.floor(values)).any():
-        return False
-    return bool(values.max() - values.min() == m - 1 and len(np.unique(values)) == m)
+def keys(study: Study) -> Iterator[Finding]:
+    """Yield RB026 for columns that name what several rows belong to, unless rows are held out by one."""
+    if study.data.groups is None:
+        words = (
+            "has {} values, and two rows of one value have the same label in {:.0f} % of the cases, two rows "
+            "of neighbouring values in {:.0f} %. If it says whom or what a row belongs to, hold rows out by "
+            "it (group)"
+        )
+        named = {
+            name: words.format(number, 100 * same, 100 * apart)
+            for name, number, same, apart in repeated_keys(study.data)
+        }
+        yield from grouped("RB026", named, "name what several rows belong to: hold rows out by one of them")
+
+
+def redundant(study: Study) -> Iterator[Finding]:
+    """Yield RB027 for columns that say the same."""
+    for names in same_columns(study.data):
+        yield Finding("RB027", f"Columns {names_of(names)} say the same: one of them is enough.", names[1])
+
+
+def unknown_classes(study: Study) -> Iterator[Finding]:
+    """Yield RB021 for classes of held-out rows that no training row has."""
+    data, m = study.data, len(study.held)
+    counts = np.zeros(len(data.classes), dtype=int)
+    for part in study.parts:
+        held = np.bincount(data.codes[part.held], minlength=len(counts))
+        held[data.codes[part.kept]] = 0
+        counts += held
+    for label, n in zip(data.texts, counts.tolist(), strict=True):
+        if n:
+            yield Finding(
+                "RB021",
+                f"Class {label!r} has {n} of the {m} held-out rows and none of the training rows: every "
+                "model is wrong on these.",
+                label,
+                "error" if n >= MANY_UNKNOWN * m else "warning",
+            )
+
+
+def turned(study: Study, by_column: list[Alone]) -> Iterator[Finding]:
+    """Yield RB022 for columns that say the opposite in the later rows of a split in time."""
+    if study.data.time is None:
+        return
+    named = {
+        one.column: "says the opposite in the held-out, later rows: the true class gets "
+        f"{-(one.lift.value or 0):.2g} ± {one.lift.error:.1g} points less than by chance"
+        for one in by_column
+        if beyond(one.lift, BEYOND_CHANCE)
+    }
+    yield from grouped("RB022", named, "say the opposite in the later rows")
 
 
 def unseen_categories(study: Study) -> Iterator[Finding]:

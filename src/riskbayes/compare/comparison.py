@@ -63,7 +63,7 @@ def compare(
     cv : int, default=None
         Number of folds. By default tables under 2000 rows have five, and of others a quarter is held out.
     time_column : str, default=None
-        Column of dates or numbers: the last quarter of the rows in time is held out. Models do not read it.
+        Column of dates or numbers: about the last quarter of the rows is held out. Models do not read it.
     group : str, default=None
         Column of groups that must not be split. Models do not read it.
     strategies : sequence of {"single", "neighbours", "cv", "ensemble"}, default=("single",)
@@ -101,7 +101,8 @@ def compare(
     if max_rows < 1:
         raise ValueError(f"max_rows={max_rows!r} must be positive.")
     data = Data.of(table, target, time_column=time_column, group=group, max_rows=max_rows, seed=seed)
-    study = run_study(data, make_split(data, cv, seed), candidates(data, strategies, seed), progress)
+    split = make_split(data, cv, seed)
+    study = run_study(data, split, candidates(data, strategies, seed, len(split.parts)), progress)
     model = refit(study, table)
     found, by_column = contenders(study), alone(study)
     explained = explain_study(study, found, by_column)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -33,6 +35,10 @@ MOST_CODES = 254
 MOST_INDICATORS = 1000
 """The most categories of a column that logistic regression has indicators of; rarer ones share one."""
 
+MOST_SECONDS, TRIED = 60.0, 3
+"""Histogram boosting is left out if its fits would take longer together, by the time of so many iterations of
+each: it grows a tree a class in every iteration."""
+
 MAJORITY, LOGISTIC, BOOSTING = "majority class", "logistic regression", "histogram boosting"
 
 
@@ -50,8 +56,8 @@ class Candidate:
     """True if it reads the table as it is, False if it reads the encoded columns."""
 
 
-def candidates(data: Data, strategies: Sequence[str], seed: int) -> list[Candidate]:
-    """Return the models for a table; LDA and QDA where it has columns of numbers."""
+def candidates(data: Data, strategies: Sequence[str], seed: int, folds: int = 1) -> list[Candidate]:
+    """Return the models for a table, for so many fits each; LDA and QDA where it has columns of numbers."""
     found = [recipe_candidate(strategy, seed) for strategy in strategies]
     plain: dict[str, Callable[[TableEncoder, str], Any]] = {
         "MixedNB": lambda _, learner: MixedNB(missing="informative", learner=learner)
@@ -65,7 +71,7 @@ def candidates(data: Data, strategies: Sequence[str], seed: int) -> list[Candida
     return [
         *found,
         Candidate(LOGISTIC, "peer", "", logistic, False),
-        Candidate(BOOSTING, "peer", "", lambda encoder: Boosting(Kinds.of(encoder.kinds), seed), False),
+        Candidate(BOOSTING, "peer", "", lambda of: Boosting(Kinds.of(of.kinds), seed, folds), False),
         Candidate(MAJORITY, "baseline", "", lambda _: DummyClassifier(strategy="prior"), False),
     ]
 
@@ -113,13 +119,15 @@ class Boosting:
         The encoded columns by kind; marks of missing cells are not read.
     seed : int
         Seed of its early stopping.
+    folds : int
+        Number of fits that share `MOST_SECONDS`.
     """
 
-    def __init__(self, kinds: Kinds, seed: int):
-        self.kinds, self.seed = kinds, seed
+    def __init__(self, kinds: Kinds, seed: int, folds: int):
+        self.kinds, self.seed, self.folds = kinds, seed, folds
 
     def fit(self, X: Array, y: Array) -> Boosting:
-        """Fit it, with the most frequent categories of each column."""
+        """Fit it, with the most frequent categories of each column; refuse what would take too long."""
         self.codes = {}
         for j in self.kinds.categories:
             codes, counts = np.unique(X[~np.isnan(X[:, j]), j], return_counts=True)
@@ -127,7 +135,15 @@ class Boosting:
             self.codes[j] = most
         mask = np.isin(self.read, self.kinds.categories)
         self.model = HistGradientBoostingClassifier(categorical_features=mask, random_state=self.seed)
-        self.classes_ = self.model.fit(self.columns(X), y).classes_
+        columns, start = self.columns(X), perf_counter()
+        clone(self.model).set_params(max_iter=TRIED).fit(columns, y)
+        seconds = (perf_counter() - start) * self.model.max_iter / TRIED * self.folds
+        if seconds > MOST_SECONDS:
+            raise TimeoutError(
+                f"Left out: its fits would take about {seconds:.0f} seconds, more than the limit of "
+                f"{MOST_SECONDS:g}."
+            )
+        self.classes_ = self.model.fit(columns, y).classes_
         return self
 
     @property

@@ -17,8 +17,8 @@ from riskbayes.preprocessing.columns import Column
 from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.tables import is_missing, plain
 
-MOST_NUMBERS, MOST_WHOLE = 20, 100
-"""A target of numbers with more distinct values than this is a measurement: of any, and of whole numbers."""
+MOST_WHOLE = 100
+"""A target of whole numbers with more distinct values than this is a measurement; one of fractions is."""
 
 TEXT_SHARE = 0.5
 """A target of strings with more distinct values than this share of the rows names rows, not classes."""
@@ -152,10 +152,11 @@ def check_classes(classes: Array, m: int, name: str) -> None:
             f"The target column {name!r} has one class, {listed(classes)}: nothing is to be told apart."
         )
     whole = numbers and bool((classes == np.floor(classes)).all())
-    if numbers and n > (MOST_WHOLE if whole else MOST_NUMBERS):
+    if numbers and (n > MOST_WHOLE or not whole):
         raise ValueError(
             f"The target column {name!r} holds {n} distinct numbers, such as {listed(classes)}: it is a "
-            "measurement, and classes are predicted here. Divide it into ranges first."
+            "measurement, and classes are predicted here. Divide it into ranges first, or write classes as "
+            "text."
         )
     if n > max(2, TEXT_SHARE * m):
         raise ValueError(

@@ -40,8 +40,9 @@ def make_split(data: Data, cv: int | None, seed: int) -> Split:
         raise ValueError("time_column and group exclude each other: rows are held out by one of them.")
     if data.time is not None:
         if cv is not None:
-            raise ValueError("cv and time_column exclude each other: the last quarter in time is held out.")
-        parts, kind, words = [in_time(data)], "time", time_words(data)
+            raise ValueError("cv and time_column exclude each other: the last rows in time are held out.")
+        parts, kind = [in_time(data)], "time"
+        words = time_words(data, len(parts[0][1]))
     else:
         k = cv if cv is not None else FOLDS if len(data.codes) < FEW_ROWS else 0
         parts = folds(data, k or HELD_OUT, seed)
@@ -88,21 +89,21 @@ def folds(data: Data, k: int, seed: int) -> list[tuple[Array, Array]]:
 
 
 def in_time(data: Data) -> tuple[Array, Array]:
-    """Return the earlier rows and about the last quarter; rows of the same time are not divided."""
+    """Return the earlier rows and the later ones, as near to a quarter as times allow, which stay whole."""
     time = data.time
     assert time is not None
-    ordered = np.sort(time)
-    cut = ordered[(3 * len(time)) // 4]
-    if cut == ordered[0]:  # three quarters of the rows have the earliest time
-        cut = ordered[np.searchsorted(ordered, cut, side="right")]
+    times, counts = np.unique(time, return_counts=True)
+    earlier = np.cumsum(counts)[:-1]
+    cut = times[1:][np.abs(earlier - 0.75 * len(time)).argmin()]
     return np.flatnonzero(time < cut), np.flatnonzero(time >= cut)
 
 
-def time_words(data: Data) -> str:
+def time_words(data: Data, held: int) -> str:
     """Return the sentence about a split in time."""
+    m = len(data.codes)
     return (
-        f"The last quarter of the rows by {data.time_column!r} is held out: models see what came before. The "
-        "column itself is not read by them."
+        f"The last {held} of {m} rows by {data.time_column!r} ({100 * held / m:.3g} %) are held out: models "
+        "see what came before. The column itself is not read by them."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -64,7 +65,20 @@ def table_findings(clf: Any, masses: Array) -> Iterator[Finding]:
     if table is not None and table.n_rows:
         yield from column_findings(table.columns, table.n_rows)
     weights = 1.0 if clf.class_weight_ is None else np.maximum(to_numpy(clf.class_weight_), TINY)
-    yield from few_rows([str(plain(label)) for label in to_numpy(clf.classes_)], masses / weights)
+    labels = [str(plain(label)) for label in to_numpy(clf.classes_)]
+    yield from few_rows(labels, masses / weights)
+    yield from labels_alike(labels)
+
+
+def labels_alike(labels: Sequence[str]) -> Iterator[Finding]:
+    """Yield RB020 for labels that differ by case, blanks or the coding of accents only."""
+    alike: dict[str, list[str]] = {}
+    for label in labels:
+        alike.setdefault(" ".join(normalize("NFC", label).casefold().split()), []).append(label)
+    for own in alike.values():
+        if own[1:]:
+            shown = ", ".join(map(repr, own[:MOST_SINGLE])) + (", ..." if own[MOST_SINGLE:] else "")
+            yield Finding("RB020", f"Labels {shown} count as {len(own)} classes.", own[0])
 
 
 def column_findings(columns: Sequence[Column], rows: int) -> Iterator[Finding]:

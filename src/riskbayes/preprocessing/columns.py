@@ -90,7 +90,7 @@ class Reader(Loadable):
         if kind == "left out":
             return []
         if kind == "number":
-            return [found.as_numbers(self.index, self.column.name)]
+            return [found.as_numbers(self.index, self.column.name, unit_of(self.example))]
         if kind == "date":
             dates = found.as_dates(self.index, self.column.name)
             return [part_of_date(dates, part) for part in self.parts]
@@ -158,15 +158,16 @@ class Values:
     """The distinct values of a column that came with them."""
     places: Array | None = None
     """For each cell its place in `known`."""
+    unit: str = "numbers"
+    """What numbers were before: numbers, durations (now days), or times of day (now hours)."""
 
-    def as_numbers(self, index: int, name: str) -> Array:
-        """Return the cells as numbers; refuse infinity and anything that is not a number."""
-        if self.kind != "numbers":
-            if self.missing.all():
-                return np.full(len(self.missing), np.nan)
-            raise ColumnError(
-                index, f"held numbers in training and now {self.an_example()}. Convert it.", name
-            )
+    def as_numbers(self, index: int, name: str, unit: str) -> Array:
+        """Return the cells as numbers; refuse infinity, and anything that is not of the unit."""
+        if self.missing.all():
+            return np.full(len(self.missing), np.nan)
+        if self.kind != "numbers" or self.unit != unit:
+            now = self.unit if self.kind == "numbers" else self.an_example()
+            raise ColumnError(index, f"held {unit} in training and now {now}. Convert it to {unit}.", name)
         if np.isinf(self.values).any():
             raise ColumnError(
                 index, "holds infinity. Put a number in its place, or NaN if it is missing.", name
@@ -217,6 +218,13 @@ def example_of(column: Any, found: Values) -> Any:
     return datetime.timedelta() if isinstance(value, np.timedelta64) else plain(value)
 
 
+def unit_of(example: Any) -> str:
+    """Return the unit of a column of numbers by one of its cells, as `Values.unit` says it."""
+    if isinstance(example, datetime.timedelta):
+        return "durations"
+    return "times of day" if isinstance(example, datetime.time) else "numbers"
+
+
 def learn_column(found: Values, j: int, name: str, forced: bool) -> Reader:
     """Return how one column is encoded; `forced` makes it a column of categories."""
     m, gone = len(found.missing), int(found.missing.sum())
@@ -244,7 +252,7 @@ def learn_column(found: Values, j: int, name: str, forced: bool) -> Reader:
         return Reader(column, j, ordered, (), codes)
     values = found.values[~found.missing]
     if found.kind == "numbers":
-        found.as_numbers(j, name)
+        found.as_numbers(j, name, found.unit)
     number = len(np.unique(values))
     if number == 1:
         return left_out(name, j, "constant", gone, 1)
@@ -322,7 +330,7 @@ def read_array(column: Array, j: int, name: str) -> Values:
     if kind in "iuf":
         return numbers(column.astype(np.float64))
     if kind == "m":
-        return numbers(to_numbers(column.astype("timedelta64[us]")) / DAY)
+        return numbers(to_numbers(column.astype("timedelta64[us]")) / DAY, "durations")
     if kind == "M":
         return read_dates(column, j, name)
     return read_values(column.tolist(), j, name)
@@ -354,10 +362,10 @@ def read_values(values: list, j: int, name: str) -> Values:
             math.nan if gone else v.hour + v.minute / 60 + (v.second + v.microsecond / 1e6) / 3600
             for v, gone in zip(values, missing, strict=True)
         ]
-        return numbers(np.array(hours))
+        return numbers(np.array(hours), "times of day")
     if all(issubclass(kind, datetime.timedelta | np.timedelta64) for kind in kinds):
         held = [None if gone else v for v, gone in zip(values, missing, strict=True)]
-        return numbers(to_numbers(np.array(held, dtype="timedelta64[us]")) / DAY)
+        return numbers(to_numbers(np.array(held, dtype="timedelta64[us]")) / DAY, "durations")
     usual = str | bool | Real | datetime.date
     odd = next((v for v in present if not isinstance(v, usual)), None)
     if is_period(odd):
@@ -391,9 +399,9 @@ def missing_of(values: list) -> Array:
     return np.fromiter((is_missing(value) or value == "" for value in values), bool, len(values))
 
 
-def numbers(values: Array) -> Values:
+def numbers(values: Array, unit: str = "numbers") -> Values:
     """Return the cells of a column of numbers."""
-    return Values("numbers", values, np.isnan(values))
+    return Values("numbers", values, np.isnan(values), unit=unit)
 
 
 def read_dates(values: Any, j: int, name: str) -> Values:

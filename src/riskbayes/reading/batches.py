@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from riskbayes.arrow import READ_AHEAD
+from riskbayes.arrow import READ_AHEAD, lacking_column
 from riskbayes.reading import UserError
 from riskbayes.reading.blocks import CSV, Block, arrow_needed
 from riskbayes.reading.expected import FLAG, NUMBER, PRESENT, UNREAD, Expected
@@ -70,6 +70,9 @@ class Batches:
                 self.total = self._dataset.count_rows()
         try:
             self.columns = expected.in_file(self.name, self.names)
+            read = [self.columns[name] for name, kind in expected.kinds.items() if kind != UNREAD]
+            if self.csv is None and (problem := lacking_column(self._dataset, read)):
+                raise UserError(problem)
         except UserError:
             self.close()
             raise

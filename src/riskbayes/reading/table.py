@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.arrow import open_files
+from riskbayes.arrow import lacking_column, open_files
 from riskbayes.reading import UserError
 from riskbayes.reading.blocks import CSV, arrow_needed
 from riskbayes.reading.dialect import refuse_twins
@@ -18,10 +18,7 @@ from riskbayes.reading.files import EXPORT, STDIN, is_arrow, open_file, reading
 from riskbayes.reading.numbers import typed
 
 MANY_NUMBERS = 100
-"""A target of more distinct numbers than this is a quantity, not a class."""
-
-MANY_FRACTIONS = 20
-"""The same for numbers with fractions."""
+"""A target of more distinct whole numbers than this is a quantity, not a class; one of fractions is."""
 
 MANY_LABELS = 1000
 """A target of more distinct labels than this is no class."""
@@ -89,9 +86,12 @@ def read_arrow(path: str | os.PathLike, kind: str | None = None) -> Any:
 
     with reading(str(path)):
         try:
-            found = dataset.to_table()
+            problem = lacking_column(dataset)
+            found = None if problem else dataset.to_table()
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, OSError) as error:
             raise bad_arrow(path, error) from None
+    if found is None:
+        raise UserError(problem)
     if not found.num_rows:
         raise UserError(f"{path} has columns and no rows. Add them.")
     return found
@@ -182,8 +182,9 @@ def labels_of(column: Any, name: str) -> Array:
             f"The target {name!r} has one class only, {distinct[0].as_py()!r}. Two or more are needed."
         )
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    limit = MANY_NUMBERS if pa.types.is_integer(kind) else MANY_FRACTIONS if numeric else MANY_LABELS
-    if len(distinct) > limit or (not numeric and len(distinct) > max(2, len(column) // 2)):
+    broken = numeric and not pc.all(pc.equal(pc.floor(distinct), distinct)).as_py()
+    limit = MANY_NUMBERS if numeric else MANY_LABELS
+    if broken or len(distinct) > limit or (not numeric and len(distinct) > max(2, len(column) // 2)):
         what = "a quantity: that is regression" if numeric else "a name or a key"
         raise UserError(
             f"The target {name!r} has {len(distinct)} distinct values in {len(column)} rows and looks like "

@@ -1,0 +1,163 @@
+"""Columns that name rows, columns whose values name what several rows belong to, and columns that say the
+same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import narwhals as nw
+import numpy as np
+from scipy.special import gammaln
+from scipy.stats import rankdata
+
+from riskbayes.arrays import Array
+from riskbayes.compare.data import Data
+from riskbayes.preprocessing.columns import FEW_VALUES
+from riskbayes.tables import is_missing
+
+FEWEST_ROWS = 20
+"""Of fewer values nobody can tell whether they name rows."""
+
+CERTAIN = -15.0
+"""Logarithm of the chance below which a coincidence is none."""
+
+MOST_EACH = 20
+"""A column of more rows a value than this is a category, not a key."""
+
+MORE_ALIKE, BEYOND_CHANCE = 0.1, 4.0
+"""Rows of one key are alike if they have the same label more often, by this share and by so many standard
+errors, than rows of neighbouring keys."""
+
+SAME_ORDER, RANKED_ROWS = 0.999, 5000
+"""Two columns of numbers of the same order say the same if their rank correlation is above this; so many rows
+are ranked. Where the order differs, however little, their difference may tell more than both."""
+
+
+def name_rows(values: Array) -> bool:
+    """True if numbers name rows: they are whole, all distinct, and that is no coincidence.
+
+    They grow, or fall, from row to row; or they repeat so rarely that nobody drew them from their range:
+    draws from any other distribution on that range would repeat more often.
+    """
+    values = values[~np.isnan(values)]
+    m = len(values)
+    if m < FEWEST_ROWS or (values != np.floor(values)).any() or len(np.unique(values)) < m:
+        return False
+    steps = np.diff(values)
+    size = values.max() - values.min() + 1
+    return bool((steps > 0).all() or (steps < 0).all() or np.log1p(-np.arange(m) / size).sum() < CERTAIN)
+
+
+def numbers_that_name_rows(data: Data) -> Iterator[tuple[str, int]]:
+    """Yield the columns of numbers that name rows, and their number of values."""
+    for (j, part), values in zip(data.encoder.encoded, data.Z.T, strict=True):
+        column = data.columns[j]
+        if part == "number" and column.kind == "number" and name_rows(values):
+            yield column.name, column.n_values or 0
+
+
+def repeated_keys(data: Data) -> Iterator[tuple[str, int, float, float]]:
+    """Yield the columns whose values name what several rows belong to.
+
+    With each of them the number of its values, and the share of pairs with the same label, a mean over the
+    values that repeat: of two rows of one value, and of two rows of neighbouring values. Of a number that is
+    measured the two shares are alike.
+    """
+    for name, codes in possible_keys(data):
+        counts = np.zeros((int(codes.max()) + 1, len(data.classes)))
+        np.add.at(counts, (codes[codes >= 0], data.codes[codes >= 0]), 1)
+        number, known = len(counts), counts.sum()
+        counts = counts[counts.sum(axis=1) > 1]
+        if number <= FEW_VALUES or known > MOST_EACH * number or len(counts) < FEWEST_ROWS:
+            continue
+        n = counts.sum(axis=1)
+        same = ((counts * (counts - 1)).sum(axis=1) / (n * (n - 1)))[1:]
+        apart = (counts[1:] * counts[:-1]).sum(axis=1) / (n[1:] * n[:-1])
+        more = same - apart
+        error = more.std(ddof=1) / np.sqrt(len(more))
+        if more.mean() >= max(MORE_ALIKE, BEYOND_CHANCE * error):
+            yield name, number, float(same.mean()), float(apart.mean())
+
+
+def possible_keys(data: Data) -> Iterator[tuple[str, Array]]:
+    """Yield columns of categories, whole numbers and identifiers: the code of each row, -1 if missing."""
+    for (j, part), values in zip(data.encoder.encoded, data.Z.T, strict=True):
+        known = ~np.isnan(values)
+        whole = part == "number" and data.columns[j].kind == "number" and not (values[known] % 1).any()
+        if part == "category" or whole:
+            codes = np.full(len(values), -1)
+            codes[known] = np.unique(values[known], return_inverse=True)[1]
+            yield data.columns[j].name, codes
+    for column in data.columns:
+        if column.reason.startswith("an identifier"):
+            cells = nw.from_native(data.X, eager_only=True)[column.name].to_list()
+            texts = np.array(["" if is_missing(cell) else str(cell) for cell in cells])
+            codes = np.unique(texts, return_inverse=True)[1]
+            yield column.name, codes - 1 if (texts == "").any() else codes
+
+
+def same_columns(data: Data) -> list[list[str]]:
+    """Return groups of columns that say the same: values that go with each other, or the same order."""
+    read = [
+        (name, part, values)
+        for name, (_, part), values in zip(data.encoder.names, data.encoder.encoded, data.Z.T, strict=True)
+        if part in ("number", "category", "is missing")
+    ]
+    groups: dict[bytes, list[str]] = {}
+    for name, _, values in read:
+        codes = codes_by_appearance(values)
+        if chance_of_equal(codes) < CERTAIN:
+            groups.setdefault(codes.tobytes(), []).append(name)
+    found = [group for group in groups.values() if group[1:]]
+    numbers = [
+        (name, values) for name, part, values in read if part == "number" and len(values) >= FEWEST_ROWS
+    ]
+    if numbers[1:]:
+        step = max(1, len(data.Z) // RANKED_ROWS)
+        R = np.stack([standard_ranks(values[::step]) for _, values in numbers])
+        close = np.triu(np.abs(R @ R.T) > SAME_ORDER, 1)
+        for i in np.flatnonzero(close.any(axis=1)):
+            alike = [k for k in np.flatnonzero(close[i]) if same_order(numbers[i][1], numbers[k][1])]
+            group = [numbers[k][0] for k in (i, *alike)]
+            if alike and not any(set(group) & set(other) for other in found):
+                found.append(group)
+    return found
+
+
+def same_order(first: Array, second: Array) -> bool:
+    """True if a column never falls where another grows, or never grows: what they differ by is rounding."""
+    known = ~np.isnan(first) & ~np.isnan(second)
+    first, second = first[known], second[known]
+    return any((np.diff(own[np.lexsort((own, first))]) >= 0).all() for own in (second, -second))
+
+
+def codes_by_appearance(values: Array) -> Array:
+    """Return each value's place in the order in which values appear; -1 for missing cells."""
+    known = ~np.isnan(values)
+    _, first, place = np.unique(values[known], return_index=True, return_inverse=True)
+    codes = np.full(len(values), -1)
+    codes[known] = np.argsort(np.argsort(first))[place]
+    return codes
+
+
+def chance_of_equal(codes: Array) -> float:
+    """Return the logarithm of the chance that a column of the same counts divides the rows in the same way.
+
+    Of m! orders of its cells those count that exchange rows of one value, or values of as many rows.
+    """
+    sizes = np.bincount(codes + 1)[1:]
+    alike = np.bincount(sizes)[1:]
+    m = len(codes)
+    return float(
+        gammaln(sizes + 1).sum() + gammaln(alike + 1).sum() + gammaln((codes < 0).sum() + 1) - gammaln(m + 1)
+    )
+
+
+def standard_ranks(values: Array) -> Array:
+    """Return ranks with mean 0 and length 1; missing cells have the mean."""
+    known = ~np.isnan(values)
+    found = np.zeros(len(values))
+    found[known] = rankdata(values[known])
+    found[known] -= found[known].mean()
+    return found / max(float(np.linalg.norm(found)), 1e-300)

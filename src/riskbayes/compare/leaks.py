@@ -1,0 +1,184 @@
+"""Signs that the answer leaked into the columns: near copies of the target, values that give it away, and
+errors near zero, with the two columns that lead to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import combinations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import binom
+from sklearn.tree import DecisionTreeClassifier
+
+from riskbayes.arrays import Array
+from riskbayes.compare.alone import TREES, Alone, leaf_shares, ranks
+from riskbayes.compare.contenders import MAJORITY
+from riskbayes.compare.data import Data
+from riskbayes.compare.scores import row_losses
+from riskbayes.compare.study import Study
+from riskbayes.findings import Finding
+from riskbayes.preprocessing.columns import FEW_VALUES
+from riskbayes.tables import shown
+
+LEAK_SHARE, LEAST_WRONG = 0.05, 10
+"""A column that alone makes at most this share of the errors of the majority class, which makes at least so
+many, is suspected of a leak."""
+
+NEAR_COPY, SAME_LABELS, LEAST_COPIED = 0.75, 0.6, 60
+"""A column is like a copy of the target with errors if Cohen's kappa of the two is at least this, or the
+second where its values are the labels themselves, on at least so many rows."""
+
+PURE, FREQUENT, GIVEN_AWAY, LEVEL = 0.99, 0.8, 0.25, 1e-4
+"""A value gives the answer away if the first share of its rows is of one class, which has at most the second
+share of all rows, by chance at most with the last probability. It is reported if values of a column do so for
+the third share of the rows, or of the rows of a class."""
+
+ALMOST_NONE = 0.02
+"""An error is near zero if it is at most this share of that of the majority class."""
+
+MOST_PAIRED, PAIRED_ROWS = 40, 5000
+"""Pairs are looked for among at most this number of columns, by trees of at most so many training rows."""
+
+
+def leaking_columns(study: Study, by_column: list[Alone]) -> list[Alone]:
+    """Return the columns that alone give the answer away almost without error."""
+    wrong = majority_error(study)
+    if wrong * len(study.held) / 100 < LEAST_WRONG:
+        return []
+    return [one for one in by_column if one.error <= LEAK_SHARE * wrong]
+
+
+def majority_error(study: Study) -> float:
+    """Return the error of the majority class on the held-out rows, in percent."""
+    return float(row_losses(study.trial(MAJORITY).P, study.held)["error"].mean())
+
+
+def columns_of_few_values(data: Data) -> Iterator[tuple[str, str, list[str], Array]]:
+    """Yield name, part, values as text and the code of each row (-1: missing) of columns of few values."""
+    for values, (j, part) in zip(data.Z.T, data.encoder.encoded, strict=True):
+        column, known = data.columns[j], ~np.isnan(values)
+        codes = np.full(len(values), -1)
+        if part == "is missing":
+            yield column.name, part, ["present", "missing"], values.astype(int)
+        elif part == "category" or (column.kind == "number" and (column.n_values or 0) <= FEW_VALUES):
+            found, codes[known] = np.unique(values[known], return_inverse=True)
+            names = data.encoder.readers[j].categories
+            texts = [shown(names[int(v)]) if part == "category" else f"{v:g}" for v in found]
+            yield column.name, part, texts, codes
+
+
+def partial_leaks(study: Study, leaks: list[Alone]) -> Iterator[Finding]:
+    """Yield RB023 and RB024 for other columns than those that leak without error, one finding for each."""
+    told = {one.column for one in leaks}
+    copies = list(near_copies(study, told))
+    yield from copies
+    yield from giving_away(study, told | {finding.where for finding in copies})
+
+
+def near_copies(study: Study, told: Collection[str]) -> Iterator[Finding]:
+    """Yield RB023 for columns that are like a copy of the target with errors in it."""
+    data = study.data
+    r = len(data.classes)
+    for name, part, texts, codes in columns_of_few_values(data):
+        known = codes >= 0
+        if part == "is missing" or name in told or len(texts) != r or known.sum() < LEAST_COPIED:
+            continue
+        counts = np.zeros((r, r))
+        np.add.at(counts, (codes[known], data.codes[known]), 1)
+        shares = counts / counts.sum()
+        value, label = linear_sum_assignment(-shares)
+        right = float(shares[value, label].sum())
+        chance = float(shares.sum(axis=1)[value] @ shares.sum(axis=0)[label])
+        named = [(texts[v], shown(data.classes[c])) for v, c in zip(value, label, strict=True)]
+        least = SAME_LABELS if all(own == label for own, label in named) else NEAR_COPY
+        if right - chance >= least * (1 - chance):
+            pairs = ", ".join(f"{own} for {label}" for own, label in named[:5]) + (", ..." if r > 5 else "")
+            yield Finding(
+                "RB023",
+                f"Column {name!r} has a value for each class ({pairs}), and that is the right one in "
+                f"{100 * right:.3g} % of the rows; by chance it would be in {100 * chance:.3g} %.",
+                name,
+            )
+
+
+def giving_away(study: Study, told: Collection[str]) -> Iterator[Finding]:
+    """Yield RB024 for columns with values whose rows are all of one class, where that says much."""
+    data = study.data
+    m, r = len(data.codes), len(data.classes)
+    masses = np.bincount(data.codes, minlength=r)
+    found = [one for one in columns_of_few_values(data) if one[0] not in told]
+    tests = sum(len(texts) for _, _, texts, _ in found)
+    for name, _, texts, codes in found:
+        counts = np.zeros((len(texts), r))
+        known = codes >= 0
+        np.add.at(counts, (codes[known], data.codes[known]), 1)
+        rows, label = counts.sum(axis=1), counts.argmax(axis=1)
+        hits = counts.max(axis=1)
+        shares = masses[label] / m
+        chance = binom.sf(hits - 1, rows, shares) * tests
+        pure = np.flatnonzero((hits >= PURE * rows) & (shares <= FREQUENT) & (chance < LEVEL))
+        by_class = np.bincount(label[pure], hits[pure], minlength=r)
+        if by_class.sum() < GIVEN_AWAY * m and (by_class < GIVEN_AWAY * masses).all():
+            continue
+        v = pure[rows[pure].argmax()]
+        c = label[v]
+        yield Finding(
+            "RB024",
+            f"Column {name!r} gives the answer away on {int(rows[pure].sum())} of {m} rows: of the "
+            f"{int(rows[v])} rows in which it is {texts[v]}, {100 * hits[v] / rows[v]:.3g} % are "
+            f"{data.texts[c]!r}, of all rows {100 * shares[v]:.3g} %.",
+            name,
+        )
+
+
+def almost_no_errors(study: Study, leaks: list[Alone]) -> Iterator[Finding]:
+    """Yield RB025 if a model makes almost no errors and no single column explains it."""
+    wrong = majority_error(study)
+    errors = {t.candidate.name: float(row_losses(t.P, study.held)["error"].mean()) for t in study.usable}
+    name = min(errors, key=errors.__getitem__)
+    few = wrong * len(study.held) / 100 < LEAST_WRONG
+    if few or leaks or errors[name] > ALMOST_NONE * wrong:
+        return
+    message = (
+        f"{name} is wrong on {errors[name]:.2g} % of the held-out rows, the most frequent class on "
+        f"{wrong:.3g} %: so few errors are more often a leak than a law."
+    )
+    pair = leaking_pair(study, LEAK_SHARE * wrong)
+    if pair is not None:
+        first, second, error = pair
+        message += (
+            f" Columns {first!r} and {second!r} are enough: a tree of these two is wrong on {error:.2g} %."
+        )
+    yield Finding("RB025", message, severity="warning" if pair is None else "error")
+
+
+def leaking_pair(study: Study, most: float) -> tuple[str, str, float] | None:
+    """Return the two columns whose tree makes the fewest errors, at most this many percent; None if none.
+
+    The tree also reads the difference and the sum of two numbers.
+    """
+    part, data = study.parts[0], study.data
+    places = [i for i, kind in enumerate(part.encoder.kinds) if kind != "mark"]
+    if len(places) > MOST_PAIRED:
+        return None
+    kept, Z = data.codes[part.kept][:PAIRED_ROWS], part.Z_train[:PAIRED_ROWS]
+    leaves, rows = TREES[-1]
+    found = None
+    for i, j in combinations(places, 2):
+        tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=rows, random_state=0)
+        train, test = ranks(*(beside(Z[:, [i, j]]) for Z in (Z, part.Z_test)))
+        tree.fit(train, kept)
+        P = leaf_shares(tree.apply(train), tree.apply(test), kept, len(data.classes))
+        error = float(row_losses(P, data.codes[part.held])["error"].mean())
+        if error <= most:
+            most = error
+            names = [data.columns[part.encoder.encoded[place][0]].name for place in (i, j)]
+            found = names[0], names[1], error
+    return found
+
+
+def beside(pair: Array) -> Array:
+    """Return two columns, their difference and their sum."""
+    return np.column_stack([pair, pair[:, 0] - pair[:, 1], pair.sum(axis=1)])

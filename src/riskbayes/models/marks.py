@@ -71,23 +71,28 @@ class MarkModel(CategoricalModel):
         return Marks(frame.n_categories, p_values(counts, frame) > self.level)
 
     def parameters(self, S: Statistics) -> CategoricalParameters:
-        """Return the frequencies; of tied features, those of all classes together."""
+        """Return the frequencies; of tied features, those of all classes together.
+
+        They are smoothed once, as one class with the mean of the counts: smoothed class by class, the
+        pseudo-counts would speak for the rare classes.
+        """
         frame: Any = S.frame
         if not frame.tied.any():
             return super().parameters(S)
-        counts, share = S["counts"], S["s0"] / S["s0"].sum()
-        tied = frame.spread(frame.tied[None, :])
-        pooled = share[:, None] * counts.sum(axis=0)
-        return super().parameters(
-            Statistics({"s0": S["s0"], "counts": np.where(tied, pooled, counts)}, frame)
-        )
+        counts, tied = S["counts"], frame.spread(frame.tied[None, :])
+        pooled = np.where(tied, counts.mean(axis=0), counts)
+        return super().parameters(Statistics({"s0": S["s0"], "counts": pooled}, frame))
 
 
 def p_values(counts: Array, frame: Categories) -> Array:
-    """Return the p-value of Pearson's chi-square test of each feature's independence of the class."""
+    """Return the p-value of Pearson's chi-square test of each feature's independence of the class.
+
+    Its degrees of freedom count the classes and categories that have rows.
+    """
     total, by_class = frame.sums(counts.sum(axis=0)[None, :])[0], frame.sums(counts)
     share = by_class / np.where(total > 0, total, 1.0)
     expected = frame.spread(share) * counts.sum(axis=0)
     gaps = (counts - expected) ** 2 / np.where(expected > 0, expected, 1.0)
-    seen = (np.count_nonzero(by_class > 0, axis=0) - 1) * (frame.n_categories - 1)
-    return chi2.sf(frame.sums(gaps.sum(axis=0)[None, :])[0], np.maximum(seen, 1))
+    seen = frame.sums((counts.sum(axis=0) > 0)[None, :].astype(np.int64))[0]
+    freedom = (np.count_nonzero(by_class > 0, axis=0) - 1) * (seen - 1)
+    return chi2.sf(frame.sums(gaps.sum(axis=0)[None, :])[0], np.maximum(freedom, 1))

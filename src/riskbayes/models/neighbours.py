@@ -196,14 +196,15 @@ class NeighboursModel(GenerativeModel):
         judged = rows if len(rows) <= JUDGED else rows[np.linspace(0, len(rows) - 1, JUDGED).astype(int)]
         rank, width = best_kernel(index[judged], distance[judged], sample.y[judged], w[judged], weights)
         frame = References(references, np.array(rank), np.array(width), metric, rows)
-        own = NeighbourRows(index, kernel_of(distance, rank, width), home, frame)
+        kernel = kernel_of_cells(sample.X, distance, rank, width)
+        own = NeighbourRows(index, kernel, home, frame)
         object.__setattr__(frame, "own", own)  # each refers to the other
         return frame
 
     def encode(self, X: Array, frame: References) -> NeighbourRows:  # type: ignore[override]
         """Return the nearest references of new rows."""
         index, distance = nearest(frame.metric.places(X), frame.points, self.n_neighbors)
-        kernel = kernel_of(distance, int(frame.rank), float(frame.width))
+        kernel = kernel_of_cells(X, distance, int(frame.rank), float(frame.width))
         return NeighbourRows(index, kernel, index[:, 0], frame)
 
     def encode_own(self, X: Array, frame: References) -> NeighbourRows:  # type: ignore[override]
@@ -374,6 +375,11 @@ def without(index: Array, distance: Array, own: Array) -> tuple[Array, Array]:
     left_out[:, -1] |= ~left_out.any(axis=1)
     shape = len(index), index.shape[1] - 1
     return index[~left_out].reshape(shape), distance[~left_out].reshape(shape)
+
+
+def kernel_of_cells(X: Array, distance: Array, rank: int, width: float) -> Array:
+    """Return the kernel of rows; zero for a row without a cell, which says nothing: q_y is then pi_y."""
+    return np.where(np.isnan(X).all(axis=1)[:, None], 0.0, kernel_of(distance, rank, width))
 
 
 def kernel_of(distance: Array, rank: int, width: float) -> Array:

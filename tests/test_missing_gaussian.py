@@ -350,6 +350,16 @@ def test_naive_bayes_adds_tables_with_and_without_missing_cells():
     np.testing.assert_allclose(GaussianNB(learner="closed_form").fit(X, y).theta_, means, rtol=1e-9)
 
 
+@pytest.mark.parametrize("options", [{}, {"var_smoothing": 0.0}, {"mean_strength": 1.0}], ids=str)
+def test_a_class_without_a_cell_in_a_column_has_the_moments_of_all_classes(options):
+    X, y, _ = rows_with_holes(18, m=120)
+    X[y == 1, 0] = np.nan
+    clf = GaussianNB(learner="closed_form", **options).fit(X, y)
+    assert clf.theta_[1, 0] == pytest.approx(np.nanmean(X[:, 0]))
+    away = X[:, 0] - np.array([np.nanmean(X[y == k, 0]) if k != 1 else 0.0 for k in range(3)])[y]
+    assert clf.var_[1, 0] == pytest.approx(np.nanmean(away**2))
+
+
 def test_naive_bayes_calibrates_on_the_first_rows_with_missing_cells():
     X, y, _ = rows_with_holes(11, m=200, scales=False)
     complete = np.where(np.isnan(X), 0.0, X)

@@ -80,6 +80,21 @@ class Frame(Loadable):
             )
         return self
 
+    @property
+    def start(self) -> Any:
+        """Parameters that EM found from the rows and that missing cells are expected under; None without."""
+        return None
+
+    def check_additive(self) -> None:
+        """Raise a ValueError if statistics of other rows do not add to those of this frame."""
+        if self.start is not None:
+            raise ValueError(
+                "Missing cells are expected by parameters that EM finds from all rows together, so that "
+                "statistics of batches with missing cells do not add up to those of one fit. Fit all rows "
+                "together (riskbayes.rows, if they do not fit into memory), fill in the missing cells first, "
+                "or use GaussianNB, whose statistics do."
+            )
+
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Return the arrays of statistics of this frame, converted to the target frame."""
         return arrays
@@ -275,6 +290,11 @@ class SideBySide(Frame):
             if all(a is b for a, b in zip(found, whole.frames, strict=True)):
                 return whole
         return replace(self, frames=found)
+
+    def check_additive(self) -> None:
+        """Check the frames model by model."""
+        for frame in self.frames:
+            frame.check_additive()
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Convert the arrays model by model."""

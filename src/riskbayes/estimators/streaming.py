@@ -31,8 +31,9 @@ class StreamingClassifier(BaseGenerativeClassifier):
         """Fit a further batch of rows.
 
         Its statistics are added to those of the rows so far: with `learner="closed_form"` the result is that
-        of one `fit` to all rows. Other learners then take one step on the rows of the batch, as soon as every
-        class has rows; the step is scaled by the batch's share of all rows so far.
+        of one `fit` to all rows. A discriminant analysis refuses rows with missing cells: its closed form is
+        then found by EM, from all rows at once. Other learners then take one step on the rows of the batch,
+        as soon as every class has rows; the step is scaled by the batch's share of all rows so far.
 
         Parameters
         ----------
@@ -76,13 +77,15 @@ class StreamingClassifier(BaseGenerativeClassifier):
                 "cannot forget some, or be calibrated on them again. Fit all rows together."
             )
 
-    def _check_additive(self) -> None:
-        """Refuse a model whose statistics do not add, for each fit counts another structure."""
+    def _check_additive(self, *counted: Statistics) -> None:
+        """Refuse a model or statistics that do not add, for each fit counts something else."""
         if not self.model_.additive:
             raise ValueError(
                 f"{type(self.model_).__name__} learns its structure from the rows of one fit: statistics of "
                 "other rows do not add to it. Fit all rows together."
             )
+        for S in counted:
+            S.frame.check_additive()
 
     def _add_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         """Add the statistics of a batch; calibrate on it, if every class has rows by now."""
@@ -103,7 +106,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         past = None if first else (self.data_statistics_, self.statistics_)
         batch = begin_fit(self, X, y, sample_weight, reset=first, new_classes=False)
         S = start = batch.S
-        self._check_additive()
+        self._check_additive(S, *(past or ()))
         if past is not None:
             S = self.model_.settle(past[0] + S)
             start = (past[1] + start).to_frame(S.frame)
@@ -118,9 +121,9 @@ class StreamingClassifier(BaseGenerativeClassifier):
     def merge(self, *others: Self) -> Self:
         """Merge models that were fitted to other rows, by adding their statistics.
 
-        With `learner="closed_form"` the result is that of one fit to all rows, unless rows of a discriminant
-        analysis have missing cells: these are expected under the parameters of each model. With other
-        learners it is a starting point: `calibrate` continues from it.
+        With `learner="closed_form"` the result is that of one fit to all rows. A discriminant analysis of
+        rows with missing cells is refused: its closed form is found by EM, from all rows at once. With other
+        learners the result is a starting point: `calibrate` continues from it.
 
         Parameters
         ----------
@@ -135,7 +138,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
         """
         check_is_fitted(self)
         self._check_stream()
-        self._check_additive()
+        self._check_additive(self.data_statistics_)
         with unchanged_on_error(self):
             for other in others:
                 if type(other) is not type(self):
@@ -147,6 +150,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
                         f"merge needs the same classes: {listed(self.classes_)} and {listed(other.classes_)}."
                     )
                 self._check_same_columns(other, "merge")
+                other._check_additive(other.data_statistics_)
                 data, calibrated = self._statistics_of(other, self.data_statistics_)
                 self.data_statistics_ = self.data_statistics_ + data
                 self.statistics_ = self.statistics_ + calibrated

@@ -11,7 +11,7 @@ import numpy as np
 
 from riskbayes.arrays import Array, eps_of, is_false, max_of, namespace, sum_of, take, to_widest
 from riskbayes.frames import Arrays, Frame, same_values
-from riskbayes.models.base import Described, Sample, log_class_prior
+from riskbayes.models.base import COUNT_ROUNDING, Described, Sample, log_class_prior
 from riskbayes.models.centred import EPS, Centred, Origin
 from riskbayes.models.gaussian import LOG_2PI, GaussianModel, described_moments
 from riskbayes.models.missing import Holes
@@ -49,6 +49,20 @@ class DiagonalMoments(Origin):
 def column_weights(arrays: Mapping[str, Array]) -> Array:
     """Return the weights of the observed cells by class and column; of the classes if no cell is missing."""
     return arrays["observed"] if "observed" in arrays else arrays["s0"][:, None]
+
+
+def cell_moments(S: Statistics) -> tuple[Array, Array, Array]:
+    """Return the weights, sums and sums of squares of the observed cells by class and column.
+
+    They are zero where a class has no cells: there `forget` leaves rounding.
+    """
+    found = column_weights(S), S["s1"], S["s2_diagonal"]
+    if "observed" not in S:
+        return found
+    xp = namespace(S["s0"])
+    seen = xp.abs(S["observed"]) > COUNT_ROUNDING * xp.abs(S["s0"][:, None])
+    own, s1, second = (xp.where(seen, value, 0.0) for value in found)
+    return own, s1, second
 
 
 @dataclass(frozen=True)
@@ -147,17 +161,21 @@ class GaussianNBModel(GaussianModel):
 
     def scatter(self, S: Statistics) -> tuple[Any, Array, Array]:
         """Return the weights, and the sums of squares about the overall mean and the means of the classes."""
-        s1, own, xp = S["s1"], column_weights(S), namespace(S["s0"])
-        second, mass = sum_of(S["s2_diagonal"], axis=0), xp.where(own > 0, own, 1.0)
-        total = positive(sum_of(S["observed"], axis=0)) if "observed" in S else max(S.total, TINY)
-        return total, second - sum_of(s1, axis=0) ** 2 / total, second - sum_of(s1**2 / mass, axis=0)
+        own, s1, second = cell_moments(S)
+        second = sum_of(second, axis=0)
+        total = positive(sum_of(own, axis=0)) if "observed" in S else max(S.total, TINY)
+        return total, second - sum_of(s1, axis=0) ** 2 / total, second - sum_of(s1**2 / positive(own), axis=0)
 
     def means(self, S: Statistics, settled: Settled) -> tuple[Array, Array]:
-        """Return the MAP means relative to the origin, and their masses, by class and column."""
-        kappa, m1 = column_weights(S), self.mean_strength
+        """Return the MAP means relative to the origin, and their masses, by class and column.
+
+        A class without a cell in a column has the mean of all classes there.
+        """
+        (kappa, s1, _), m1 = cell_moments(S), self.mean_strength
         kappa = kappa + m1 if m1 else kappa
-        s1 = S["s1"] + m1 * settled.mean[None, :] if m1 else S["s1"]
-        return s1 / positive(kappa), kappa
+        s1 = s1 + m1 * settled.mean[None, :] if m1 else s1
+        mu, empty = s1 / positive(kappa), kappa <= 0
+        return mu if is_false(empty) else namespace(mu).where(empty, settled.mean[None, :], mu), kappa
 
     def moment_matrices(self, S: Statistics, size: Array) -> Array:
         """Return a 2 x 2 matrix for each class and feature."""
@@ -171,14 +189,14 @@ class GaussianNBModel(GaussianModel):
 
     def _variances(self, S: Statistics, settled: Settled, mu: Array, kappa: Array) -> Array:
         """Return the variances about the MAP means mu, whose masses are kappa."""
-        xp, second, m1, m2 = namespace(mu), S["s2_diagonal"], self.mean_strength, self.covariance_strength
-        own = column_weights(S)
+        xp, m1, m2 = namespace(mu), self.mean_strength, self.covariance_strength
+        own, s1, second = cell_moments(S)
         mass = own if m2 == 0 else own + m2
         if self.prior_form == "exact":
             squares = second - kappa * (mu * mu)
             squares = squares + m1 * (settled.mean * settled.mean)[None, :] if m1 else squares
         else:
-            squares = second - S["s1"] ** 2 / positive(own)
+            squares = second - s1**2 / positive(own)
         # The difference of two large terms is rounded: what is within its rounding error is zero.
         rounded = xp.abs(squares) <= (64 * EPS) * xp.abs(second)
         squares = squares if is_false(rounded) else xp.where(rounded, 0.0, squares)
@@ -190,18 +208,18 @@ class GaussianNBModel(GaussianModel):
     ) -> tuple[Array | None, Array]:
         """Return what brings the variance of a column constant in a class to the pooled one, or a small one.
 
-        The small one is for columns that do not vary in any class.
+        The small one is for columns that do not vary in any class. A class without a cell in a column has the
+        pooled variance too, unless a prior gives it one.
         """
-        xp, own = namespace(C), column_weights(S)
-        mass = positive(own)
-        low = rounding(S["s2_diagonal"] / mass, S.frame, 4) >= C
-        total = sum_of(mass, axis=0) if "observed" in S else sum_of(mass)
-        second = sum_of(S["s2_diagonal"], axis=0) / total
+        xp, (own, _, squares) = namespace(C), cell_moments(S)
+        low = rounding(squares / positive(own), S.frame, 4) >= C
+        low = low | (own + self.covariance_strength * settled.covariance[None, :] <= 0)
+        second = sum_of(squares, axis=0) / positive(sum_of(own, axis=0))
         varies = pooled > rounding(second, S.frame, 4)
         whole = xp.where(varies, pooled, SEPARATING * settled.scale * settled.scale)[None, :]
         noise = xp.abs(C)  # the rounding of a zero variance, which may be negative
         added = xp.where(low, xp.where(whole > noise, whole, noise) - C, 0.0)
-        seen = low if "observed" not in S else low & (own > 0)  # no cells: nothing was floored
+        seen = low & (own > 0)  # no cells: nothing was floored
         return None if is_false(low) else added, xp.count_nonzero(seen, axis=1)
 
     def parameters(self, S: Statistics) -> GaussianNBParameters:
@@ -221,7 +239,7 @@ class GaussianNBModel(GaussianModel):
     def is_legal(self, S: Statistics) -> bool:
         """True if every class has a mass after the prior is added, in all of its columns."""
         least = min(self.mean_strength, self.covariance_strength) if self.prior_form == "exact" else 0.0
-        return super().is_legal(S) and ("observed" not in S or float(S["observed"].min()) >= -least)
+        return super().is_legal(S) and ("observed" not in S or float(cell_moments(S)[0].min()) >= -least)
 
     def log_joint(self, Z: Centred, theta: GaussianNBParameters) -> Array:
         """log p(y) - sum_i (log 2pi var_i + (x_i - mu_i)^2 / var_i) / 2, as two products."""

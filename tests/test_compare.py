@@ -403,6 +403,16 @@ def test_columns_that_a_model_does_not_read_are_no_reasons(compared, model):
         assert "not read" in report.to_markdown()
 
 
+def test_of_a_column_that_is_left_out_only_whether_a_cell_is_missing_is_a_reason(compared):
+    table = made_table(120)
+    table["key"] = np.where(table["bought"] == "yes", [f"k{i}" for i in range(120)], None)
+    report, _ = compared(table, "bought", [NAIVE])
+    shown = {
+        c.value for row in (*report.examples, *report.surest_wrong) for c in row.cells if c.column == "key"
+    }
+    assert shown == {"", "not missing"}
+
+
 def test_what_calibration_changed_is_of_a_named_model_and_of_enough_rows(compared):
     rng = np.random.default_rng(0)
     table = made_table(600, signal=1.0)

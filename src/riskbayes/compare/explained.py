@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
 import narwhals as nw
 import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.compare.alone import Alone
+from riskbayes.compare.data import Data
 from riskbayes.compare.report import (
     CellContribution,
     ColumnContribution,
@@ -139,7 +138,7 @@ def examples_of(study: Study, trial: Trial, rows: Array, explain: bool) -> tuple
         cells: tuple[CellContribution, ...] = ()
         sums = None
         if odds is not None and read is not None:
-            values, line = odds.values[i], cells_of_row(data.taken(np.array([at])))
+            values, line = odds.values[i], cells_of_row(data, at)
             order = np.argsort(-np.abs(values), kind="stable")
             order = order[read[order]]
             shown, rest = order[:MOST_CELLS].tolist(), order[MOST_CELLS:]
@@ -158,10 +157,16 @@ def examples_of(study: Study, trial: Trial, rows: Array, explain: bool) -> tuple
     return tuple(found)
 
 
-def cells_of_row(table: Any) -> list[str]:
-    """Return the cells of a table with one row as text; a missing one is empty."""
-    values = [column.to_list()[0] for column in nw.from_native(table, eager_only=True).iter_columns()]
-    return ["" if is_missing(value) else str(plain(value)) for value in values]
+def cells_of_row(data: Data, row: int) -> list[str]:
+    """Return the cells of a row as text; a missing one is empty.
+
+    Of a column that was left out, models read at most whether the cell is missing.
+    """
+    table = nw.from_native(data.taken(np.array([row])), eager_only=True)
+    values = [column.to_list()[0] for column in table.iter_columns()]
+    shown = ["" if is_missing(value) else str(plain(value)) for value in values]
+    pairs = zip(data.columns, shown, strict=True)
+    return ["not missing" if text and column.kind == "left out" else text for column, text in pairs]
 
 
 def moved_parameters(study: Study, ranked: Sequence[Trial]) -> tuple[tuple[MovedParameter, ...], str]:

@@ -139,8 +139,8 @@ def example(row: RowExample, odds: RowLogOdds) -> str:
     )
     sides = [("bar for", f"for {foreign(odds.positive)}"), ("bar against", f"for {foreign(odds.negative)}")]
     ends = (
-        f"total: {foreign(odds.positive)} {percent(odds.positive_probability, 1)}, "
-        f"{foreign(odds.negative)} {percent(odds.negative_probability, 1)}"
+        f"total: {percent(odds.positive_probability, 1)} for {foreign(odds.positive)}, "
+        f"{percent(odds.negative_probability, 1)} for {foreign(odds.negative)}"
     )
     label = f"Waterfall of row {row.row}: from the prior to the log-odds of {odds.positive} against "
     label += f"{odds.negative}."

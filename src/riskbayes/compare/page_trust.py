@@ -215,7 +215,7 @@ def surest_part(report: Report) -> str:
     lines = []
     for row in rows:
         cells = [
-            Cell(count(row.row), row.row),
+            Cell(str(row.row), row.row),
             Cell(foreign(row.truth)),
             Cell(foreign(row.predicted)),
             Cell(percent(row.probability, 1), row.probability),

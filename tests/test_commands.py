@@ -286,8 +286,10 @@ def test_explain_and_plot_speak_of_the_same_row_for_the_same_class(run, tmp_path
     pytest.importorskip("matplotlib")
     rng = np.random.default_rng(r)
     y = rng.integers(r, size=60)
-    lines = [["a", "b", "same", "y"]]
-    lines += [[f"{rng.normal(k):.3f}", rng.choice(list("uvw"[: 1 + k])), "x", f"class {k}"] for k in y]
+    lines = [["a", "b", "same", "key", "y"]]
+    for i, k in enumerate(y):
+        key = f"key {i}" if rng.random() < 0.3 + 0.3 * k else ""
+        lines.append([f"{rng.normal(k):.3f}", rng.choice(list("uvw"[: 1 + k])), "x", key, f"class {k}"])
     (tmp_path / "t.csv").write_text(text_of(lines), encoding="utf-8")
     assert run("fit", "t.csv", "--target", "y", "-o", "m.rb").exit_code == 0
     clf, table = riskbayes.load("m.rb"), open_table("t.csv").drop_columns(["y"])
@@ -303,6 +305,9 @@ def test_explain_and_plot_speak_of_the_same_row_for_the_same_class(run, tmp_path
             label.split(" = ")[0] for label in display.labels[1:]
         ]
         assert r > 2 or found["for"] == "class 1"
+        assert found["not_read"] == ["same"]
+        cells = {part["column"]: part["value"] for part in found["contributions"]}
+        assert cells["key"] == ("not missing" if lines[1 + row][3] else None)
     refused(run("explain", "m.rb", "t.csv", "--row", 60), "no row 60")
 
 

@@ -217,6 +217,9 @@ def test_experts_contribute_to_their_own_columns():
     Z = rows_of(fitted, X)
     found = model.contributions(Z, fitted.theta)
     assert (found[:, [1, 3]] == 0).all()
+    assert model.reads(4).tolist() == [True, False, True, False]
+    nested = ProductModel((model, SmoothModel()), (1.0, 1.0), ((1, 2, 3, 0), (4,)))
+    assert nested.reads(6).tolist() == [False, True, False, True, True, False]
     total = without_row_constant(fitted.theta.log_prior + found.sum(axis=1))
     np.testing.assert_allclose(total, without_row_constant(model.scores(Z, fitted.theta)), atol=1e-9)
     gaussian = model.experts[0].contributions(Z.parts[0], fitted.theta.experts[0])

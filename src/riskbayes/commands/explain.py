@@ -70,9 +70,10 @@ def explanation(
 
 
 def row_of(data: str, row: int, expected: Any) -> tuple[list[str], Any, dict[str, Any]]:
-    """Return the names of the model's columns, the row as the model reads it, and its cells as written."""
+    """Return the names of the model's columns, the row as the model reads it, and its cells."""
     from riskbayes.reading import UserError
     from riskbayes.reading.batches import Batches
+    from riskbayes.reading.expected import PRESENT
 
     before = 0
     with Batches(data, expected) as batches:
@@ -82,6 +83,10 @@ def row_of(data: str, row: int, expected: Any) -> tuple[list[str], Any, dict[str
                 own = batch.rows().slice(row - before, 1).to_pylist()[0]
                 names = list(expected.kinds)
                 cells = {name: own[batches.columns[name]] for name in names}
+                marked = [
+                    name for name in names if expected.kinds[name] == PRESENT and cells[name] is not None
+                ]
+                cells |= dict.fromkeys(marked, "not missing")  # all that the model reads of them
                 return names, batch.X.slice(row - before, 1), cells
             before += m
     raise UserError(f"{batches.name} has {before} rows, so there is no row {row}: the first is row 0.")

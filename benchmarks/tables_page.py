@@ -101,8 +101,8 @@ def main() -> None:
 
 <!-- written by benchmarks/tables_page.py -->
 
-`RiskBayesClassifier`, `MixedNB` and `ProductOfExperts` take NumPy arrays and the data frames of pandas, polars and Arrow
-as they are. The same table gives the same model, to the last bit, from all three libraries.
+`RiskBayesClassifier`, `MixedNB` and a `ProductOfExperts` whose experts have columns of their own take NumPy arrays and
+the data frames of pandas, polars and Arrow as they are. The same table gives the same model, to the last bit, from all three libraries.
 
 | column | is | what the models read |
 |---|---|---|
@@ -118,6 +118,9 @@ as they are. The same table gives the same model, to the last bit, from all thre
 `columns_` says it for each column. NaN, None, NA, NaT, null and empty strings are missing. A category that was not in
 training is missing too (`unseen="other"` gives it the probability of a category without rows, `"error"` refuses it).
 A table of complete numbers is read as an array of numbers, and nothing is left out.
+Dates with a time zone are instants: their days, weekdays, months and hours are those of UTC, whatever the zone they are
+written in; dates without one are read as they are. Strings are compared in Unicode's form NFC: a letter with its accent
+is the same, composed or not. Numbers nearer to zero than 1e-290 are zero to a smooth density.
 
 ## How well
 

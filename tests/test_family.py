@@ -9,6 +9,7 @@ from itertools import product as cartesian
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import logsumexp
 from scipy.stats import kstest
 from sklearn import config_context
 from sklearn.base import clone
@@ -328,6 +329,26 @@ def test_tiny_clusters_are_merged():
     clf = MixtureDiscriminantAnalysis(4).fit(X, y)
     assert clf.n_components_.sum() < 8
     assert clf.weights_.min() * len(y) > 0.5
+
+
+@pytest.mark.parametrize("covariance", ["tied", "full"])
+def test_em_of_components_with_a_prior_returns_the_most_likely_step(covariance):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(2, size=60)
+        X = rng.standard_normal((60, 3)) * rng.uniform(0.1, 3, 3) + rng.integers(0, 3, (60, 1)) + y[:, None]
+        for strength in (0.0, 5.0, 200.0):
+            clf = MixtureDiscriminantAnalysis(
+                covariance=covariance, covariance_strength=strength, learner="closed_form"
+            ).fit(X, y)
+            path = clf.em_log_likelihood_
+            assert (np.diff(path) > 0).all()
+            frame = clf.statistics_.frame
+            Z = clf.model_.base.encode(X, frame.frames[0])
+            joint = clf.model_.base.log_joint(Z, frame.start)
+            own = np.repeat(np.arange(2), frame.sizes) == y[:, None]
+            value = logsumexp(np.where(own, joint, -np.inf), axis=1).mean()
+            assert path[-1] == pytest.approx(value, rel=1e-9)
 
 
 @pytest.mark.parametrize("covariance", ["tied", "full"])

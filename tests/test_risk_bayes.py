@@ -201,6 +201,19 @@ def test_densities_that_are_none_are_refused(iris, only):
 # Columns of any range
 
 
+@pytest.mark.parametrize("strategy", ["single", "neighbours", "cv"])
+@pytest.mark.parametrize("value", [0.0, -7.5, np.nan])
+def test_a_constant_column_of_an_array_changes_nothing(strategy, value):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=120)
+    X = rng.standard_normal((120, 3)) + 0.5 * y[:, None]
+    wide = np.insert(X, 1, value, axis=1)
+    clf = RiskBayesClassifier(strategy, missing="ignore", cv=2, random_state=0)
+    plain, other = (clone(clf).fit(A, y) for A in (X, wide))
+    np.testing.assert_allclose(other.predict_proba(wide), plain.predict_proba(X), atol=1e-9)
+    assert RiskBayesClassifier().fit(np.ones((20, 2)), y[:20]).predict_proba(np.ones((1, 2))).shape == (1, 2)
+
+
 def rows_of_few_digits(seed, dtype, m=60):
     """A column of real numbers, one that is often zero, one far from zero, one of few values, a constant."""
     rng = np.random.default_rng(seed)

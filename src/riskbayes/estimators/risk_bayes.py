@@ -41,6 +41,7 @@ from riskbayes.loaded import require, require_shape
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.onnx_export import Exported
 from riskbayes.onnx_export.columns import Columns
+from riskbayes.preprocessing.bins import column_ranges
 from riskbayes.preprocessing.columns import Column
 from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.risks import log_posterior
@@ -114,7 +115,9 @@ class RiskBayesClassifier(
     n_jobs : int or None, default=None
         Number of folds that run in parallel.
     random_state : int, RandomState instance or None, default=None
-        Seed of the folds; "single" and "neighbours" make no random choice.
+        Seed of the folds. "single" makes no random choice, and the order of rows does not matter to it.
+        "neighbours" makes none either, but the order matters: of rows at equal distance the first ones are
+        neighbours, and the place of a category is found without every fifth row in turn.
     verbose : int, default=0
         If positive, print a line for each member.
 
@@ -128,8 +131,10 @@ class RiskBayesClassifier(
         An entry for each member tried, best first; `pandas.DataFrame` takes it. `member`; cross-validated
         `cv_error` and `cv_log_loss` at the best iteration, `cv_error_closed_form`, the `cv_score` that
         members are chosen by (the error and the log loss: least is best); best `n_iter`, `seconds` of all
-        folds, `weight` in the classifier. "single" and "neighbours" are not cross-validated: they have
-        `train_error`, `train_error_closed_form` and `train_log_loss`, of the training rows.
+        folds, `weight` in the classifier. The iteration and the member have the least score of many on the
+        same held-out rows, so that their `cv_error` and `cv_log_loss` are too low, the more so the fewer the
+        rows: score other rows for an honest estimate. "single" and "neighbours" are not cross-validated: they
+        have `train_error`, `train_error_closed_form` and `train_log_loss`, of the training rows.
     columns_ : list of Column
         For each column of the table its kind, what was made of it, and why it was left out.
     checks_ : list of Finding
@@ -267,9 +272,9 @@ class RiskBayesClassifier(
         masses = np.bincount(codes, w, len(self.classes_))
         self.class_prior_, self._priors, self._log_ratio = masses / masses.sum(), None, None
         # Learned from all rows, but no leak into the folds: a power of two changes no digit.
-        self._scales = ColumnScales.learn(X if w is None else X[w > 0])
+        counted = X if w is None else X[w > 0]
+        self._scales, kinds = ColumnScales.learn(counted), self._kinds_read(counted)
         X = self._scales.apply(X)
-        kinds = Kinds.of(["number"] * X.shape[1] if self._table is None else self._table.kinds)
         members = family(kinds) if self.strategy in ("cv", "ensemble") else []
         fit = FitTask(self, len(members) + 1, rows)
         if members:
@@ -309,17 +314,25 @@ class RiskBayesClassifier(
                 f"{listed(self.classes_)}."
             )
         self.class_prior_, self._priors, self._log_ratio = engine.masses / engine.mass, None, None
-        self._scales = ColumnScales.learn(engine.extremes())
+        extremes = engine.extremes()
+        self._scales, kinds = ColumnScales.learn(extremes), self._kinds_read(extremes)
         for j in self._scales.scaled.tolist():
             raise ColumnError(
                 j, "has a range so large or small that its squares overflow. Scale it before `fit`."
             )
-        kinds = Kinds.of(["number"] * engine.width if self._table is None else self._table.kinds)
         clf, fit = recipe(kinds=kinds, n_rows=engine.n_rows), FitTask(self, 1, (X, y, sample_weight))
         with fit.fitting("member", clf):
             clf.fit(Rows(lambda: iter(()), engine.n_rows, engine=engine), checkpoint=checkpoint)
         self._set_single(clf, start)
         fit.end(dict)
+
+    def _kinds_read(self, X: Array) -> Kinds:
+        """Return the columns of each kind that the members count; of an array, those that vary in rows X."""
+        if self._table is not None:
+            return Kinds.of(self._table.kinds)
+        low, high = column_ranges(X)
+        varies = low < high
+        return Kinds.of(np.where(varies | ~varies.any(), "number", "constant").tolist())
 
     def _set_single(self, clf: Any, start: float) -> None:
         """Set the fitted attributes of one member."""

@@ -21,7 +21,8 @@ class SmoothNB(BaseGenerativeClassifier):
     probability for each of them instead; between two of them the logarithm is interpolated too.
 
     Missing values (NaN) drop out of the joint and of the counts, so that a posterior is that of the columns
-    which a row has. Knots are quantiles of all rows, so there is no `partial_fit`.
+    which a row has. Knots are quantiles of all rows, so there is no `partial_fit`. Values nearer to zero than
+    1e-290 count as zero.
 
     Parameters
     ----------

@@ -131,20 +131,27 @@ class TreeModel(GenerativeModel):
         return self._with_start(tables_of(sizes, parents), whole)
 
     def _with_start(self, frame: Tables, sample: Sample) -> Tables:
-        """Return the frame with the start that EM finds, if parents are missing in rows of a tree."""
+        """Return the frame with the start that EM finds, if parents are missing in rows of a tree.
+
+        With pseudo-counts a step may lower the likelihood of the rows: the one before it is returned.
+        """
         if missing_cells(sample.X) is None:
             return frame
         Z = self.encode(sample.X, frame)
         if Z.hard is None:
             return frame
         W = one_hot(sample.y, sample.n_classes, sample.w, np.dtype(np.float64))
-        S, path, total = self.statistics(Z, W), [], W.sum()
-        while True:
+        path: list[float] = []
+        S, best, total = self.statistics(Z, W), None, W.sum()
+        while len(path) <= EM_ITER and not (len(path) > 1 and path[-1] - path[-2] < EM_TOLERANCE):
             theta = self.parameters(S)
-            path.append(float((W * self.log_joint(Z, theta)).sum() / total))
-            if len(path) > EM_ITER or (len(path) > 1 and path[-1] - path[-2] < EM_TOLERANCE):
-                return replace(frame, start=theta, em_log_likelihood=tuple(path))
+            value = float((W * self.log_joint(Z, theta)).sum() / total)
+            if path and not value > path[-1]:
+                break
+            best = theta
+            path.append(value)
             S = self.residual_statistics(Z, W, theta)
+        return replace(frame, start=best, em_log_likelihood=tuple(path))
 
     def encode(self, X: Array, frame: Tables) -> TreeCodes:  # type: ignore[override]
         """Return joint codes of each feature and its parents."""

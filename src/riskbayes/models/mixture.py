@@ -332,12 +332,15 @@ def in_full(Z: Any) -> Any:
 def start_components(
     base: GenerativeModel, sample: Sample, frame: Frame, n_components: int, max_iter: int
 ) -> tuple[list[int], Any, list[float]]:
-    """Find components by k-means, then EM; return their numbers, parameters, and the log-likelihoods."""
+    """Find components by k-means, then EM; return their numbers, parameters, and the log-likelihoods.
+
+    With a prior a step may lower the likelihood of the rows: the one before it is returned.
+    """
     X, y, w = sample.X, sample.y, sample.w
     if w is not None and not w.all():
         X, y, w = X[w > 0], y[w > 0], w[w > 0]
     weight = np.ones(len(y)) if w is None else w
-    Z, path = in_full(base.encode(X, frame)), []
+    Z = in_full(base.encode(X, frame))
     missing = bool(np.isnan(X).any())
     if missing:  # for k-means, and for the first parameters of the components
         S = base.label_statistics(Z, y, w, sample.n_classes)
@@ -352,13 +355,17 @@ def start_components(
         for _ in range(FIRST_ROUNDS if missing else 0):
             S = base.residual_statistics(Z, V, base.parameters(base.settle(S)))
         settled = base.settle(S).frame
-    while True:
+    best, path = None, list[float]()
+    while len(path) <= max_iter and not (len(path) > 1 and path[-1] - path[-2] < EM_TOLERANCE):
         theta = base.parameters(S.to_frame(settled))
         shares, scores = shares_and_scores(base.log_joint(Z, theta), number)
-        path.append(float(weight @ scores[np.arange(len(y)), y] / weight.sum()))
-        if len(path) > max_iter or (len(path) > 1 and path[-1] - path[-2] < EM_TOLERANCE):
-            return sizes, theta, path
+        value = float(weight @ scores[np.arange(len(y)), y] / weight.sum())
+        if path and not value > path[-1]:
+            break
+        best = theta
+        path.append(value)
         S = base.residual_statistics(Z, np.where(own, shares, 0.0) * weight[:, None], theta)
+    return sizes, best, path
 
 
 def k_means(X: Array, y: Array, w: Array, n_components: int) -> tuple[Array, list[int]]:

@@ -155,6 +155,9 @@ class NeighboursModel(GenerativeModel):
     neighbour, and zero beyond `FARTHEST`; k and epsilon have the least log loss on the training rows, each of
     which is left out of its own neighbours, there and during calibration.
 
+    Nothing is drawn at random, but the order of rows matters: of references at equal distance the first ones
+    are neighbours, and `PARTS` of the rows, for the places of categories, are taken in turn.
+
     Parameters
     ----------
     n_neighbors : int

@@ -149,6 +149,15 @@ def range_exponents(X: Array) -> Array:
 
     Missing cells (NaN) do not count; a column of nothing else has 0.
     """
+    low, high = column_ranges(X)
+    with np.errstate(over="ignore"):
+        size = high - low
+    size = np.nan_to_num(np.where(size > 0, size, np.abs(high)), posinf=np.inf)
+    return np.where(np.isinf(size), np.finfo(X.dtype).maxexp, np.frexp(size)[1] - 1) * (size > 0)
+
+
+def column_ranges(X: Array) -> tuple[Array, Array]:
+    """Return the least and the largest value of each column; NaN of one without a value."""
     m, n = X.shape
     # Rows are compared in lines of 64: over few columns NumPy is then ten times faster.
     lines = X[: m - m % 64].reshape(-1, 64 * n) if X.flags.c_contiguous and m >= 64 else X
@@ -157,7 +166,4 @@ def range_exponents(X: Array) -> Array:
         reduce(np.concatenate([reduce(lines, axis=0).reshape(-1, n), rest]), axis=0)
         for reduce in (np.fmin.reduce, np.fmax.reduce)
     )
-    with np.errstate(over="ignore"):
-        size = high - low
-    size = np.nan_to_num(np.where(size > 0, size, np.abs(high)), posinf=np.inf)
-    return np.where(np.isinf(size), np.finfo(X.dtype).maxexp, np.frexp(size)[1] - 1) * (size > 0)
+    return low, high

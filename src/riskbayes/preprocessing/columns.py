@@ -1,7 +1,8 @@
 """Columns of a user's table by kind (numbers, categories, dates), and their encoding as numbers.
 
 The encoded table is one float64 array: numbers as they are, categories as codes from 0, a missing cell as
-NaN. A date becomes a number and the categories weekday, month and hour, where these vary.
+NaN. A date becomes a number and the categories weekday, month and hour, where these vary; one with a time
+zone is read in UTC.
 """
 
 from __future__ import annotations

@@ -160,5 +160,5 @@ def sample(kind: str) -> str:
 
 def legend(entries: Sequence[tuple[str, str]]) -> str:
     """Return samples of marks, each with HTML of what it means."""
-    shown = "".join(element("li", f"{sample(kind)} {words}") for kind, words in entries)
+    shown = "".join(element("li", sample(kind) + element("span", words)) for kind, words in entries)
     return element("ul", shown, class_="legend")

@@ -196,8 +196,8 @@ def moved_part(report: Report) -> str:
         rows.append(Strip(parameter_name(m), marks, f"{shown(m.before)} \u2192 {shown(m.after)}"))
     note = "Calibration starts from the closed form and moves the statistics that it is computed from."
     if report.moved_in != report.best:
-        note += f" {foreign(report.best)} has no such list: these are the parameters of "
-        note += f"<strong>{foreign(report.moved_in)}</strong>."
+        note += f" These are parameters of <strong>{foreign(report.moved_in)}</strong>, not of "
+        note += f"{foreign(report.best)}."
     note += " The largest changes, of parameters that enough training rows tell of."
     note += "" if common else " Each line has a scale of its own, from zero."
     label = f"Dumbbell chart of {len(rows)} parameters, before and after calibration."

@@ -143,7 +143,7 @@ def almost_no_errors(study: Study, leaks: list[Alone]) -> Iterator[Finding]:
         return
     message = (
         f"{name} is wrong on {errors[name]:.2g} % of the held-out rows, the most frequent class on "
-        f"{wrong:.3g} %: so few errors are more often a leak than a law."
+        f"{wrong:.3g} %: a leak, a rule, or classes far apart."
     )
     pair = leaking_pair(study, LEAK_SHARE * wrong)
     if pair is not None:

@@ -86,7 +86,10 @@ def test_calibrated_statistics_have_the_mass_of_the_rows_that_were_counted(kind,
     first, second = slice(0, 90), slice(90, 150)
     fitted = kind(learner=learner, warm_start=True).fit(X[first], y[first], w[first])
     check(fitted, w[first].sum())
+    if isinstance(learner, RC):  # a batch has one step
+        fitted.set_params(learner=clone(learner).set_params(early_stopping=False, n_restarts=0))
     check(fitted.partial_fit(X[second], y[second], sample_weight=w[second]), w.sum())
+    fitted.set_params(learner=learner)
     check(fitted.calibrate(X[second], y[second], w[second]), w.sum())
     check(fitted.calibrate(X, y, w), w.sum())
     check(fitted.forget(X[:9], y[:9], w[:9]), w[9:].sum())
@@ -95,6 +98,23 @@ def test_calibrated_statistics_have_the_mass_of_the_rows_that_were_counted(kind,
     check(fitted.calibrate(X[second], y[second], 2 * w[second]), w[9:].sum() + w[second].sum())
     check(fitted.calibrate(X, y, 9 * w), w[9:].sum() + w[second].sum())
     check(fitted.fit(X[first], y[first]), 90)
+
+
+@pytest.mark.parametrize(
+    "learner", [RC(early_stopping=True), RC(n_restarts=2), RC(early_stopping=True, n_restarts=1, refit=True)]
+)
+def test_partial_fit_refuses_what_one_step_cannot_do(learner):
+    """Before any work, and in the first batch as in the next; what needs no learner goes on."""
+    X, y, _ = rows_for(GaussianNB)
+    clf = GaussianNB(learner=learner)
+    with pytest.raises(ValueError, match=r"partial_fit takes one step.*early_stopping=False.*n_restarts=0"):
+        clf.partial_fit(X, y, classes=[0, 1, 2])
+    assert not hasattr(clf, "classes_")
+    before = clf.fit(X, y).predict_proba(X)
+    with pytest.raises(ValueError, match="partial_fit takes one step"):
+        clf.partial_fit(X, y)
+    np.testing.assert_array_equal(clf.predict_proba(X), before)
+    clf.merge(clone(clf).fit(X, y)).forget(X, y).calibrate(X, y)
 
 
 def test_calibrating_a_stream_on_few_rows_keeps_its_mass_and_its_closed_form():

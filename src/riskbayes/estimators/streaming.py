@@ -33,7 +33,9 @@ class StreamingClassifier(BaseGenerativeClassifier):
         Its statistics are added to those of the rows so far: with `learner="closed_form"` the result is that
         of one `fit` to all rows. A discriminant analysis refuses rows with missing cells: its closed form is
         then found by EM, from all rows at once. Other learners then take one step on the rows of the batch,
-        as soon as every class has rows; the step is scaled by the batch's share of all rows so far.
+        as soon as every class has rows; the step is scaled by the batch's share of all rows so far. They hold
+        no rows out and select nothing: RC with `early_stopping` or `n_restarts` is refused, RCCV steps by its
+        first setting.
 
         Parameters
         ----------
@@ -52,6 +54,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
             The updated estimator.
         """
         self._check_stream()
+        resolve_learner(self.learner, self._named_learners).check_stream()
         with unchanged_on_error(self):
             self._add_batch(X, y, classes, sample_weight)
         return self

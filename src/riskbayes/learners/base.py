@@ -70,6 +70,9 @@ class Learner(BaseEstimator):
                 f"{listed(name for name, kind in self.known.items() if kind.accepts(model, n_classes))}."
             )
 
+    def check_stream(self) -> None:
+        """Raise an error for parameters that `partial_fit` cannot follow: it takes one step on each batch."""
+
     @classmethod
     def accepts(cls, model: GenerativeModel, n_classes: int) -> bool:
         """True if the learner of this name can train the model."""

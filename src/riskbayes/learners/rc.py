@@ -192,6 +192,14 @@ class RC(Learner):
                     f"{', '.join(missing)}; or set monitor='soft_error' or 'log_loss'."
                 )
 
+    def check_stream(self) -> None:
+        """Raise an error for early stopping and restarts, which take several runs over the same rows."""
+        if self.early_stopping or self.n_restarts > 0:
+            raise ValueError(
+                "partial_fit takes one step on each batch, without early stopping and restarts. Set "
+                "early_stopping=False and n_restarts=0 in the learner, or call fit with all rows."
+            )
+
     def _monitored(self) -> str:
         """Return the name of the monitored risk, or "objective"."""
         return self.monitor or ("objective" if self.step == "adaptive" else "soft_error")

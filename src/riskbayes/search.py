@@ -7,13 +7,13 @@ trees and components too) and select by the risk of the held-out rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from riskbayes.arrays import Array
 from riskbayes.engines.base import Engine
@@ -23,6 +23,7 @@ from riskbayes.models.base import Fitted
 from riskbayes.risks import posterior
 from riskbayes.statistics import Statistics
 from riskbayes.task import Iteration, Status, Task, no_callback
+from riskbayes.threads import OneBlasThread
 
 ROUNDS = 30
 """Members that the greedy selection of an ensemble takes, with repeats."""
@@ -101,7 +102,7 @@ def walk_folds(
         return [outcome.history for outcome in outcomes], held.mass
 
     jobs = effective_n_jobs(n_jobs)
-    with threadpool_limits(limits=1 if jobs > 1 else None):  # threads for folds or for BLAS, not for both
+    with OneBlasThread() if jobs > 1 else nullcontext():  # threads for folds or for scans, not for both
         folds = Parallel(n_jobs=jobs, prefer="threads")(
             delayed(walk)(kept, held) for kept, held in task.engine.folds(n_folds, random_state)
         )

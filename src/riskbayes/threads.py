@@ -23,10 +23,15 @@ def controller() -> ThreadpoolController:
 
 
 def available_threads() -> int:
-    """Return how many threads BLAS may use: the limits of the user for BLAS hold for our threads too."""
+    """Return how many threads BLAS may use: the limits of the user for BLAS hold for our threads too.
+
+    Where no BLAS is known to threadpoolctl, those of OpenMP do, though they hold in one thread only.
+    """
     if OneBlasThread.users:
         return 1  # another fit uses them
-    return max((pool["num_threads"] for pool in controller().info()), default=1)
+    pools = controller().info()
+    own = [pool for pool in pools if pool["user_api"] == "blas"] or pools
+    return max((pool["num_threads"] for pool in own), default=1)
 
 
 class OneBlasThread:

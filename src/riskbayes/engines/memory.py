@@ -278,7 +278,7 @@ class MemoryEngine(Engine):
         return type(self)(X, y, w, self.n_classes)
 
     def thinned(self, size: int) -> Self:
-        """Return an engine over copies of rows at evenly spaced shares of the total weight."""
+        """Return an engine over copies of rows at evenly spaced shares of the total weight, of weight one."""
         if self._w is None and self.n_rows <= size:
             return self
         number = min(self.n_rows, size)
@@ -286,9 +286,9 @@ class MemoryEngine(Engine):
         if self._w is None:
             return self.taken((shares * self.n_rows).astype(np.int64))
         mass = np.cumsum(to_numpy(self._w))
-        return self.taken(np.searchsorted(mass, shares * mass[-1]))
+        return self._weighted(None).taken(np.searchsorted(mass, shares * mass[-1]))
 
-    def _weighted(self, w: Array) -> Self:
+    def _weighted(self, w: Array | None) -> Self:
         """Return an engine over the same rows with other weights; it shares the encoded rows."""
         found = type(self)(self._X, self._y, w, self.n_classes)
         found._learned = self._learned

@@ -322,6 +322,29 @@ def test_a_complete_table_of_numbers_is_read_as_it_is():
         np.testing.assert_allclose(clf.fit(frame, y).predict_proba(frame), P, rtol=1e-12)
 
 
+@given(st.integers(0, 2**32 - 1))
+def test_another_category_has_the_probability_of_one_without_rows(seed):
+    """By Laplace's formula; it is none of the known ones, whatever their order."""
+    rng = np.random.default_rng(seed)
+    alpha, K, m = rng.uniform(0.2, 3.0), int(rng.integers(2, 5)), 40
+    y, words = np.arange(m) % 2, np.array([f"w{k}" for k in range(K)])[rng.integers(K, size=m)]
+    K, frame = len(set(words)), pd.DataFrame({"word": words, "other": rng.permutation(words)})
+    clf = MixedNB(alpha=alpha, unseen="other", learner="closed_form").fit(frame, y)
+    found = clf.predict_joint_log_proba(pd.DataFrame({"word": ["never"], "other": ["never"]}))
+    known = [len(set(frame[name])) for name in frame]
+    expected = np.log(0.5) + sum(np.log(alpha / (m / 2 + alpha * k)) for k in known)
+    np.testing.assert_allclose(found, [[expected, expected]])
+
+
+@pytest.mark.parametrize(("distinct", "read"), [(24, True), (26, False)])
+def test_identifiers_are_told_by_the_cells_that_are_present(distinct, read):
+    """More than half of the present cells are distinct, however many others are missing."""
+    words = [f"key {i % distinct}" for i in range(50)] + [None] * 150
+    frame = pd.DataFrame({"key": words, "x": np.arange(200.0)})
+    column = MixedNB(learner="closed_form").fit(frame, np.arange(200) % 2).columns_[0]
+    assert column.kind == ("category" if read else "left out")
+
+
 def test_unseen_categories():
     X = pd.DataFrame({"colour": ["red", "red", "blue", "blue"] * 5, "x": np.arange(20.0)})
     y, new = [0, 0, 1, 1] * 5, pd.DataFrame({"colour": ["green"], "x": [5.0]})

@@ -30,7 +30,7 @@ from riskbayes.estimators.kinds import of_numbers
 from riskbayes.learners import RC
 from riskbayes.models import MixtureModel, ProductModel, QDAModel, SmoothModel, TreeModel
 from riskbayes.models.kernels import categorical as kernels
-from riskbayes.search import ROUNDS, HeldOut
+from riskbayes.search import ROUNDS, HeldOut, mean_paths
 
 # --- what held rows say -----------------------------------------------------------------------------------
 
@@ -88,6 +88,24 @@ def test_held_out_risks_and_choices_are_those_of_all_posteriors(seed):
     weights = found.ensemble()
     assert sum(weights.values()) == pytest.approx(1.0)
     assert weights == pytest.approx(ensemble_by_hand(y, w, P, scores.argmin(axis=1).tolist()))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_held_out_paths_are_those_of_accepted_models_weighted_by_fold(seed):
+    """A step that was refused leaves the model before it; a fit that ended stays where it was."""
+    rng = np.random.default_rng(seed)
+    number, masses = 5, rng.uniform(0.1, 3.0, size=3)
+    walks, expected = [], np.zeros(number + 1)
+    for mass in masses:
+        risks = rng.random(rng.integers(1, number + 2))
+        accepted = np.append(True, rng.random(len(risks) - 1) < 0.5)
+        walks.append([{"val_error": risks, "accepted": accepted}])
+        now, path = 0.0, []
+        for scan in range(number + 1):
+            now = risks[scan] if scan < len(risks) and accepted[scan] else now
+            path.append(now)
+        expected += mass / masses.sum() * np.array(path)
+    np.testing.assert_allclose(mean_paths(walks, masses.tolist(), "error", number), [expected])
 
 
 @given(seed=st.integers(0, 2**32 - 1), most=st.integers(8, 120))

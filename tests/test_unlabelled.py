@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
+from sklearn.metrics import log_loss
 from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from conftest import MODELS, closed_form, random_rows
 from riskbayes import (
@@ -21,9 +23,10 @@ from riskbayes import (
     TreeAugmentedNB,
 )
 from riskbayes.estimators import unlabelled
-from riskbayes.learners import RC
+from riskbayes.learners import RC, RCCV
 from riskbayes.models import CategoricalModel, GaussianNBModel, LDAModel, QDAModel
 from riskbayes.models.base import Fitted
+from riskbayes.risks import posterior
 from riskbayes.task import Task
 
 X, y = load_iris(return_X_y=True)
@@ -186,6 +189,39 @@ def test_held_out_rows_and_restarts_go_with_rows_without_labels(options):
     clf = GaussianNB(learner=RC(step="adaptive", **options)).fit(X, PART, unlabelled=-1)
     assert clf.statistics_.total == pytest.approx(150)
     assert clf.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("kind", [GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+@pytest.mark.parametrize("folds", [False, True])
+def test_held_out_rows_are_judged_by_kept_and_unlabelled_rows(kind, folds):
+    """The first model of a fold: kept rows with the weight of all labelled ones, and the expected rows."""
+    rc = RC(max_iter=1, early_stopping=True, validation_fraction=0.3, random_state=0)
+    cv = RCCV(cv=3, objectives=["log_loss"], generative_weights=[0], max_iter=1, random_state=0)
+    fitted = kind(learner=cv if folds else rc).fit(X, PART, unlabelled=-1)
+    closed = kind(learner="closed_form").fit(X, PART, unlabelled=-1)
+    model, frame, rows = closed.model_, closed.statistics_.frame, np.flatnonzero(~HIDDEN)
+
+    def counted(own):
+        return model.statistics(model.encode(X[own], frame), np.eye(3)[y[own]])
+
+    expected = closed.statistics_ - counted(rows)
+    splitter = (
+        StratifiedKFold(3, shuffle=True, random_state=0)
+        if folds
+        else StratifiedShuffleSplit(
+            1, test_size=round(0.3 * len(rows)), random_state=np.random.RandomState(0)
+        )
+    )
+    wrong, losses = [], []
+    for kept, held in splitter.split(rows, y[rows]):
+        S = model.settle(len(rows) / len(kept) * counted(rows[kept]) + expected)
+        P = posterior(model.log_joint(model.encode(X[rows[held]], frame), model.parameters(S)))
+        wrong += (P.argmax(axis=1) != y[rows[held]]).tolist()
+        losses.append(log_loss(y[rows[held]], P, labels=[0, 1, 2]))
+    if folds:
+        assert fitted.learner_.cv_error_[0, 0] == pytest.approx(np.mean(wrong))
+    else:
+        assert fitted.history_["val_log_loss"][0] == pytest.approx(losses[0], rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Laws of tables with missing cells: one row among others, and the counts of findings."""
+"""Laws of tables with missing cells: one row among others, batches, marks, and the counts of findings."""
 
 from __future__ import annotations
 
@@ -10,10 +10,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import softmax
+from scipy.stats import chi2_contingency
+from sklearn.base import clone
 
-from fuzzing.cases import HELD, REFUSED, Case, Refusal, Violation, attempt, random_classes
-from fuzzing.estimators import random_estimator, random_kind
+from fuzzing.cases import HELD, REFUSED, UNDECIDED, Case, Refusal, Violation, attempt, random_classes
+from fuzzing.estimators import changed, random_estimator, random_kind
 from fuzzing.laws import answer, change
+from fuzzing.streams import adds_up, taken, whole
 from fuzzing.tables import Array, Table, random_labels, random_weights
 
 ACROSS_ROWS = ("estimate_priors",)
@@ -21,6 +25,9 @@ ACROSS_ROWS = ("estimate_priors",)
 
 TOLERANCE = 1e-7
 """Of answers that differ in the order of sums only; the numbers of these tables are of moderate size."""
+
+CLEAR = 1.5
+"""A p-value decides if it is that many times above or below the level."""
 
 
 class HoledCase(Case):
@@ -131,6 +138,105 @@ def is_a_tie(case: Case) -> bool:
     P = case.posterior(case.fitted, case.table)
     best = np.sort(P if P.shape[1] > 1 else np.hstack([P, 1 - P]), axis=1)
     return hasattr(case.fitted, "cost_matrix_") or bool((best[:, -1] - best[:, -2] < TOLERANCE).any())
+
+
+@change("batches with missing cells are one fit, or refused", adds_up)
+def batches_with_holes(case: Case) -> str:
+    case = HoledCase(case.seed, case.number)
+    if not adds_up(case):
+        return UNDECIDED
+    table, rng, P, clf = case.table, case.rng(3), whole(case), clone(case.closed_form)
+    order = np.argsort(table.y, kind="stable") if rng.random() < 0.5 else rng.permutation(len(table.y))
+    for index in np.array_split(order, rng.integers(2, 6)):
+        part = table.rows(index)
+        if isinstance(taken(case, clf, "partial_fit", part, classes=case.labels), Refusal):
+            return REFUSED
+    Q = case.posterior(clf, table)
+    if isinstance(P, Refusal) or isinstance(Q, Refusal):
+        return REFUSED
+    if far_apart(P, Q).any():
+        raise Violation(f"posteriors of batches and of one fit differ by {np.abs(P - Q).max():.3g}")
+    return HELD
+
+
+@change("a row of missing cells only has the prior's posterior")
+def nothing_known(case: Case) -> str:
+    """As shares of the rows, by closed form; and as `explain` tells it, after any learner.
+
+    Marks of missing cells say something, unless they are tied: by a chi-square test of all rows.
+    """
+    case = HoledCase(case.seed, case.number)
+    clf, table = case.fitted, case.table
+    if isinstance(clf, Refusal):
+        return REFUSED
+    if uses_marks(clf) and not marks_are_tied(case, clf):
+        return UNDECIDED
+    row = table.held(table.near[-1:])
+    P, told = case.posterior(clf, table, table.near[-1:]), attempt(lambda: clf.explain(row))
+    if isinstance(P, Refusal):
+        raise Violation(f"a row of missing cells is refused: {P.message}")
+    ended = UNDECIDED
+    if not isinstance(told, Refusal):
+        compare_priors(P[0], softmax(told.baseline), "the prior of explain")
+        ended = HELD
+    if case.learner is None or case.name == "ProductOfExperts" or not clf.model_.describes_rows:
+        return ended  # no closed form, or priors of several experts, or a comparison with training rows
+    free = {"priors": None, "class_prior": None, "class_alpha": 0.0, "fit_prior": True}
+    plain = changed(case.closed_form, lambda name, value: free.get(name, value))
+    found = case.fit(plain, table)
+    if isinstance(found, Refusal):
+        return REFUSED
+    w = row_masses(case, found)
+    P = case.posterior(found, table, table.near[-1:])
+    compare_priors(P[0], np.bincount(table.y, weights=w) / w.sum(), "the shares of the classes")
+    return HELD
+
+
+def compare_priors(found: Array, expected: Array, what: str) -> None:
+    if np.abs(found - expected).max() > TOLERANCE:
+        raise Violation(f"a row of missing cells has {found}; {what}: {expected}")
+
+
+def uses_marks(clf: Any) -> bool:
+    return getattr(clf, "missing", "ignore") == "informative"
+
+
+def marks_are_tied(case: Case, clf: Any, level: float = 0.01) -> bool:
+    """True if a chi-square test clearly finds no mark that depends on the class."""
+    table, w = case.table, row_masses(case, clf)
+    for mask in np.isnan(table.X).T:
+        counts = np.stack([np.bincount(table.y, weights=w * (mask == k)) for k in (False, True)])
+        counts = counts[:, counts.sum(axis=0) > 0]
+        if not mask.any() or (counts.sum(axis=1) <= 0).any() or counts.shape[1] < 2:
+            continue
+        if chi2_contingency(counts, correction=False).pvalue < CLEAR * level:
+            return False
+    return True
+
+
+def row_masses(case: Case, clf: Any) -> Array:
+    weights = getattr(clf, "class_weight_", None)
+    return case.table.weights if weights is None else case.table.weights * weights[case.table.y]
+
+
+def takes_marks(case: Case) -> bool:
+    return "missing" in case.estimator.get_params() and case.learner is not None
+
+
+@change("tied marks cancel", takes_marks)
+def tied_marks(case: Case) -> str:
+    """If no mark depends on the class, marks of missing cells change no posterior of the closed form."""
+    case = HoledCase(case.seed, case.number)
+    marked = case.fit(clone(case.closed_form).set_params(missing="informative"), case.table)
+    ignored = case.fit(clone(case.closed_form).set_params(missing="ignore"), case.table)
+    P, Q = case.posterior(marked, case.table), case.posterior(ignored, case.table)
+    if isinstance(P, Refusal) or isinstance(Q, Refusal):
+        return REFUSED
+    if not marks_are_tied(case, marked):
+        return UNDECIDED
+    if far_apart(P, Q).any():
+        raise Violation(f"tied marks move posteriors by {np.abs(P - Q).max():.3g}")
+    return HELD
 
 
 @change("findings count rows, and the rows of a class by their weights as repeats")

@@ -79,7 +79,8 @@ CODES = {
     ),
     "RB010": Code(
         "nothing to predict",
-        "No model is better than always answering the most frequent class, beyond chance.",
+        "No model is better than always answering the most frequent class, or ranks rows better than a coin, "
+        "beyond chance.",
         "The target is known to be hard, and a small gain in the log loss is all that is asked.",
         "Look for columns that have to do with the target, or for more rows.",
     ),
@@ -97,13 +98,15 @@ CODES = {
     ),
     "RB013": Code(
         "another model is better",
-        "A model of another kind has a lower error on the held-out rows than the best one of riskbayes.",
-        "The difference is within its standard error.",
+        "A model of another kind has a lower error on the held-out rows than the best one of riskbayes, or, "
+        "where a class is rare, a lower log loss, by more than two standard errors.",
+        "The difference is too small to matter for what the model is used for.",
         'Try strategy="ensemble", or use that model.',
     ),
     "RB014": Code(
         "strong single column",
-        "One column alone predicts most of what can be predicted.",
+        "One column alone predicts a large part of what can be predicted, and far more than any other "
+        "column.",
         "It is known at the time of prediction.",
         "Make sure that it is, and compare without it.",
     ),
@@ -118,6 +121,19 @@ CODES = {
         "The table is large, and models were compared on a sample of its rows.",
         "The sample is large: the standard errors say how sure the figures are.",
         "Nothing; or raise max_rows, and have more time.",
+    ),
+    "RB017": Code(
+        "RC is worse than its closed form",
+        "Calibration made a model worse on the held-out rows, by more than two standard errors: it fitted "
+        "the training rows too closely.",
+        "Another model was chosen.",
+        'Use learner="closed_form" of that model, RC(early_stopping=True), or a prior; or collect more rows.',
+    ),
+    "RB018": Code(
+        "worse than the most frequent class",
+        "The best model of riskbayes makes more errors than always answering the most frequent class.",
+        "Its probabilities or its ranks are used, not its answers; it was chosen by them.",
+        "Compare with --metric error, choose a threshold other than one half, or give costs to `decide`.",
     ),
     "RB020": Code(
         "labels that differ by case or blanks",

@@ -16,12 +16,10 @@ from sklearn.metrics import roc_auc_score
 from riskbayes import estimators
 from riskbayes.arrays import Array
 from riskbayes.compare.scores import row_losses
+from riskbayes.compare.splits import default_folds, random_parts, too_few
 from riskbayes.reading.expected import NUMBER, TEXT
 from riskbayes.reading.table import open_table, split_columns
 from riskbayes.versions import versions
-
-HELD_OUT = 0.25
-"""The share of the rows of each class that is held out."""
 
 
 @dataclass(frozen=True)
@@ -57,42 +55,41 @@ def fitted(clf: Any, X: Any, y: Array, weights: Array | None) -> Any:
     return clone(clf).fit(X, y) if weights is None else clone(clf).fit(X, y, sample_weight=weights)
 
 
-def held_out_rows(y: Array, seed: int) -> Array:
-    """Return a mask of the rows to hold out: a share of each class, none of a class with one row."""
-    rng = np.random.default_rng(seed)
-    held = np.zeros(len(y), dtype=bool)
-    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    for code, count in enumerate(counts):
-        size = min(round(HELD_OUT * count + 1e-9) if count > 2 else count // 2, count - 1)
-        held[rng.permutation(np.flatnonzero(codes == code))[:size]] = True
-    return held
-
-
 def held_out_figures(clf: Any, task: Training, seed: int) -> dict[str, Any]:
-    """Return figures on held-out rows of a fit to the others; empty if there are too few rows."""
-    held = held_out_rows(task.y, seed)
-    if not held.any():
+    """Return figures on the rows that `compare` with this seed holds out; empty if there are too few rows."""
+    classes, codes = np.unique(task.y, return_inverse=True)
+    k = default_folds(codes)
+    if too_few(codes, k, task.target):
         return {}
-    w = task.weights
-    found = fitted(clf, task.X.filter(~held), task.y[~held], None if w is None else w[~held])
-    P = found.predict_proba(task.X.filter(held))
-    return figures(P, found.classes_, task.y[held], None if w is None else w[held], task.y[~held])
+    w = np.ones(len(codes)) if task.weights is None else task.weights
+    parts = random_parts(codes, None, k, seed, task.target)
+    P, majority = np.zeros((len(codes), len(classes))), np.zeros(len(codes), dtype=int)
+    for kept, held in parts:
+        train, test = (np.isin(np.arange(len(codes)), rows) for rows in (kept, held))
+        found = fitted(clf, task.X.filter(train), task.y[kept], None if task.weights is None else w[kept])
+        P[np.ix_(held, np.searchsorted(classes, found.classes_))] = found.predict_proba(task.X.filter(test))
+        majority[held] = np.bincount(codes[kept], weights=w[kept]).argmax()
+    return figures(P, codes, majority, w, [held for _, held in parts])
 
 
-def figures(P: Array, classes: Array, y: Array, w: Array | None, trained: Array) -> dict[str, Any]:
-    """Return error, log loss, Brier score and, of two classes, AUC, and the error of the majority class."""
-    w = np.ones(len(y)) if w is None or not w.any() else w
-    codes = np.searchsorted(classes, y)
-    losses = row_losses(P, codes)
-    majority = np.bincount(np.searchsorted(classes, trained)).argmax()
+def figures(P: Array, codes: Array, majority: Array, w: Array, parts: Sequence[Array]) -> dict[str, Any]:
+    """Return error, log loss, Brier score and, of two classes, AUC, and the error of the majority class.
+
+    `parts` are the held-out rows of each fit; the AUC is that of each of them, averaged.
+    """
+    rows = np.concatenate(parts)
+    weights = w[rows] if w[rows].any() else np.ones(len(rows))
+    losses = row_losses(P[rows], codes[rows])
     found: dict[str, Any] = {
-        "rows": len(y),
-        "error": float(np.average(P.argmax(axis=1) != codes, weights=w)),
-        "majority_error": float(np.average(codes != majority, weights=w)),
-        **{name: float(np.average(losses[name], weights=w)) for name in ("log_loss", "brier")},
+        "rows": len(rows),
+        "error": float(np.average(losses["error"], weights=weights)) / 100,
+        "majority_error": float(np.average(codes[rows] != majority[rows], weights=weights)),
+        **{name: float(np.average(losses[name], weights=weights)) for name in ("log_loss", "brier")},
     }
-    if len(classes) == 2 and len(np.unique(codes)) == 2:
-        found["auc"] = float(roc_auc_score(codes, P[:, 1], sample_weight=w))
+    both = [held for held in parts if all(w[held][codes[held] == c].any() for c in (0, 1))]
+    if P.shape[1] == 2 and both:
+        areas = [roc_auc_score(codes[held], P[held, 1], sample_weight=w[held]) for held in both]
+        found["auc"] = float(np.mean(areas))
     return found
 
 

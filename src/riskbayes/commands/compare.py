@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 REPORT = "report"
 """The default folder."""
 
+METRICS = ("log_loss", "error", "brier", "auc")
+
 FILES = ("report.html", "report.json", "report.md", "model.rb")
 
 
@@ -48,6 +50,13 @@ FILES = ("report.html", "report.json", "report.md", "model.rb")
     help="Of RiskBayesClassifier; repeatable.  [default: single]",
 )
 @click.option(
+    "--metric",
+    type=click.Choice(METRICS),
+    default="log_loss",
+    show_default=True,
+    help="The figure that the best model is chosen by.",
+)
+@click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the split and the models."
 )
 @click.option(
@@ -69,6 +78,7 @@ def compare(
     time_column: str | None,
     group: str | None,
     strategies: tuple[str, ...],
+    metric: str,
     seed: int,
     ignore: tuple[str, ...],
     max_rows: int,
@@ -100,6 +110,7 @@ def compare(
             time_column=time_column,
             group=group,
             strategies=strategies or ("single",),
+            metric=metric,
             seed=seed,
             ignore=ignore,
             progress=progress,

@@ -50,7 +50,7 @@ class ModelName(click.ParamType):
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the split and the fit."
 )
 @click.option(
-    "--held-out/--no-held-out", default=True, help="Hold a quarter of the rows out first, for figures."
+    "--held-out/--no-held-out", default=True, help="First hold rows out as `compare` does, for figures."
 )
 @AS_JSON
 def fit(
@@ -70,7 +70,8 @@ def fit(
 
     DATA is a CSV (plain or compressed; delimiter, encoding and decimal comma are found out), a Parquet or
     Arrow file or a folder of them, or - for standard input. The model is fitted to all rows; its figures are
-    those of a fit to three quarters of them, on the rest.
+    those of rows that were held out first: by five folds below 2000 rows, else a quarter, the same rows that
+    `riskbayes compare` with the same seed holds out.
     """
     if strategy is not None and model != DEFAULT_MODEL:
         raise click.UsageError(f"--strategy is of {DEFAULT_MODEL}, and --model is {model}.")
@@ -90,7 +91,7 @@ def fit(
         clf = _training.estimator(model, strategy, learner, seed)
         figures: dict[str, Any] = {}
         if held_out:
-            say("fitting to three quarters of the rows, for figures on the rest")
+            say("fitting to a part of the rows, for figures on the rest")
             figures = _training.held_out_figures(clf, task, seed)
         say(f"fitting to {len(task.y)} rows")
         clf = _training.fitted(clf, task.X, task.y, task.weights)

@@ -9,20 +9,18 @@ import numpy as np
 
 from riskbayes.compare.alike import numbers_that_name_rows, repeated_keys, same_columns
 from riskbayes.compare.alone import Alone
-from riskbayes.compare.contenders import MAJORITY
+from riskbayes.compare.contenders import LEARNERS, MAJORITY
 from riskbayes.compare.data import names_of
 from riskbayes.compare.drift import drifts
+from riskbayes.compare.evidence import BEYOND_CHANCE, CERTAINLY, CLEARLY, beyond
 from riskbayes.compare.leaks import almost_no_errors, leaking_columns, partial_leaks
 from riskbayes.compare.repeats import repeats
-from riskbayes.compare.report import Score
-from riskbayes.compare.scores import differences, lift, overconfidence, row_losses
+from riskbayes.compare.scores import differences, overconfidence, row_losses
 from riskbayes.compare.study import Study, Trial
+from riskbayes.compare.verdict import apart, compare_peer, judged_by
 from riskbayes.estimators.fitted_checks import column_findings, few_rows, grouped
 from riskbayes.findings import Finding
 
-BEYOND_CHANCE = 3.5
-"""Standard errors beyond which a difference is no chance: with room for a choice among a dozen models, and
-for folds that share rows, whose standard errors are too small. `benchmarks/compare_noise.py` counts."""
 
 STRONG_SHARE, STRONG_RATIO, VERY_STRONG = 1 / 3, 1.5, 0.1
 """A single column is strong if it has this share of what can be gained in log loss, and so many times that of
@@ -37,9 +35,6 @@ MANY_UNKNOWN = 0.01
 
 TOO_SURE, CONTRADICTORY, UNSEEN, MANY_UNSEEN = 2.0, 0.01, 0.01, 0.05
 """Points of overconfidence, share of contradictory rows, and shares of unseen cells that are mentioned."""
-
-CLEARLY, CERTAINLY = 2.0, 3.0
-"""Standard errors beyond which another model is called better, and a model too sure."""
 
 
 def all_findings(study: Study, by_column: list[Alone], model: Any) -> list[Finding]:
@@ -58,6 +53,7 @@ def all_findings(study: Study, by_column: list[Alone], model: Any) -> list[Findi
         *drifting_columns(study),
         *too_sure(study),
         *better_peers(study),
+        *worse_than_simpler(study),
         *few_rows(data.texts, np.array(data.class_rows)),
         *contradictions(study),
         *column_findings(data.columns, len(data.codes)),
@@ -70,44 +66,15 @@ def all_findings(study: Study, by_column: list[Alone], model: Any) -> list[Findi
     return sorted(found, key=lambda finding: (weight[finding.severity], finding.code))
 
 
-def beyond(difference: Score, errors: float) -> bool:
-    """True if a difference is below zero by more than this number of standard errors."""
-    value, error = difference.value, difference.error
-    return value is not None and error is not None and value < -errors * error and value < 0
-
-
-def predicts(study: Study) -> bool:
-    """True if any model says more about the class than its frequencies do, beyond chance.
-
-    It makes fewer errors than the majority class, or has a lower log loss, or gives the true class more
-    probability than others.
-    """
-    base = study.trial(MAJORITY)
-    return any(tells(study, trial) for trial in study.usable if trial is not base)
-
-
-def tells(study: Study, trial: Trial) -> bool:
-    """True if a model says more about the class than its frequencies do, beyond chance."""
-    held, groups = study.held, study.groups
-    gain = differences(trial.P, study.trial(MAJORITY).P, held, groups)
-    raised = negated(lift(trial.P, held, groups))
-    return any(beyond(one, BEYOND_CHANCE) for one in (*gain.values(), raised))
-
-
-def negated(found: Score) -> Score:
-    """Return a difference with the other sign."""
-    return Score(None if found.value is None else -found.value, found.error)
-
-
 def nothing_to_predict(study: Study) -> Iterator[Finding]:
     """Yield RB010 if no model says anything about the class."""
-    if not predicts(study):
+    if not study.predicts:
         n = len(study.usable) - 1
         yield Finding(
             "RB010",
             f"None of {n} models is better than always answering the most frequent class, in error or in log "
-            f"loss, or tells rows of different classes apart, by more than {BEYOND_CHANCE:g} standard "
-            "errors.",
+            f"loss, or ranks rows of different classes better than a coin (AUC), by more than "
+            f"{BEYOND_CHANCE:g} standard errors.",
             study.data.target,
         )
 
@@ -116,7 +83,7 @@ def single_columns(study: Study, by_column: list[Alone], leaks: list[Alone]) -> 
     """Yield RB003 for columns that give the answer away, RB014 for one that says most of it."""
     base = row_losses(study.trial(MAJORITY).P, study.held)
     wrong, loss = float(base["error"].mean()), float(base["log_loss"].mean())
-    if not predicts(study):
+    if not study.predicts:
         return
     for one in leaks:
         yield Finding(
@@ -206,18 +173,54 @@ def too_sure(study: Study) -> Iterator[Finding]:
 
 
 def better_peers(study: Study) -> Iterator[Finding]:
-    """Yield RB013 for models of scikit-learn with a clearly lower error than the best of riskbayes."""
+    """Yield RB013 for models of scikit-learn that are clearly better than the best of riskbayes.
+
+    By their error, or by their log loss where a class is rare.
+    """
+    metric, best = judged_by(study), study.best
     for trial in study.usable:
         if trial.candidate.kind != "peer":
             continue
-        gap = differences(trial.P, study.best.P, study.held, study.groups)["error"]
+        name, gap = trial.candidate.name, differences(trial.P, best.P, study.held, study.groups)[metric]
         if beyond(gap, CLEARLY):
+            than = f" than {'' if metric == 'error' else 'that of '}{best.candidate.name}."
+            yield Finding("RB013", compare_peer(name, gap, metric) + than, name)
+
+
+def worse_than_simpler(study: Study) -> Iterator[Finding]:
+    """Yield RB017 for RC that is clearly worse than its closed form, RB018 if the best errs most of all."""
+    by_name = {trial.candidate.name: trial for trial in study.usable}
+    for name, trial in by_name.items():
+        plain = by_name.get(name.removesuffix(LEARNERS["rc"]) + LEARNERS["closed_form"])
+        if plain is None or not name.endswith(f", {LEARNERS['rc']}"):
+            continue
+        gaps = differences(plain.P, trial.P, study.held, study.groups)
+        clear = [metric for metric, gap in gaps.items() if beyond(gap, CLEARLY)]
+        if clear:
+            ours, theirs = (figure_of(one, study, clear[0]) for one in (trial, plain))
             yield Finding(
-                "RB013",
-                f"{trial.candidate.name.capitalize()} makes {-(gap.value or 0):.2g} ± {gap.error:.1g} points "
-                f"fewer errors than {study.best.candidate.name}.",
-                trial.candidate.name,
+                "RB017",
+                f"{name} has {ours} on the held-out rows, its closed form {theirs}: a difference of "
+                f"{apart(gaps[clear[0]], 3)}.",
+                name,
+                "warning" if trial is study.best else "info",
             )
+    best, base = study.best, study.trial(MAJORITY)
+    gap = differences(base.P, best.P, study.held, study.groups)["error"]
+    if beyond(gap, CLEARLY):
+        yield Finding(
+            "RB018",
+            f"{best.candidate.name} has {figure_of(best, study, 'error')} on the held-out rows, always "
+            f"answering the most frequent class {figure_of(base, study, 'error')}: a difference of "
+            f"{apart(gap)} points.",
+            best.candidate.name,
+        )
+
+
+def figure_of(trial: Trial, study: Study, metric: str) -> str:
+    """Return a figure of a model in words."""
+    mean = float(row_losses(trial.P, study.held)[metric].mean())
+    return f"an error of {mean:.1f} %" if metric == "error" else f"a log loss of {mean:.3f}"
 
 
 def contradictions(study: Study) -> Iterator[Finding]:

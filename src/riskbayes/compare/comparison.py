@@ -17,10 +17,10 @@ from riskbayes.compare.contenders import candidates
 from riskbayes.compare.data import Data, labels_of
 from riskbayes.compare.explained import explain_study
 from riskbayes.compare.report import Report, Run
-from riskbayes.compare.scores import DEFINITIONS, confusion, reliability
+from riskbayes.compare.scores import DEFINITIONS, METRICS, confusion, reliability
 from riskbayes.compare.splits import make_split
 from riskbayes.compare.study import Progress, Study, contenders, run_study
-from riskbayes.compare.verdict import RULE, verdict, why
+from riskbayes.compare.verdict import rule, verdict, why
 from riskbayes.findings import without
 from riskbayes.versions import versions
 
@@ -44,6 +44,7 @@ def compare(
     time_column: str | None = None,
     group: str | None = None,
     strategies: Sequence[str] = ("single",),
+    metric: str = "log_loss",
     seed: int = 0,
     ignore: Collection[str] = (),
     progress: Progress | None = None,
@@ -68,6 +69,8 @@ def compare(
         Column of groups that must not be split. Models do not read it.
     strategies : sequence of {"single", "neighbours", "cv", "ensemble"}, default=("single",)
         Strategies of `RiskBayesClassifier` to compare.
+    metric : {"log_loss", "error", "brier", "auc"}, default="log_loss"
+        The figure on held-out rows that the best model is chosen by.
     seed : int, default=0
         Seed of the split, and of all models that draw.
     ignore : collection of str, default=()
@@ -98,11 +101,14 @@ def compare(
     without((), ignore)  # refuses an unknown code before the work, not after it
     if not strategies:
         raise ValueError("strategies must name at least one strategy of RiskBayesClassifier.")
+    if metric not in METRICS:
+        raise ValueError(f"metric={metric!r} is none of {', '.join(map(repr, METRICS))}.")
     if max_rows < 1:
         raise ValueError(f"max_rows={max_rows!r} must be positive.")
     data = Data.of(table, target, time_column=time_column, group=group, max_rows=max_rows, seed=seed)
     split = make_split(data, cv, seed)
-    study = run_study(data, split, candidates(data, strategies, seed, len(split.parts)), progress)
+    models = candidates(data, strategies, seed, len(split.parts))
+    study = run_study(data, split, models, progress, metric)
     model = refit(study, table)
     found, by_column = contenders(study), alone(study)
     explained = explain_study(study, found, by_column)
@@ -112,7 +118,6 @@ def compare(
         *(command, versions(), seed, started.isoformat(timespec="seconds")),
         *(perf_counter() - start, tuple(ignore)),
     )
-    ours = sum(t.candidate.kind == "riskbayes" for t in study.usable)
     report = Report(
         data=data.summary(name, sha256),
         split=study.split.summary,
@@ -122,18 +127,19 @@ def compare(
         why=why(study, found),
         labels=tuple(data.texts),
         confusion=confusion(best.P, held),
-        reliability=reliability(best.P, held),
+        reliability=reliability(best.P, held, study.groups),
         surest_wrong=explained.surest_wrong,
         contributions=explained.contributions,
         examples=explained.examples,
         moved=explained.moved,
         findings=tuple(findings),
         run=run,
-        rule=RULE.format(n=ours),
+        rule=rule(study),
         definitions=DEFINITIONS,
         explained=explained.explained,
         agreement=explained.agreement,
         moved_in=explained.moved_in,
+        metric=metric,
     )
     return Comparison(report, model)
 

@@ -40,9 +40,7 @@ MEASURES = (
         "How far stated probabilities are from observed shares. Lower is better.",
         3,
     ),
-    Measure(
-        "auc", "AUC", "Chance that a row of one class ranks above one of the other. 0.5 is a coin.", 3, True
-    ),
+    Measure("auc", "AUC", "How often a row of a class ranks above one of another. 0.5 is a coin.", 3, True),
 )
 KINDS = {"riskbayes": "riskbayes", "peer": "scikit-learn", "baseline": "baseline"}
 
@@ -51,11 +49,6 @@ def score(contender: Contender, key: str) -> float | None:
     """Return a figure of a model, or None."""
     found = contender.scores.get(key)
     return found.value if found is not None and is_known(found.value) else None
-
-
-def ordered(contenders: Sequence[Contender]) -> list[Contender]:
-    """Return the models by their error, those without one last."""
-    return sorted(contenders, key=lambda c: (score(c, "error") is None, score(c, "error") or 0.0))
 
 
 def majority(contenders: Sequence[Contender]) -> Contender | None:
@@ -119,7 +112,7 @@ def answer_section(report: Report) -> str:
 
 def error_chart(report: Report, digits: int) -> str:
     """Return the errors as dots with 95 % intervals, and the baseline and logistic regression as lines."""
-    contenders = ordered(report.contenders)
+    contenders = report.contenders
     ends: list[float] = []
     for c in contenders:
         if (value := score(c, "error")) is not None:
@@ -145,7 +138,8 @@ def error_chart(report: Report, digits: int) -> str:
         rows.append(Strip(foreign(c.name), marks, shown_score(c.scores["error"], digits), kind))
     kinds = [kind for kind in KINDS if any(c.kind == kind for c in contenders)]
     entries = [(kind, KINDS[kind]) for kind in kinds] + [("interval", "95 % interval"), *lines]
-    first = contenders[0].name if contenders else ""
+    known = [c for c in contenders if score(c, "error") is not None]
+    first = min(known, key=lambda c: score(c, "error") or 0.0).name if known else ""
     label = f"Dot chart of the errors of {len(contenders)} models; the lowest is that of {first}."
     return legend(entries) + strips(rows, label, scale, "error, %", behind)
 
@@ -154,7 +148,7 @@ def error_figures(report: Report, digits: int) -> str:
     """Return the figures of the chart."""
     columns = [Column("model"), Column("error, %", True), Column("95 % interval", True)]
     lines = []
-    for c in ordered(report.contenders):
+    for c in report.contenders:
         value, found = score(c, "error"), c.scores.get("error")
         half = NORMAL * found.error if found is not None and found.error is not None else None
         ends = NONE
@@ -192,7 +186,7 @@ def models_section(report: Report) -> str:
 
 def models_table(report: Report) -> str:
     """Return the table of the contenders; a tap on a row tells its difference to the best."""
-    contenders = ordered(report.contenders)
+    contenders = report.contenders
     measures = [m for m in MEASURES if any(score(c, m.key) is not None for c in contenders)]
     digits = {m.key: digits_for(contenders, m) for m in measures}
     gaps = digits_of([c.behind["error"].error for c in contenders if "error" in c.behind], 1)

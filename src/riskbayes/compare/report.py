@@ -96,7 +96,7 @@ class SplitSummary:
 class Contender:
     """One model and its figures on the held-out rows.
 
-    `scores` has "error" (in percent), "log_loss", "brier", "calibration_error" and, for two classes, "auc";
+    `scores` has "error" (in percent), "log_loss", "brier", "calibration_error" and "auc";
     `Report.definitions` says what each is. `gain` has, for "error" and "log_loss", this model minus the
     majority class, paired row by row: below zero is better. `behind` is the same against the best model of
     the comparison (`Report.best`). Both are empty for the model itself.
@@ -231,7 +231,7 @@ class Report:
     verdict: str
     """How well this can be predicted, and how sure that is, in one or two sentences."""
     contenders: tuple[Contender, ...]
-    """The models that could be fitted, by the sum of error and log loss; then those that failed."""
+    """The models that could be fitted, the best in `metric` first; then those that failed."""
     best: str
     """Name of the best model of riskbayes; it is the one that is written to the model file."""
     why: str
@@ -266,6 +266,8 @@ class Report:
     """Share of the held-out rows that `explained` answers as `best` does; None if there is no such model."""
     moved_in: str = ""
     """Name of the model whose parameters are shown in `moved`."""
+    metric: str = "log_loss"
+    """The figure that the best model was chosen by: "log_loss", "error", "brier" or "auc"."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain dicts, lists, texts and numbers."""

@@ -16,8 +16,8 @@ FEW_ROWS, FOLDS, HELD_OUT = 2000, 5, 4
 """Tables with fewer rows are cross-validated, in so many folds; of others one row in four is held out."""
 
 SHARED = (
-    "Every row is held out once. The folds share training rows, so that the standard errors, which take "
-    "held-out rows as independent, are somewhat too small."
+    "The folds share training rows, so that the standard errors, which take held-out rows as independent, "
+    "are somewhat too small."
 )
 
 
@@ -44,11 +44,10 @@ def make_split(data: Data, cv: int | None, seed: int) -> Split:
         parts, kind = [in_time(data)], "time"
         words = time_words(data, len(parts[0][1]))
     else:
-        k = cv if cv is not None else FOLDS if len(data.codes) < FEW_ROWS else 0
-        parts = folds(data, k or HELD_OUT, seed)
-        parts = parts if k else parts[:1]
+        k = default_folds(data.codes) if cv is None else cv
+        parts = random_parts(data.codes, data.groups, k, seed, data.target)
         kind = "groups" if data.groups is not None else "cv" if k else "holdout"
-        words = fold_words(data, len(parts) if k else 0)
+        words = fold_words(data, parts, k)
     train, test = (round(np.mean([len(part[i]) for part in parts])) for i in (0, 1))
     held = sum(len(part[1]) for part in parts)
     column = data.time_column or data.group_column
@@ -63,29 +62,45 @@ def make_split(data: Data, cv: int | None, seed: int) -> Split:
     )
 
 
-def folds(data: Data, k: int, seed: int) -> list[tuple[Array, Array]]:
-    """Return k stratified folds; groups stay together, and the only row of a class is never held out."""
-    if k < 2:
-        raise ValueError(f"cv={k!r} must be a number of folds, two or more.")
-    m = len(data.codes)
-    if m < 2 * k:
-        raise ValueError(f"The table has {m} rows, too few for {k} folds. Compare needs at least {2 * k}.")
-    if data.groups is not None:
-        k = min(k, int(data.groups.max()) + 1)
-        splitter = StratifiedGroupKFold(k, shuffle=True, random_state=seed)
+def default_folds(codes: Array) -> int:
+    """Return the number of folds of a table, zero where a quarter of the rows is held out."""
+    return FOLDS if len(codes) < FEW_ROWS else 0
+
+
+def random_parts(
+    codes: Array, groups: Array | None, k: int, seed: int, target: str
+) -> list[tuple[Array, Array]]:
+    """Return k stratified folds, or for k = 0 one part with a quarter held out.
+
+    Groups stay together, and the only row of a class is never held out.
+    """
+    refused = too_few(codes, k, target)
+    if refused:
+        raise ValueError(refused)
+    size = k or HELD_OUT
+    if groups is not None:
+        splitter = StratifiedGroupKFold(min(size, int(groups.max()) + 1), shuffle=True, random_state=seed)
     else:
-        splitter = StratifiedKFold(k, shuffle=True, random_state=seed)
-    counts = np.bincount(data.codes)
-    if counts.max() < k:
-        raise ValueError(
-            f"No class of {data.target!r} has {k} rows. Collect more, or set cv to at most {counts.max()}."
-        )
+        splitter = StratifiedKFold(size, shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        found = list(splitter.split(np.zeros(m), data.codes, data.groups))
-    alone = counts[data.codes] < 2
+        found = list(splitter.split(np.zeros(len(codes)), codes, groups))
+    alone = np.bincount(codes)[codes] < 2
     moved = [(np.sort(np.concatenate([kept, held[alone[held]]])), held[~alone[held]]) for kept, held in found]
-    return [(kept, held) for kept, held in moved if len(held)]
+    parts = [(kept, held) for kept, held in moved if len(held)]
+    return parts if k else parts[:1]
+
+
+def too_few(codes: Array, k: int, target: str) -> str:
+    """Return why rows of these classes cannot be divided into k folds; empty if they can."""
+    m, most, size = len(codes), int(np.bincount(codes).max()), k or HELD_OUT
+    if size < 2:
+        return f"cv={k!r} must be a number of folds, two or more."
+    if m < 2 * size:
+        return f"The table has {m} rows, too few for {size} folds. Compare needs at least {2 * size}."
+    if most < size:
+        return f"No class of {target!r} has {size} rows. Collect more, or set cv to at most {most}."
+    return ""
 
 
 def in_time(data: Data) -> tuple[Array, Array]:
@@ -107,8 +122,8 @@ def time_words(data: Data, held: int) -> str:
     )
 
 
-def fold_words(data: Data, k: int) -> str:
-    """Return the sentence about folds, or one part of four if k is zero."""
+def fold_words(data: Data, parts: list[tuple[Array, Array]], k: int) -> str:
+    """Return the sentences about folds, or about one part if k is zero."""
     apart = (
         f" Rows of one {data.group_column!r} are never on both sides; models do not read that column, and "
         "standard errors are those of groups."
@@ -117,4 +132,8 @@ def fold_words(data: Data, k: int) -> str:
     )
     if not k:
         return f"A quarter of the rows, drawn by class, is held out.{apart}"
-    return f"Cross-validation in {k} folds, drawn by class. {SHARED}{apart}"
+    m, held = len(data.codes), sum(len(part[1]) for part in parts)
+    once = "Every row is held out once."
+    if held < m:
+        once = f"{held} of {m} rows are held out, each once; a row that is alone in its class never is."
+    return f"Cross-validation in {len(parts)} folds, drawn by class. {once} {SHARED}{apart}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import perf_counter
 from typing import Any
 
@@ -14,6 +15,7 @@ import riskbayes.compare.scores as scores
 from riskbayes.arrays import Array
 from riskbayes.compare.contenders import MAJORITY, Candidate
 from riskbayes.compare.data import Data
+from riskbayes.compare.evidence import Evidence, gather_evidence
 from riskbayes.compare.report import Contender
 from riskbayes.compare.splits import Split
 from riskbayes.preprocessing.encoder import TableEncoder
@@ -72,6 +74,8 @@ class Study:
     split: Split
     parts: list[Part]
     trials: list[Trial]
+    metric: str = "log_loss"
+    """The figure that the best model is chosen by; a key of `scores.METRICS`."""
 
     @property
     def held(self) -> Array:
@@ -83,6 +87,11 @@ class Study:
         """Groups of the held-out rows, if there are any."""
         return None if self.data.groups is None else self.data.groups[self.split.held]
 
+    @property
+    def folds(self) -> Array:
+        """The part of the split that each held-out row belongs to."""
+        return np.repeat(np.arange(len(self.split.parts)), [len(held) for _, held in self.split.parts])
+
     def trial(self, name: str) -> Trial:
         """Return the model of this name."""
         return next(trial for trial in self.trials if trial.candidate.name == name)
@@ -92,19 +101,38 @@ class Study:
         """The models that could be fitted."""
         return [trial for trial in self.trials if not trial.failed]
 
-    @property
+    @cached_property
     def best(self) -> Trial:
-        """The model of riskbayes with the least sum of error, as a share, and log loss on the held-out rows.
-
-        `RiskBayesClassifier` chooses its members by the same sum: the log loss alone would pass over models
-        that are right more often, and the error alone is the noisier of the two.
-        """
+        """The model of riskbayes that is best in `metric` on the held-out rows."""
         ours = [trial for trial in self.usable if trial.candidate.kind == "riskbayes"]
-        return min(ours, key=lambda trial: scores.choosing_score(trial.P, self.held))
+        return min(ours, key=self.choosing_score)
+
+    def choosing_score(self, trial: Trial) -> tuple[float, float]:
+        """Return what models are ordered by, the best first."""
+        return scores.choosing_score(trial.P, self.held, self.folds, self.metric)
+
+    @cached_property
+    def evidence(self) -> dict[str, Evidence]:
+        """What each model but the majority class shows of its own, by name."""
+        base = self.trial(MAJORITY)
+        return {
+            trial.candidate.name: gather_evidence(trial.P, base.P, self.held, self.groups, self.folds)
+            for trial in self.usable
+            if trial is not base
+        }
+
+    @property
+    def predicts(self) -> bool:
+        """True if any model says more about the class than its frequencies do, beyond chance."""
+        return any(one.beyond for one in self.evidence.values())
 
 
 def run_study(
-    data: Data, split: Split, found: Sequence[Candidate], progress: Progress | None = None
+    data: Data,
+    split: Split,
+    found: Sequence[Candidate],
+    progress: Progress | None = None,
+    metric: str = "log_loss",
 ) -> Study:
     """Fit every model to the training rows of every part; predict the rows that it holds out."""
     say = progress or (lambda words, done, total: None)
@@ -126,7 +154,7 @@ def run_study(
     ours = [trial for trial in trials if trial.candidate.kind == "riskbayes"]
     if all(trial.failed for trial in ours):
         raise ValueError(f"No model of riskbayes can be fitted to this table: {ours[0].failed}")
-    return Study(data, split, parts, trials)
+    return Study(data, split, parts, trials, metric)
 
 
 def try_part(trial: Trial, part: Part, data: Data, place: slice) -> None:
@@ -157,9 +185,9 @@ def try_part(trial: Trial, part: Part, data: Data, place: slice) -> None:
 
 def contenders(study: Study) -> tuple[Contender, ...]:
     """Return the figures of every model, those first that would be chosen first; last those that failed."""
-    held, groups = study.held, study.groups
+    held, groups, folds = study.held, study.groups, study.folds
     base, best = study.trial(MAJORITY), study.best
-    order = {trial.candidate.name: scores.choosing_score(trial.P, held) for trial in study.usable}
+    order = {trial.candidate.name: study.choosing_score(trial) for trial in study.usable}
     found = []
     for trial in study.trials:
         about = trial.candidate
@@ -173,11 +201,11 @@ def contenders(study: Study) -> tuple[Contender, ...]:
                 about.name,
                 about.kind,
                 about.learner,
-                scores.all_scores(trial.P, held, groups),
+                scores.all_scores(trial.P, held, groups, folds),
                 gain,
                 behind,
                 float(np.mean(trial.fit_seconds)),
                 float(np.mean(trial.predict_seconds)),
             )
         )
-    return tuple(sorted(found, key=lambda c: order.get(c.name, float("inf"))))
+    return tuple(sorted(found, key=lambda c: order.get(c.name, (float("inf"),))))

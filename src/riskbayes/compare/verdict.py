@@ -4,85 +4,203 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from riskbayes.compare.checks import BEYOND_CHANCE, CLEARLY, beyond, negated, predicts, tells
+import numpy as np
+
 from riskbayes.compare.contenders import BOOSTING, LOGISTIC, MAJORITY
+from riskbayes.compare.evidence import CLEARLY, FEW, beyond, negated
+from riskbayes.compare.numbers import digits_of
 from riskbayes.compare.report import Contender, Score
-from riskbayes.compare.scores import NORMAL, lift, wilson
+from riskbayes.compare.scores import METRICS, NORMAL, wilson
 from riskbayes.compare.study import Study
 from riskbayes.findings import Finding
 
 RULE = (
-    "The best model is that of riskbayes with the least sum of error, as a share, and log loss on the "
-    "held-out rows. It was chosen among {n} by the rows that judge it, which flatters its figures slightly."
+    "The best model is that of riskbayes with the {extreme} {metric} on the held-out rows. It was chosen "
+    "among {n} by the rows that judge it, which flatters its figures slightly."
 )
+
+RARE = 10.0
+"""Where always answering the most frequent class is wrong on at most this percentage of the rows, the error
+says little, and ranking and log loss are told first."""
+
+WELL, FAIRLY = 0.8, 0.65
+"""The least AUC of a model that ranks rows well, and fairly well."""
 
 
 def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding]) -> str:
     """Return how well the target can be predicted and how sure that is."""
     by_name = {contender.name: contender for contender in found}
-    best, base = by_name[study.best.candidate.name], by_name[MAJORITY]
-    target = study.data.target
-    counts = f"wrong on {interval(study, best.scores['error'])} of the held-out rows"
-    always = f"always answering {most_frequent(study)!r} is wrong on {value(base.scores['error']):.3g} %"
-    if not predicts(study):
-        return (
-            f"Nothing about {target!r} can be predicted from these columns: no model is better than always "
-            f"answering {most_frequent(study)!r}, which is wrong on {value(base.scores['error']):.3g} % of "
-            f"the held-out rows. {best.name} is {counts}."
-        )
-    gain = best.gain
-    if beyond(gain["error"], BEYOND_CHANCE):
-        removed = 100 * -value(gain["error"]) / value(base.scores["error"])
-        sentence = (
-            f"{target!r} can be predicted: {best.name} is {counts}; {always}. That is {removed:.0f} % fewer "
-            f"errors, {apart(gain['error'])} points, beyond chance."
-        )
-    elif tells(study, study.best):
-        raised = lift(study.best.P, study.held, study.groups)
-        sentence = (
-            f"{target!r} can be predicted a little: {best.name} is {counts}; {always}, and the difference "
-            f"may be chance. But its probabilities tell rows apart: the true class gets {apart(raised)} "
-            "points more than by chance."
-        )
+    best = by_name[study.best.candidate.name]
+    shown = study.evidence[best.name].beyond
+    if not study.predicts:
+        return " ".join([nothing(study, best), *warned(findings)])
+    if not shown:
+        sentence = another(study, best)
+    elif "error" in shown and not (is_rare(study) and "auc" in shown):
+        sentence = fewer_errors(study, best)
+    elif "auc" in shown:
+        sentence = f"{ranks(study, best)} {at_one_half(study, best)}"
     else:
-        sentence = (
-            f"{best.name} predicts {target!r} no better than by {always_words(study)}, beyond chance: it is "
-            f"{counts}; {always}. Another model does: see the table."
+        sentence = better_probabilities(study, best)
+    return " ".join([sentence, *beside_peers(study, by_name), *warned(findings)])
+
+
+def nothing(study: Study, best: Contender) -> str:
+    """Return that nothing can be predicted, and what could be seen with so few rows."""
+    always, area = most_frequent(study), best.scores.get("auc")
+    sentence = (
+        f"Nothing about {study.data.target!r} can be predicted from these columns: beyond chance no model "
+        f"makes fewer errors than always answering {always!r}, which is wrong on {base_error(study):.3g} % "
+        "of the held-out rows, has a lower log loss, or ranks rows better than a coin. "
+        f"{best.name} is {wrong_on(study, best)}"
+    )
+    sentence += f", and its AUC is {plus_minus(area)} (0.5 is a coin)." if area else "."
+    rows = int((study.held != study.data.texts.index(always)).sum())
+    if rows < FEW:
+        sentence += (
+            f" Only {rows} held-out rows have another class than {always!r}: with so few, only a very strong "
+            "relation would show."
         )
-    return " ".join([sentence, *beside_peers(by_name), *warned(findings)])
+    return sentence
+
+
+def fewer_errors(study: Study, best: Contender) -> str:
+    """Return by how much the best model makes fewer errors than the majority class."""
+    gain = best.gain["error"]
+    removed = 100 * -value(gain) / base_error(study)
+    return (
+        f"{study.data.target!r} can be predicted: {best.name} is {wrong_on(study, best)} of the held-out "
+        f"rows; {always_wrong(study)}. That is {removed:.0f} % fewer errors, {apart(gain)} points, beyond "
+        "chance."
+    )
+
+
+def ranks(study: Study, best: Contender) -> str:
+    """Return how well the best model ranks rows, and its log loss."""
+    area = best.scores["auc"]
+    how = "well" if value(area) >= WELL else "fairly well" if value(area) >= FAIRLY else "a little"
+    pairs = f"in {100 * value(area):.0f} of 100 pairs"
+    if len(study.data.classes) == 2:
+        often = most_frequent(study)
+        rare = next(text for text in study.data.texts if text != often)
+        meant = f"a row of {rare!r} scores above a row of {often!r} {pairs}"
+    else:
+        meant = f"a row of a class gets more probability of it than a row of another class {pairs}"
+    little = " a little" if how == "a little" else ""
+    return (
+        f"{study.data.target!r} can be predicted{little}: {best.name} ranks rows {how} (AUC "
+        f"{plus_minus(area)}; 0.5 is a coin): {meant}. {log_losses(study, best)}."
+    )
+
+
+def log_losses(study: Study, best: Contender) -> str:
+    """Return the log losses of the best model and of the majority class."""
+    base = value(best.scores["log_loss"]) - value(best.gain["log_loss"])
+    return (
+        f"Its log loss is {value(best.scores['log_loss']):.3f}; that of answering with the frequencies of "
+        f"the classes is {base:.3f}"
+    )
+
+
+def at_one_half(study: Study, best: Contender) -> str:
+    """Return what the best model answers by itself, and how often that is wrong."""
+    often = most_frequent(study)
+    code = study.data.texts.index(often)
+    share = 100 * float((study.best.P.argmax(axis=1) == code).mean())
+    rarely = "almost always " if share > 95 else ""
+    two = len(study.data.classes) == 2
+    start = "At a threshold of one half" if two else "Taken at its most probable class"
+    sentence = (
+        f"{start} it answers {often!r} {rarely}(on {share:.3g} % of the rows) and is {wrong_on(study, best)}"
+        f"; {always_wrong(study)}."
+    )
+    if "error" in study.evidence[best.name].beyond:
+        return sentence
+    lower = "choose a lower threshold, or " if two else ""
+    return f"{sentence} To find rows of other classes {lower}give the costs of mistakes to `decide`."
+
+
+def better_probabilities(study: Study, best: Contender) -> str:
+    """Return that the log loss of the best model is lower, though it neither errs less nor ranks well."""
+    return (
+        f"{study.data.target!r} can be predicted a little: the probabilities of {best.name} are better than "
+        f"the frequencies of the classes, by {apart(best.gain['log_loss'], 3)} of log loss, beyond chance. "
+        f"{log_losses(study, best)}. It is {wrong_on(study, best)} of the held-out rows; "
+        f"{always_wrong(study)}."
+    )
+
+
+def another(study: Study, best: Contender) -> str:
+    """Return that another model predicts the target, and the best one of riskbayes does not."""
+    others = [name for name, evidence in study.evidence.items() if evidence.beyond]
+    first = min(others, key=lambda name: study.choosing_score(study.trial(name)))
+    return (
+        f"{best.name} predicts {study.data.target!r} no better than always answering "
+        f"{most_frequent(study)!r}, beyond chance: it is {wrong_on(study, best)} of the held-out rows; "
+        f"{always_wrong(study)}. Another model does: {first}."
+    )
 
 
 def why(study: Study, found: Sequence[Contender]) -> str:
     """Return why that model is the best one, in a sentence or two."""
     ours = [c for c in found if c.kind == "riskbayes" and not c.failed]
-    best, others = ours[0], ours[1:]
+    best, others, metric = ours[0], ours[1:], study.metric
+    digits = 1 if metric == "error" else 3
     sentence = (
-        f"Of the {len(ours)} models of riskbayes {best.name} has the least sum of error "
-        f"({value(best.scores['error']):.1f} %) and log loss ({value(best.scores['log_loss']):.3f})"
+        f"{best.name} has the {extreme(metric)} {METRICS[metric]} of the {len(ours)} models of riskbayes, "
+        f"{value(best.scores[metric]):.{digits}f}"
     )
     if others:
-        error, loss = others[0].behind["error"], others[0].behind["log_loss"]
-        sure = any(beyond(negated(gap), CLEARLY) for gap in (error, loss))
-        sentence += (
-            f"; {others[0].name} is next, with {value(error):+.1f} points of error and {value(loss):+.3f} of "
-            f"log loss{'' if sure else ', which may be chance'}"
-        )
-    return f"{sentence}. {RULE.format(n=len(ours))}"
+        sentence += f"; {others[0].name} is next, with {value(others[0].scores[metric]):.{digits}f}"
+        gap = others[0].behind.get(metric)
+        if gap is not None and not beyond(negated(gap), CLEARLY):
+            sentence += f", and the difference, {apart(gap, digits)}, may be chance"
+    return f"{sentence}. {rule(study)}"
 
 
-def beside_peers(by_name: Mapping[str, Contender]) -> Iterator[str]:
+def rule(study: Study) -> str:
+    """Return how the best model was chosen, and what that does to its figures."""
+    n = sum(trial.candidate.kind == "riskbayes" for trial in study.usable)
+    return RULE.format(extreme=extreme(study.metric), metric=METRICS[study.metric], n=n)
+
+
+def extreme(metric: str) -> str:
+    """Return which end of a figure is the best."""
+    return "highest" if metric == "auc" else "lowest"
+
+
+def beside_peers(study: Study, by_name: Mapping[str, Contender]) -> Iterator[str]:
     """Yield how logistic regression compares with the best model, and histogram boosting if it is better."""
+    metric = judged_by(study)
     for name in (LOGISTIC, BOOSTING):
         peer = by_name.get(name)
         if peer is None or peer.failed or not peer.behind:
             continue
-        gap = peer.behind["error"]
-        if beyond(gap, CLEARLY):
-            yield f"{name.capitalize()} makes {apart(negated(gap))} points fewer errors."
-        elif name == LOGISTIC and beyond(negated(gap), CLEARLY):
-            yield f"{name.capitalize()} makes {apart(gap)} points more errors."
-        elif name == LOGISTIC:
-            yield f"{name.capitalize()} is as good, within chance."
+        if name == LOGISTIC or beyond(peer.behind[metric], CLEARLY):
+            yield f"{compare_peer(name, peer.behind[metric], metric)}."
+
+
+def compare_peer(name: str, gap: Score, metric: str) -> str:
+    """Return how far a model of scikit-learn is from the best one, and whether that may be chance."""
+    better, size = value(gap) < 0, apart(gap, 1 if metric == "error" else 3)
+    if value(gap) == 0:
+        words = f"{name.capitalize()} makes as many errors" if metric == "error" else f"{name} is as good"
+    elif metric == "error":
+        words = f"{name.capitalize()} makes {size} points {'fewer' if better else 'more'} errors"
+    else:
+        words = f"The log loss of {name} is {'lower' if better else 'higher'} by {size}"
+    sure = beyond(gap, CLEARLY) or beyond(negated(gap), CLEARLY) or value(gap) == 0
+    return words if sure else f"{words}, which may be chance"
+
+
+def judged_by(study: Study) -> str:
+    """Return the figure that models are compared by in words: the log loss where a class is rare."""
+    return "log_loss" if is_rare(study) else "error"
+
+
+def is_rare(study: Study) -> bool:
+    """True if all classes but one are so rare that the error says little."""
+    return base_error(study) <= RARE
 
 
 def warned(findings: Sequence[Finding]) -> list[str]:
@@ -91,30 +209,42 @@ def warned(findings: Sequence[Finding]) -> list[str]:
     return [f"Do not trust these figures before you have looked at {', '.join(codes)}."] if codes else []
 
 
+def base_error(study: Study) -> float:
+    """Return the error of the majority class on the held-out rows, in percent."""
+    return 100 * float(np.mean(study.trial(MAJORITY).P.argmax(axis=1) != study.held))
+
+
 def most_frequent(study: Study) -> str:
     """Return the class that the majority class answers most often."""
     P = study.trial(MAJORITY).P
     return study.data.texts[int(P.mean(axis=0).argmax())]
 
 
-def always_words(study: Study) -> str:
-    """Return the baseline in words."""
-    return f"always answering {most_frequent(study)!r}"
+def always_wrong(study: Study) -> str:
+    """Return the baseline and its error in words."""
+    return f"always answering {most_frequent(study)!r} is wrong on {base_error(study):.3g} %"
 
 
-def interval(study: Study, found: Score) -> str:
+def wrong_on(study: Study, best: Contender) -> str:
     """Return an error with its 95 % interval: Wilson's, or the normal one where rows come in groups."""
-    m, error = len(study.held), value(found)
+    m, found = len(study.held), best.scores["error"]
+    error = value(found)
     low, high = (100 * end for end in wilson(round(error * m / 100), m))
     if study.groups is not None and found.error is not None:
         low, high = max(0.0, error - NORMAL * found.error), min(100.0, error + NORMAL * found.error)
-    return f"{error:.1f} % (95 % interval {low:.1f} to {high:.1f})"
+    return f"wrong on {error:.1f} % (95 % interval {low:.1f} to {high:.1f})"
 
 
 def apart(found: Score, digits: int = 1) -> str:
-    """Return the size of a difference and its standard error."""
-    size = f"{abs(value(found)):.{digits}f}"
-    return size if found.error is None else f"{size} ± {found.error:.{digits}f}"
+    """Return the size of a difference and its standard error, which has one digit that counts."""
+    digits = digits_of([found.error], digits)
+    return plus_minus(Score(abs(value(found)), found.error), digits)
+
+
+def plus_minus(found: Score, digits: int = 3) -> str:
+    """Return a figure and its standard error."""
+    shown = f"{value(found):.{digits}f}"
+    return shown if found.error is None else f"{shown} ± {found.error:.{digits}f}"
 
 
 def value(found: Score) -> float:

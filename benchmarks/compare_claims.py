@@ -3,8 +3,8 @@
     python benchmarks/compare_claims.py > benchmarks/results/compare_claims.txt
     python benchmarks/compare_claims.py --noise 20 --rare 5 --jobs 2 --all
 
-Noise: a target drawn without regard to the columns, in tables of 10 to 1000 rows and two to five classes, with
-numbers, categories and missing cells. Rare: one row in 200 is positive, and one column of 40000 rows is
+Noise: a target drawn without regard to the columns, in tables of 10 to 1000 rows and two to five classes,
+with numbers, categories and missing cells. Rare: one row in 200 is positive, and one column of 40000 rows is
 shifted for it such that its true AUC is 0.75. By default the closed forms, MixedNB by RC and logistic
 regression take part, which takes minutes; with `--all` every model that `compare` fits, which takes an hour.
 """

@@ -25,7 +25,6 @@ pa = pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq  # noqa: E402
 
-from riskbayes.commands import _training  # noqa: E402
 from riskbayes.commands._group import ORDER  # noqa: E402
 from riskbayes.reading.table import open_table  # noqa: E402
 
@@ -123,32 +122,59 @@ def test_fit_says_what_it_did(run, tmp_path):
     assert run("fit", "people.csv.gz", "--target", "answer").stdout.splitlines()[-1] == "The model: model.rb"
 
 
-def test_held_out_figures_are_those_of_scikit_learn(run, tmp_path):
-    """The same split and fit by hand, and scikit-learn's metrics."""
+@pytest.mark.parametrize("weight", [False, True])
+def test_held_out_figures_are_those_of_scikit_learn(run, tmp_path, weight):
+    """The same folds and fits by hand, and scikit-learn's metrics; with weights, the baseline's too."""
     from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
+    from sklearn.model_selection import StratifiedKFold
 
-    (tmp_path / "people.csv").write_text(text_of(people(400)), encoding="utf-8")
-    found = json.loads(
-        run("fit", "people.csv", "--target", "answer", "--model", "mixednb", "--learner", "closed_form",
-            "--drop", "id", "--json").stdout
+    rows = people(400)
+    w = np.array([20.0 if row[-1] == "no" else 1.0 for row in rows[1:]]) if weight else np.ones(400)
+    table = [[*rows[0], "w"], *([*row, f"{one:g}"] for row, one in zip(rows[1:], w, strict=True))]
+    (tmp_path / "people.csv").write_text(text_of(table), encoding="utf-8")
+    result = run(
+        "fit", "people.csv", "--target", "answer", "--model", "mixednb", "--learner", "closed_form",
+        "--drop", "id", *(("--weight", "w") if weight else ("--drop", "w")), "--json",
     )  # fmt: skip
+    assert result.exit_code == 0, result.output
     table = open_table("people.csv")
     y = np.array(table["answer"].to_pylist())
-    held = _training.held_out_rows(y, 0)
-    X = table.drop_columns(["id", "answer"])
-    clf = riskbayes.MixedNB(learner="closed_form").fit(X.filter(~held), y[~held])
-    p, truth = clf.predict_proba(X.filter(held))[:, 1], y[held] == "yes"
+    X = table.drop_columns(["id", "answer", "w"]).to_pandas()
+    p, always, areas = np.zeros(400), np.zeros(400, dtype=bool), []
+    for kept, held in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
+        clf = riskbayes.MixedNB(learner="closed_form").fit(X.iloc[kept], y[kept], sample_weight=w[kept])
+        p[held] = clf.predict_proba(X.iloc[held])[:, 1]
+        always[held] = w[kept][y[kept] == "yes"].sum() > w[kept].sum() / 2
+        areas.append(roc_auc_score(y[held] == "yes", p[held], sample_weight=w[held]))
+    truth = y == "yes"
     expected = {
-        "rows": held.sum(),
-        "error": 1 - accuracy_score(truth, p > 0.5),
-        "majority_error": min(truth.mean(), 1 - truth.mean()),
-        "log_loss": log_loss(truth, p),
-        "brier": brier_score_loss(truth, p),
-        "auc": roc_auc_score(truth, p),
+        "rows": 400,
+        "error": 1 - accuracy_score(truth, p > 0.5, sample_weight=w),
+        "majority_error": 1 - accuracy_score(truth, always, sample_weight=w),
+        "log_loss": log_loss(truth, p, sample_weight=w),
+        "brier": brier_score_loss(truth, p, sample_weight=w),
+        "auc": np.mean(areas),
     }
-    assert found["held_out"] == pytest.approx(expected)
-    for label in ("no", "yes"):
-        assert held[y == label].mean() == pytest.approx(0.25, abs=0.5 / (y == label).sum())
+    assert always.any() != weight  # most rows say yes, most of the weight says no
+    assert json.loads(result.stdout)["held_out"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("m", [90, 2100])
+def test_fit_and_compare_hold_out_the_same_rows(run, tmp_path, m):
+    rng = np.random.default_rng(0)
+    lines = [f"{x:.3f},{c},{'yes' if x + rng.normal() > 0 else 'no'}" for x, c in zip(
+        rng.normal(size=m), rng.choice(["red", "blue"], m), strict=True
+    )]  # fmt: skip
+    (tmp_path / "t.csv").write_text("\n".join(["x,colour,answer", *lines]), encoding="utf-8")
+    given = ("t.csv", "--target", "answer", "--seed", 4, "--json")
+    fitted = json.loads(run("fit", *given, "--model", "mixednb", "--learner", "closed_form").stdout)
+    compared = json.loads(run("compare", *given).stdout)
+    scores = next(c["scores"] for c in compared["contenders"] if c["name"] == "MixedNB, closed form")
+    held = fitted["held_out"]
+    assert held["rows"] == compared["split"]["test_rows"]
+    assert 100 * held["error"] == pytest.approx(scores["error"]["value"])
+    for name in ("log_loss", "brier", "auc"):
+        assert held[name] == pytest.approx(scores[name]["value"])
 
 
 def test_weights_count_as_repeated_rows(run, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from scipy.stats import binomtest
+from scipy.stats import binomtest, mannwhitneyu, norm
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, zero_one_loss
 
 from riskbayes import MixedNB
@@ -185,20 +185,73 @@ def test_intervals_are_those_of_scipy(hits, misses):
 
 
 def test_standard_errors_cover():
-    """Of AUC by DeLong, and of means of dependent rows by their groups: beside the spread of repetitions."""
+    """Of the AUC and of means, of independent rows and of groups: beside the spread of repetitions."""
     rng = np.random.default_rng(0)
-    areas, errors, means, of_means = [], [], [], []
+    found = []
     for _ in range(300):
-        codes = rng.random(150) < 0.3
-        found = scores.auc(rng.standard_normal(150) + codes, codes)
-        areas.append(found.value)
-        errors.append(found.error)
-        groups = np.repeat(np.arange(30), 5)
-        mean = scores.mean_score(rng.standard_normal(30)[groups] + rng.standard_normal(150), groups)
-        means.append(mean.value)
-        of_means.append(mean.error)
-    assert np.mean(errors) == pytest.approx(np.std(areas), rel=0.15)
-    assert np.mean(of_means) == pytest.approx(np.std(means), rel=0.15)
+        codes = (rng.random(150) < 0.3).astype(int)
+        alone = probabilities_of(rng.standard_normal(150) + codes)
+        groups, y = np.repeat(np.arange(30), 5), np.repeat(rng.permutation(30) < 10, 5).astype(int)
+        noise = rng.standard_normal(30)[groups] + rng.standard_normal(150) / 3
+        together = scores.all_scores(probabilities_of(noise + y), y, groups)
+        found.append(
+            [
+                scores.all_scores(alone, codes, folds=rng.integers(3, size=150))["auc"],
+                together["auc"],
+                together["error"],
+                scores.mean_score(noise, groups),
+            ]
+        )
+    for figures in zip(*found, strict=True):
+        spread = np.std([one.value for one in figures])
+        assert np.mean([one.error for one in figures]) == pytest.approx(spread, rel=0.15)
+
+
+def test_repeated_rows_of_a_group_leave_the_standard_errors_as_they_are():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(2, size=80)
+    P, copies = probabilities_of(rng.standard_normal(80) + codes), np.repeat(np.arange(80), 6)
+    once, often = scores.all_scores(P, codes), scores.all_scores(P[copies], codes[copies], copies)
+    for name, one in once.items():
+        assert often[name].value == pytest.approx(one.value), name
+        assert often[name].error == pytest.approx(one.error, rel=0.02), name
+    narrow, wide = (scores.reliability(P[copies], codes[copies], groups) for groups in (None, copies))
+    for a, b, c in zip(scores.reliability(P, codes), narrow, wide, strict=True):
+        assert b.high - b.low < a.high - a.low
+        assert c.high - c.low == pytest.approx(a.high - a.low, rel=0.1)
+
+
+def probabilities_of(log_odds):
+    p = 1 / (1 + np.exp(-log_odds))
+    return np.stack([1 - p, p], axis=1)
+
+
+@given(st.integers(2, 5), st.integers(20, 80), st.integers(1, 4), st.integers(0, 2**31))
+def test_auc_is_that_of_each_fold_averaged(r, m, k, seed):
+    rng = np.random.default_rng(seed)
+    codes, folds = np.tile(np.arange(r), m)[: r * k * 4], np.repeat(np.arange(k), 4 * r)
+    P = rng.dirichlet(np.full(r, 0.5), len(codes)).round(2) + 0.01
+    P /= P.sum(axis=1, keepdims=True)
+    several = {"multi_class": "ovr", "average": "weighted"} if r > 2 else {}
+    areas = [
+        roc_auc_score(codes[folds == f], P[folds == f] if r > 2 else P[folds == f, 1], **several)
+        for f in range(k)
+    ]
+    found = scores.all_scores(P, codes, folds=folds)["auc"]
+    assert found.value == pytest.approx(np.mean(areas))
+    constant = np.tile(P[:k], 1)[folds]  # each fold has its own model, which says nothing
+    assert scores.all_scores(constant, codes, folds=folds)["auc"].value == pytest.approx(0.5)
+
+
+@given(st.integers(2, 30), st.integers(2, 30), st.integers(0, 2**31))
+def test_the_spread_of_mere_chance_is_that_of_scipy(m, n, seed):
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.repeat([0, 1], [m, n]))
+    p = np.round(rng.random(m + n), 1)
+    found = scores.ranking(np.stack([1 - p, p], axis=1), codes)
+    test = mannwhitneyu(p[codes == 1], p[codes == 0], method="asymptotic", use_continuity=False)
+    if found.chance:
+        assert 2 * norm.sf(abs(found.auc - 0.5) / found.chance) == pytest.approx(test.pvalue, abs=1e-9)
 
 
 def test_confidence_that_is_right_has_no_calibration_error():
@@ -227,6 +280,7 @@ def test_folds_hold_every_row_out_once(m, k, seed):
     for group in (None, "person"):
         data = data_of(table, group=group)
         split = make_split(data, k, seed % 100)
+        assert f"{m - 1} of {m} rows are held out" in split.summary.words
         alone = np.bincount(data.codes)[data.codes] < 2
         assert sorted(split.held.tolist()) == np.flatnonzero(~alone).tolist()
         for kept, held in split.parts:
@@ -533,7 +587,9 @@ def test_duplicated_rows_across_the_split_are_found():
 
 
 def test_a_table_without_faults_has_no_heavy_findings(plain):
-    assert codes_of(plain.report) <= {("RB014", "size"), ("RB011", "")}
+    of_rc = {("RB017", c.name) for c in plain.report.contenders if c.learner == "RC"}
+    assert codes_of(plain.report) <= {("RB014", "size"), ("RB011", ""), *of_rc}
+    assert not [f for f in plain.report.findings if f.severity != "info"]
 
 
 def test_equal_rows_with_different_labels_and_running_numbers_are_found():
@@ -594,6 +650,8 @@ def test_groups_stay_together_and_their_errors_are_larger():
         compare(table.drop(columns="person"), "y").report,
     )
     assert apart.split.kind == "groups"
+    base = next(c for c in mixed.contenders if c.kind == "baseline")
+    assert base.scores["auc"].value == pytest.approx(0.5)
     error, naive = (
         next(c for c in report.contenders if c.name == "logistic regression").scores["error"]
         for report in (apart, mixed)

@@ -14,12 +14,12 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from riskbayes.arrays import Array
-from riskbayes.compare.report import Score
-from riskbayes.compare.scores import lift, row_losses
+from riskbayes.compare.scores import Ranking, ranking, row_losses
 from riskbayes.compare.study import Part, Study
 
-TREES = ((8, 20), (32, 5))
-"""Of the trees of a column of numbers: the most leaves, and the fewest rows of a leaf."""
+TREES = ((8, 20), (32, 5), (4, 0.05))
+"""Of the trees of a column of numbers: the most leaves, and the fewest rows of a leaf or their share. The
+last one, of large leaves, is for rare classes: leaves with a few rows of them have no reliable shares."""
 
 PRIOR_ROWS = 1.0
 """The shares of the classes in all rows count as this number of rows in every category and leaf."""
@@ -33,8 +33,8 @@ class Alone:
     error: float
     """In percent."""
     log_loss: float
-    lift: Score
-    """How much more probability the true class gets than by chance, in points."""
+    area: Ranking | None
+    """How well it ranks rows; None if no part of the split has two classes."""
 
 
 def alone(study: Study) -> list[Alone]:
@@ -49,12 +49,13 @@ def alone(study: Study) -> list[Alone]:
             P = np.concatenate([probabilities(part, j, codes, r, tree) for part, codes in known])
             losses = row_losses(P, study.held)
             error, log_loss = (float(losses[name].mean()) for name in ("error", "log_loss"))
-            tried.append(Alone(column.name, error, log_loss, lift(P, study.held, study.groups)))
+            area = ranking(P, study.held, study.groups, study.folds)
+            tried.append(Alone(column.name, error, log_loss, area))
         found.append(min(tried, key=lambda one: one.log_loss))
     return sorted(found, key=lambda one: one.log_loss)
 
 
-def probabilities(part: Part, j: int, codes: Array, r: int, tree: tuple[int, int]) -> Array:
+def probabilities(part: Part, j: int, codes: Array, r: int, tree: tuple[int, float]) -> Array:
     """Return the probabilities of a part's held-out rows by column j of the table."""
     places = [place for place, (own, _) in enumerate(part.encoder.encoded) if own == j]
     return leaf_shares(*cells_of(part, j, codes, places, tree), codes, r)
@@ -69,7 +70,7 @@ def leaf_shares(train: Array, test: Array, codes: Array, r: int) -> Array:
 
 
 def cells_of(
-    part: Part, j: int, codes: Array, places: list[int], size: tuple[int, int]
+    part: Part, j: int, codes: Array, places: list[int], size: tuple[int, float]
 ) -> tuple[Array, Array]:
     """Return the category or leaf of each training row and held-out row; `size` is one of `TREES`."""
     kind = part.encoder.readers[j].column.kind

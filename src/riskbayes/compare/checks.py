@@ -21,7 +21,6 @@ from riskbayes.compare.verdict import apart, compare_peer, judged_by
 from riskbayes.estimators.fitted_checks import column_findings, few_rows, grouped
 from riskbayes.findings import Finding
 
-
 STRONG_SHARE, STRONG_RATIO, VERY_STRONG = 1 / 3, 1.5, 0.1
 """A single column is strong if it has this share of what can be gained in log loss, and so many times that of
 the next column; it weighs as a warning if it alone makes at most the last share of the majority's errors."""
@@ -80,7 +79,7 @@ def nothing_to_predict(study: Study) -> Iterator[Finding]:
 
 
 def single_columns(study: Study, by_column: list[Alone], leaks: list[Alone]) -> Iterator[Finding]:
-    """Yield RB003 for columns that give the answer away, RB014 for one that says most of it."""
+    """Yield RB003 for columns that give the answer away, RB014 for one that says far more than the others."""
     base = row_losses(study.trial(MAJORITY).P, study.held)
     wrong, loss = float(base["error"].mean()), float(base["log_loss"].mean())
     if not study.predicts:
@@ -289,10 +288,10 @@ def turned(study: Study, by_column: list[Alone]) -> Iterator[Finding]:
     if study.data.time is None:
         return
     named = {
-        one.column: "says the opposite in the held-out, later rows: the true class gets "
-        f"{-(one.lift.value or 0):.2g} ± {one.lift.error:.1g} points less than by chance"
+        one.column: "says the opposite in the held-out, later rows: what it learned from the others has an AUC "
+        f"of {one.area.auc:.3f} ± {one.area.error:.3f}, below the 0.5 of a coin"
         for one in by_column
-        if beyond(one.lift, BEYOND_CHANCE)
+        if one.area is not None and one.area.z < -BEYOND_CHANCE
     }
     yield from grouped("RB022", named, "say the opposite in the later rows")
 

@@ -46,10 +46,8 @@ def gather_evidence(
     other = codes != np.bincount(codes).argmax()
     units = int(other.sum()) if groups is None else len(np.unique(groups[other]))
     found = {name for name, one in gain.items() if units >= FEW and beyond(one, t_limit(units))}
-    if area is not None:
-        errors = BEYOND_CHANCE if groups is None else t_limit(units)
-        if area.auc - 0.5 > errors * np.fmax(area.chance, area.error):
-            found.add("auc")
+    if area is not None and area.z > (BEYOND_CHANCE if groups is None else t_limit(units)):
+        found.add("auc")
     return Evidence(area, gain, frozenset(found))
 
 

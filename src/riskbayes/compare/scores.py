@@ -138,6 +138,11 @@ class Ranking(NamedTuple):
     chance: float
     """Its standard deviation over all orders of the labels within the folds: the spread of mere chance."""
 
+    @property
+    def z(self) -> float:
+        """How far it is from one half, in the larger of both errors; zero if it cannot be anything else."""
+        return (self.auc - 0.5) / float(np.fmax(self.chance, self.error)) if self.chance else 0.0
+
 
 def ranking(
     P: Array, codes: Array, groups: Array | None = None, folds: Array | None = None

@@ -288,8 +288,8 @@ def turned(study: Study, by_column: list[Alone]) -> Iterator[Finding]:
     if study.data.time is None:
         return
     named = {
-        one.column: "says the opposite in the held-out, later rows: what it learned from the others has an AUC "
-        f"of {one.area.auc:.3f} ± {one.area.error:.3f}, below the 0.5 of a coin"
+        one.column: "says the opposite in the held-out, later rows: what it learned from the others has an "
+        f"AUC of {one.area.auc:.3f} ± {one.area.error:.3f}, below the 0.5 of a coin"
         for one in by_column
         if one.area is not None and one.area.z < -BEYOND_CHANCE
     }

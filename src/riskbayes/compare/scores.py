@@ -170,7 +170,7 @@ def ranking(
             V[rows[own], c] = (ranks[own] - rankdata(p[own])) / (n - inside)
             V[rows[~own], c] = 1 - (ranks[~own] - rankdata(p[~own])) / inside
             W[rows, c] = np.where(own, 1 / n, inside / n / (n - inside))
-            of_chance[:, c] = ranks / (n * (n - inside))
+            of_chance[:, c] = (ranks - (n + 1) / 2) / (n * (n - inside))
         # The variance of a sum over i of A[i, y[i]], if y is put in any order (Hoeffding).
         shares, means = counts / n, of_chance.mean(axis=0)
         A = of_chance - means - (of_chance @ shares)[:, None] + means @ shares
@@ -180,7 +180,7 @@ def ranking(
     W /= used
     own = np.eye(r, dtype=bool)[codes]
     middle = np.where(own, W * V, 0).sum(axis=0) / np.maximum(np.where(own, W, 0).sum(axis=0), LEAST)
-    area = float((W * V)[own].sum())
+    area = 0.5 + float((W * (V - 0.5))[own].sum())  # exactly one half where all rows are alike
     parts = (W * (V - middle)).sum(axis=1)
     total = np.bincount(codes, minlength=r)
     if groups is None:

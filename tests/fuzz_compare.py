@@ -261,8 +261,10 @@ def figures_of_sklearn(drawn: Drawn, report: Report, study: Study) -> None:
             "log_loss": own if (P < LEAST).any() else log_loss(held, P, labels=classes),
             "brier": brier_score_loss(held, P if r > 2 else P[:, 1], labels=classes),
         }
-        if r == 2 and len(study.split.parts) == 1 and len(set(held.tolist())) == 2:
-            expected["auc"] = roc_auc_score(held, P[:, 1])
+        folds = [np.flatnonzero(study.folds == fold) for fold in np.unique(study.folds)]
+        both = [rows for rows in folds if len(set(held[rows].tolist())) == 2]
+        if r == 2 and both:
+            expected["auc"] = np.mean([roc_auc_score(held[rows], P[rows, 1]) for rows in both])
         for name, value in expected.items():
             told = contender.scores[name].value
             if told is None or abs(told - value) > TOLERANCE * (1 + abs(value)):

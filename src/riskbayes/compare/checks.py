@@ -200,7 +200,7 @@ def worse_than_simpler(study: Study) -> Iterator[Finding]:
             yield Finding(
                 "RB017",
                 f"{name} has {ours} on the held-out rows, its closed form {theirs}: a difference of "
-                f"{apart(gaps[clear[0]], 3)}.",
+                f"{apart(gaps[clear[0]], 3)}{' points' if clear[0] == 'error' else ''}.",
                 name,
                 "warning" if trial is study.best else "info",
             )

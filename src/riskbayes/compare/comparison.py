@@ -20,7 +20,7 @@ from riskbayes.compare.report import Report, Run
 from riskbayes.compare.scores import DEFINITIONS, METRICS, confusion, reliability
 from riskbayes.compare.splits import make_split
 from riskbayes.compare.study import Progress, Study, contenders, run_study
-from riskbayes.compare.verdict import rule, verdict, why
+from riskbayes.compare.verdict import is_rare, rule, verdict, why
 from riskbayes.findings import without
 from riskbayes.versions import versions
 
@@ -140,6 +140,7 @@ def compare(
         agreement=explained.agreement,
         moved_in=explained.moved_in,
         metric=metric,
+        lead="auc" if is_rare(study) and "auc" in found[0].scores else "error",
     )
     return Comparison(report, model)
 

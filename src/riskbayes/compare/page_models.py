@@ -29,6 +29,11 @@ class Measure(NamedTuple):
     high: bool = False
     """True if more is better."""
 
+    @property
+    def most(self) -> float:
+        """The largest value that it can have, of those that lead the page."""
+        return 100.0 if self.key == "error" else 1.0
+
 
 MEASURES = (
     Measure("error", "error, %", "Share of the held-out rows with a wrong answer. Lower is better.", 1),
@@ -83,7 +88,8 @@ def digits_for(contenders: Sequence[Contender], measure: Measure) -> int:
 
 def answer_section(report: Report) -> str:
     """Return the first section: the verdict, its figures in large, and the models beside the baseline."""
-    digits = digits_for(report.contenders, MEASURES[0])
+    lead = next(m for m in MEASURES if m.key == report.lead)
+    digits, unit = digits_for(report.contenders, lead), "<small> %</small>" if lead.key == "error" else ""
     best = next((c for c in report.contenders if c.name == report.best), None)
     tiles = [(best, "best of riskbayes"), (majority(report.contenders), "always the most frequent class")]
     tiles.append((logistic_regression(report.contenders), "the usual yardstick"))
@@ -91,71 +97,74 @@ def answer_section(report: Report) -> str:
         element(
             "div",
             element("dt", foreign(c.name) + (f" <small>{text(words)}</small>" if words else ""))
-            + element("dd", shown_score(c.scores.get("error"), digits) + "<small> %</small>"),
+            + element("dd", shown_score(c.scores.get(lead.key), digits) + unit),
         )
         for c, words in tiles
         if c is not None
     )
     rows = plural(report.split.test_rows, "held-out row")
-    held = f"Wrong answers in {rows}, \u00b1 standard error. {text(report.split.words)}"
+    what = "Wrong answers in" if lead.key == "error" else f"{lead.name} on"
+    held = f"{what} {rows}, \u00b1 standard error. {text(report.split.words)}"
     body = paragraph(text(report.verdict), "verdict") + paragraph(held, "note")
     body += element("dl", shown, class_="tiles")
     body += figure(
-        "Error on held-out rows, by model",
-        error_chart(report, digits),
-        "Dots further to the left are better. Models whose intervals overlap may still differ beyond chance: "
-        "they answer the same rows, so their difference has an error of its own, in the table below.",
-        error_figures(report, digits),
+        f"{'Error' if lead.key == 'error' else lead.name} on held-out rows, by model",
+        lead_chart(report, lead, digits),
+        f"Dots further to the {'right' if lead.high else 'left'} are better. Models whose intervals overlap "
+        "may still differ beyond chance: they answer the same rows, so their difference has an error of its "
+        "own, in the table below.",
+        lead_figures(report, lead, digits),
     )
     return section("answer", "How well can it be predicted?", body)
 
 
-def error_chart(report: Report, digits: int) -> str:
-    """Return the errors as dots with 95 % intervals, and the baseline and logistic regression as lines."""
+def lead_chart(report: Report, lead: Measure, digits: int) -> str:
+    """Return a figure as dots with 95 % intervals, and the baseline and logistic regression as lines."""
     contenders = report.contenders
     ends: list[float] = []
     for c in contenders:
-        if (value := score(c, "error")) is not None:
-            half = NORMAL * (c.scores["error"].error or 0.0)
-            ends += [max(value - half, 0.0), min(value + half, 100.0)]
-    scale = Scale.over(ends or [0.0, 100.0])
+        if (value := score(c, lead.key)) is not None:
+            half = NORMAL * (c.scores[lead.key].error or 0.0)
+            ends += [max(value - half, 0.0), min(value + half, lead.most)]
+    scale = Scale.over(ends or [0.0, lead.most])
     base, logistic = majority(report.contenders), logistic_regression(report.contenders)
     behind, lines = "", []
     for reference, kind in ((base, "reference majority"), (logistic, "reference logistic")):
-        if reference is not None and (at := score(reference, "error")) is not None:
+        if reference is not None and (at := score(reference, lead.key)) is not None:
             behind += line(scale.at(at), kind)
             lines.append((kind, foreign(reference.name)))
     rows = []
     for c in contenders:
-        value, kind = score(c, "error"), "best" if c.name == report.best else ""
+        value, kind = score(c, lead.key), "best" if c.name == report.best else ""
         if value is None:
             words = text(c.failed) or "no figure"
             rows.append(Strip(foreign(c.name), "", "failed" if c.failed else NONE, "failed", words))
             continue
-        half = NORMAL * (c.scores["error"].error or 0.0)
+        half = NORMAL * (c.scores[lead.key].error or 0.0)
         marks = span(scale.at(value - half), scale.at(value + half), "interval") if half else ""
         marks += dot(scale.at(value), c.kind)
-        rows.append(Strip(foreign(c.name), marks, shown_score(c.scores["error"], digits), kind))
+        rows.append(Strip(foreign(c.name), marks, shown_score(c.scores[lead.key], digits), kind))
     kinds = [kind for kind in KINDS if any(c.kind == kind for c in contenders)]
     entries = [(kind, KINDS[kind]) for kind in kinds] + [("interval", "95 % interval"), *lines]
-    known = [c for c in contenders if score(c, "error") is not None]
-    first = min(known, key=lambda c: score(c, "error") or 0.0).name if known else ""
-    label = f"Dot chart of the errors of {len(contenders)} models; the lowest is that of {first}."
-    return legend(entries) + strips(rows, label, scale, "error, %", behind)
+    known = [c for c in contenders if score(c, lead.key) is not None]
+    end = max if lead.high else min
+    first = end(known, key=lambda c: score(c, lead.key) or 0.0).name if known else ""
+    label = f"Dot chart of {lead.name} of {len(contenders)} models; the best is that of {first}."
+    return legend(entries) + strips(rows, label, scale, lead.name, behind)
 
 
-def error_figures(report: Report, digits: int) -> str:
+def lead_figures(report: Report, lead: Measure, digits: int) -> str:
     """Return the figures of the chart."""
-    columns = [Column("model"), Column("error, %", True), Column("95 % interval", True)]
+    columns = [Column("model"), Column(lead.name, True), Column("95 % interval", True)]
     lines = []
     for c in report.contenders:
-        value, found = score(c, "error"), c.scores.get("error")
+        value, found = score(c, lead.key), c.scores.get(lead.key)
         half = NORMAL * found.error if found is not None and found.error is not None else None
         ends = NONE
         if value is not None and half is not None:
-            ends = f"{fixed(max(value - half, 0), digits)} to {fixed(min(value + half, 100), digits)}"
+            ends = f"{fixed(max(value - half, 0), digits)} to {fixed(min(value + half, lead.most), digits)}"
         lines.append(Line([Cell(foreign(c.name)), Cell(shown_score(found, digits)), Cell(ends)]))
-    return table(columns, lines, "Errors and their intervals")
+    return table(columns, lines, "Figures and their intervals")
 
 
 def models_section(report: Report) -> str:

@@ -268,6 +268,8 @@ class Report:
     """Name of the model whose parameters are shown in `moved`."""
     metric: str = "log_loss"
     """The figure that the best model was chosen by: "log_loss", "error", "brier" or "auc"."""
+    lead: str = "error"
+    """The figure to look at first: "error", or "auc" where all classes but one are rare."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain dicts, lists, texts and numbers."""

@@ -14,10 +14,7 @@ from riskbayes.compare.scores import METRICS, NORMAL, wilson
 from riskbayes.compare.study import Study
 from riskbayes.findings import Finding
 
-RULE = (
-    "The best model is that of riskbayes with the {extreme} {metric} on the held-out rows. It was chosen "
-    "among {n} by the rows that judge it, which flatters its figures slightly."
-)
+FLATTERED = "It was chosen among {n} by the rows that judge it, which flatters its figures slightly."
 
 RARE = 10.0
 """Where always answering the most frequent class is wrong on at most this percentage of the rows, the error
@@ -25,6 +22,9 @@ says little, and ranking and log loss are told first."""
 
 WELL, FAIRLY = 0.8, 0.65
 """The least AUC of a model that ranks rows well, and fairly well."""
+
+ALMOST = 95.0
+"""The least percentage of the rows that is almost all of them."""
 
 
 def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding]) -> str:
@@ -52,7 +52,7 @@ def nothing(study: Study, best: Contender) -> str:
         f"Nothing about {study.data.target!r} can be predicted from these columns: beyond chance no model "
         f"makes fewer errors than always answering {always!r}, which is wrong on {base_error(study):.3g} % "
         "of the held-out rows, has a lower log loss, or ranks rows better than a coin. "
-        f"{best.name} is {wrong_on(study, best)}"
+        f"{best.name} is wrong on {interval(study, best)}"
     )
     sentence += f", and its AUC is {plus_minus(area)} (0.5 is a coin)." if area else "."
     rows = int((study.held != study.data.texts.index(always)).sum())
@@ -69,16 +69,17 @@ def fewer_errors(study: Study, best: Contender) -> str:
     gain = best.gain["error"]
     removed = 100 * -value(gain) / base_error(study)
     return (
-        f"{study.data.target!r} can be predicted: {best.name} is {wrong_on(study, best)} of the held-out "
-        f"rows; {always_wrong(study)}. That is {removed:.0f} % fewer errors, {apart(gain)} points, beyond "
-        "chance."
+        f"{study.data.target!r} can be predicted: {best.name} is wrong on {interval(study, best)} of the "
+        f"held-out rows; {always_wrong(study)}. That is {removed:.0f} % fewer errors, {apart(gain)} points, "
+        "beyond chance."
     )
 
 
 def ranks(study: Study, best: Contender) -> str:
     """Return how well the best model ranks rows, and its log loss."""
     area = best.scores["auc"]
-    how = "well" if value(area) >= WELL else "fairly well" if value(area) >= FAIRLY else "a little"
+    little = value(area) < FAIRLY
+    how = "a little better than a coin" if little else "well" if value(area) >= WELL else "fairly well"
     pairs = f"in {100 * value(area):.0f} of 100 pairs"
     if len(study.data.classes) == 2:
         often = most_frequent(study)
@@ -86,38 +87,38 @@ def ranks(study: Study, best: Contender) -> str:
         meant = f"a row of {rare!r} scores above a row of {often!r} {pairs}"
     else:
         meant = f"a row of a class gets more probability of it than a row of another class {pairs}"
-    little = " a little" if how == "a little" else ""
     return (
-        f"{study.data.target!r} can be predicted{little}: {best.name} ranks rows {how} (AUC "
-        f"{plus_minus(area)}; 0.5 is a coin): {meant}. {log_losses(study, best)}."
+        f"{study.data.target!r} can be predicted{' a little' if little else ''}: {best.name} ranks rows "
+        f"{how} (AUC {plus_minus(area)}; 0.5 is a coin): {meant}. {log_losses(study, best)}."
     )
 
 
 def log_losses(study: Study, best: Contender) -> str:
     """Return the log losses of the best model and of the majority class."""
-    base = value(best.scores["log_loss"]) - value(best.gain["log_loss"])
+    gain = value(best.gain["log_loss"])
+    base = value(best.scores["log_loss"]) - gain
+    worse = ", which is better: use its ranks, not its probabilities" if gain > 0 else ""
     return (
         f"Its log loss is {value(best.scores['log_loss']):.3f}; that of answering with the frequencies of "
-        f"the classes is {base:.3f}"
+        f"the classes is {base:.3f}{worse}"
     )
 
 
 def at_one_half(study: Study, best: Contender) -> str:
-    """Return what the best model answers by itself, and how often that is wrong."""
-    often = most_frequent(study)
-    code = study.data.texts.index(often)
-    share = 100 * float((study.best.P.argmax(axis=1) == code).mean())
-    rarely = "almost always " if share > 95 else ""
+    """Return how often the answers of the best model are wrong, and what a threshold of one half does."""
+    often, gain = most_frequent(study), best.gain["error"]
+    share = 100 * float((study.best.P.argmax(axis=1) == study.data.texts.index(often)).mean())
+    wrong = f"wrong on {interval(study, best)} of the held-out rows; {always_wrong(study)}"
+    if share < ALMOST:
+        sure = beyond(gain, CLEARLY) or beyond(negated(gain), CLEARLY)
+        return f"Its answers are {wrong}{'' if sure else ', and the difference may be chance'}."
     two = len(study.data.classes) == 2
-    start = "At a threshold of one half" if two else "Taken at its most probable class"
-    sentence = (
-        f"{start} it answers {often!r} {rarely}(on {share:.3g} % of the rows) and is {wrong_on(study, best)}"
-        f"; {always_wrong(study)}."
+    almost = "always answers" if share == 100 else "almost always answers"
+    return (
+        f"{'At a threshold of one half' if two else 'Taken at its most probable class'} it still {almost} "
+        f"{often!r}, and is {wrong}. To find other rows, {'set a lower threshold, or ' if two else ''}give "
+        "the costs of mistakes to `decide`."
     )
-    if "error" in study.evidence[best.name].beyond:
-        return sentence
-    lower = "choose a lower threshold, or " if two else ""
-    return f"{sentence} To find rows of other classes {lower}give the costs of mistakes to `decide`."
 
 
 def better_probabilities(study: Study, best: Contender) -> str:
@@ -125,7 +126,7 @@ def better_probabilities(study: Study, best: Contender) -> str:
     return (
         f"{study.data.target!r} can be predicted a little: the probabilities of {best.name} are better than "
         f"the frequencies of the classes, by {apart(best.gain['log_loss'], 3)} of log loss, beyond chance. "
-        f"{log_losses(study, best)}. It is {wrong_on(study, best)} of the held-out rows; "
+        f"{log_losses(study, best)}. It is wrong on {interval(study, best)} of the held-out rows; "
         f"{always_wrong(study)}."
     )
 
@@ -136,8 +137,8 @@ def another(study: Study, best: Contender) -> str:
     first = min(others, key=lambda name: study.choosing_score(study.trial(name)))
     return (
         f"{best.name} predicts {study.data.target!r} no better than always answering "
-        f"{most_frequent(study)!r}, beyond chance: it is {wrong_on(study, best)} of the held-out rows; "
-        f"{always_wrong(study)}. Another model does: {first}."
+        f"{most_frequent(study)!r}, beyond chance: it is wrong on {interval(study, best)} of the held-out "
+        f"rows; {always_wrong(study)}. Another model does: {first}."
     )
 
 
@@ -155,13 +156,16 @@ def why(study: Study, found: Sequence[Contender]) -> str:
         gap = others[0].behind.get(metric)
         if gap is not None and not beyond(negated(gap), CLEARLY):
             sentence += f", and the difference, {apart(gap, digits)}, may be chance"
-    return f"{sentence}. {rule(study)}"
+    return f"{sentence}. {FLATTERED.format(n=len(ours))}"
 
 
 def rule(study: Study) -> str:
     """Return how the best model was chosen, and what that does to its figures."""
     n = sum(trial.candidate.kind == "riskbayes" for trial in study.usable)
-    return RULE.format(extreme=extreme(study.metric), metric=METRICS[study.metric], n=n)
+    return (
+        f"The best model is that of riskbayes with the {extreme(study.metric)} {METRICS[study.metric]} on "
+        f"the held-out rows. {FLATTERED.format(n=n)}"
+    )
 
 
 def extreme(metric: str) -> str:
@@ -225,14 +229,14 @@ def always_wrong(study: Study) -> str:
     return f"always answering {most_frequent(study)!r} is wrong on {base_error(study):.3g} %"
 
 
-def wrong_on(study: Study, best: Contender) -> str:
+def interval(study: Study, best: Contender) -> str:
     """Return an error with its 95 % interval: Wilson's, or the normal one where rows come in groups."""
     m, found = len(study.held), best.scores["error"]
     error = value(found)
     low, high = (100 * end for end in wilson(round(error * m / 100), m))
     if study.groups is not None and found.error is not None:
         low, high = max(0.0, error - NORMAL * found.error), min(100.0, error + NORMAL * found.error)
-    return f"wrong on {error:.1f} % (95 % interval {low:.1f} to {high:.1f})"
+    return f"{error:.1f} % (95 % interval {low:.1f} to {high:.1f})"
 
 
 def apart(found: Score, digits: int = 1) -> str:

@@ -112,6 +112,8 @@ def joint(case: Case) -> str:
         return REFUSED
     X = table.held(table.near)
     J, density = attempt(lambda: clf.predict_joint_log_proba(X)), attempt(lambda: clf.score_samples(X))
+    if isinstance(density, Refusal):  # of a model without a density p(x), such as neighbours
+        return REFUSED
     # What cancels in all that is compared leaves its rounding: terms of the size of the joint, and squares of
     # distances from the mean of all rows.
     rounding = 1e-9 + 1e3 * table.eps * (1 + np.abs(J).max(axis=1) + squared_distances(table))

@@ -17,6 +17,7 @@ from riskbayes import (
     CategoricalNB,
     GaussianNB,
     LinearDiscriminantAnalysis,
+    MixedNB,
     MixtureDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
     SmoothNB,
@@ -40,6 +41,11 @@ KINDS = [
     SmoothNB,
     MixtureDiscriminantAnalysis,
 ]
+
+
+def naive_mixed(**options):
+    """Gaussian naive Bayes, as part of a product."""
+    return MixedNB("gaussian", **options)
 
 
 def paths(model, X, y, hidden, w, steps, monkeypatch):
@@ -139,6 +145,35 @@ def test_labels_may_be_missing_in_several_ways(labels, marker):
     assert clf.classes_.shape == (3,)
 
 
+@pytest.mark.parametrize("kind", [*KINDS, naive_mixed], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("learner", ["closed_form", RC(max_iter=3)], ids=str)
+@pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
+def test_rows_of_weight_zero_change_nothing_whatever_they_lack(kind, learner):
+    """Rows with a label or without one; they may have the only missing cells."""
+    where, rest = np.arange(150) % 10 == 0, np.arange(150) % 10 > 0
+    rows, w = X.copy(), np.where(where, 0.0, 1.0)
+    rows[where, 1] = np.nan
+    for labels in (y, PART):
+        known = np.where(where, -1, labels)
+        expected = kind(learner=learner).fit(X[rest], labels[rest], unlabelled=-1).predict_proba(X)
+        for some in (labels, known):
+            found = kind(learner=learner).fit(rows, some, w, unlabelled=-1).predict_proba(X)
+            np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, naive_mixed], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("learner", ["closed_form", RC(max_iter=3)], ids=str)
+@pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
+def test_only_rows_without_a_label_may_have_missing_cells(kind, learner):
+    """A labelled row with a missing cell and hardly a weight makes no difference."""
+    rows = X.copy()
+    rows[HIDDEN & (np.arange(150) % 3 == 0), 2] = np.nan
+    found = kind(learner=learner).fit(rows, PART, unlabelled=-1)
+    more, w = np.r_[rows, [[5.0, np.nan, 3.0, 1.0]]], np.r_[np.ones(150), 1e-9]
+    expected = kind(learner=learner).fit(more, np.r_[PART, 0], w, unlabelled=-1)
+    np.testing.assert_allclose(found.predict_proba(rows), expected.predict_proba(rows), atol=1e-5)
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_if_every_row_has_a_label_nothing_changes(kind):
     a, b = kind().fit(X, y), kind().fit(X, y, unlabelled=-1)
@@ -170,6 +205,18 @@ def test_the_learner_leaves_the_expected_statistics_in_place():
     expected = start.statistics_ + 0.1 * start.model_.statistics(Z, E)
     assert clf.history_["accepted"][1]
     assert clf.statistics_.allclose(expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("holes", ["everywhere", "labelled", "unlabelled"])
+def test_em_of_naive_bayes_ends_at_the_weighted_means_of_the_cells_that_are_there(holes, monkeypatch):
+    monkeypatch.setattr(unlabelled, "TOLERANCE", 1e-13)
+    monkeypatch.setattr(unlabelled, "MAX_ITER", 1000)
+    where = {"everywhere": True, "labelled": ~HIDDEN[:, None], "unlabelled": HIDDEN[:, None]}[holes]
+    rows = np.where((np.random.default_rng(0).random(X.shape) < 0.3) & where, np.nan, X)
+    clf = GaussianNB(learner="closed_form", var_smoothing=0.0).fit(rows, PART, unlabelled=-1)
+    P = np.where(HIDDEN[:, None], clf.predict_proba(rows), np.eye(3)[y])
+    means = (P.T @ np.nan_to_num(rows)) / (P.T @ np.isfinite(rows))
+    np.testing.assert_allclose(clf.theta_, means, atol=1e-5)
 
 
 def test_em_helps_where_the_model_is_right():
@@ -244,7 +291,7 @@ def test_bad_input_leaves_the_estimator_unfitted(arguments, message):
 
 
 def test_every_model_has_em_statistics():
-    """EM weights rows by posteriors through `residual_statistics`, whose sum keeps their mass."""
+    """EM weights rows by posteriors through `posterior_statistics`, whose sum keeps their mass."""
     rng = np.random.default_rng(0)
     for kind in MODELS:
         A, b, w = random_rows(kind(), rng, r=2)

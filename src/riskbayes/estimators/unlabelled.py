@@ -48,10 +48,10 @@ def split_rows(X: Any, y: Any, sample_weight: Any, marker: Any) -> Split:
             f"Every label in y is {marker!r}, which unlabelled={marker!r} declares to be none: each class "
             "needs a row with its label."
         )
-    own, others = np.flatnonzero(~mask), np.flatnonzero(mask)
     w = None if sample_weight is None else np.asarray(sample_weight)
     if w is not None and w.shape != (len(labels),):
         raise ValueError(f"sample_weight has shape {w.shape}, and X has {len(labels)} rows.")
+    own, others = np.flatnonzero(~mask), np.flatnonzero(mask if w is None else mask & (w != 0))
     known = np.array([labels[i] for i in own.tolist()])
     if not mask.any():
         return Split(X, known, sample_weight, None, None)
@@ -59,7 +59,7 @@ def split_rows(X: Any, y: Any, sample_weight: Any, marker: Any) -> Split:
         _safe_indexing(X, own),
         known,
         None if w is None else w[own],
-        _safe_indexing(X, others),
+        _safe_indexing(X, others) if len(others) else None,
         None if w is None else w[others],
     )
 
@@ -106,7 +106,7 @@ def expectation_maximisation(task: Task, X: Array, w: Array | None) -> tuple[Sta
                 break
         P = posterior(joint)
         P = P if w is None else P * w[:, None]
-        expected = model.residual_statistics(Z, P, model.plan(Z, theta)).to_frame(labelled.frame)
+        expected = model.posterior_statistics(Z, P, model.plan(Z, theta))
         S = model.settle(labelled + expected)
         if not model.is_legal(S):
             break

@@ -364,6 +364,13 @@ class GenerativeModel(ABC):
         """
         return self.statistics(Z, E)
 
+    def posterior_statistics(self, Z: Any, P: Array, theta: Any) -> Statistics:
+        """Return the statistics of rows without a label, with weights P >= 0 of the classes, for EM.
+
+        Those of missing cells are expected under theta, as in a residual.
+        """
+        return self.residual_statistics(Z, P, theta)
+
     def scan_chunk(
         self, Z: Any, y: Array, w: Array | None, plan: Any, objective: Objective, risks_only: bool
     ) -> tuple[Statistics | Array | None, Risks]:

@@ -87,7 +87,10 @@ class CorrelatedModel(GaussianModel):
 
     def expected_under_start(self, Z: Centred, W: Array) -> Statistics:
         """Return the expected statistics of rows with missing cells under the start of the frame."""
-        start = Z.frame.start
+        assert Z.holes is not None
+        start, full = Z.frame.start, Z.holes.complete
+        if start is None and not W[Z.holes.incomplete].any():
+            return self.statistics(Centred(Z.X[full], Z.frame, Z.dtype), W[full])
         if start is None:
             raise ValueError(
                 "These rows have missing cells, and the rows of the fit had none: they are not among those "

@@ -43,10 +43,8 @@ def em_start(
 
     `tied` makes a model with one covariance for all classes.
     """
-    rows = np.ones(len(sample.y), dtype=bool) if sample.w is None else sample.w > 0
-    w = None if sample.w is None else sample.w[rows]
-    X, V = sample.X[rows], one_hot(sample.y[rows], sample.n_classes, w, np.float64)
-    Z = Centred(X, frame, holes=Holes.of(X))
+    V = one_hot(sample.y, sample.n_classes, sample.w, np.float64)
+    Z = Centred(sample.X, frame, holes=Holes.of(sample.X))
     means, variances = available_cases(Z, V)
     model = replace(model, diagonal_mix=0.0)
     seen = np.count_nonzero(Z.observed.any(axis=0))  # one that is missing everywhere changes nothing

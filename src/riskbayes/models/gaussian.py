@@ -106,6 +106,11 @@ class GaussianModel(GenerativeModel):
         frame = self.frame_kind(mean_of(sample.X, sample.w), np.array(eps_of(sample.X)))
         origin = frame.origin  # NaN in columns with missing cells
         if isinstance(origin, np.ndarray) and np.isnan(origin).any() and Holes.of(sample.X) is not None:
+            if (
+                sample.w is not None and not sample.w.all()
+            ):  # the only missing cells may be in rows that do not count
+                rows = np.flatnonzero(sample.w)
+                return self.learn(replace(sample, X=sample.X[rows], y=sample.y[rows], w=sample.w[rows]))
             if self.covariance_estimator is not None:
                 raise ValueError(
                     "shrinkage='auto' and covariance_estimator need complete rows, and X has missing cells: "

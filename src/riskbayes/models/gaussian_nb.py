@@ -159,6 +159,10 @@ class GaussianNBModel(GaussianModel):
         found = {"s1": share * (S["s1"] + missing * mu), "s2_diagonal": share * second}
         return Statistics({"s0": S["s0"], **found, "observed": share * mass}, S.frame)
 
+    def posterior_statistics(self, Z: Centred, P: Array, theta: GaussianNBParameters) -> Statistics:
+        """Return the statistics of the observed cells, as those of the data are."""
+        return self.statistics(Z, P)
+
     def scatter(self, S: Statistics) -> tuple[Any, Array, Array]:
         """Return the weights, and the sums of squares about the overall mean and the means of the classes."""
         own, s1, second = cell_moments(S)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -180,13 +180,16 @@ class MixtureModel(GenerativeModel):
         s0 = by_class(np.add, S["s0"], frame.sizes)
         return Statistics({"s0": s0, **arrays}, replace(frame, frames=(S.frame,)))
 
-    def _counted(self, Z: ComponentRows, W: Array, shares: Array, theta: Any) -> Statistics:
+    def _counted(
+        self, count: Callable[..., Statistics], Z: ComponentRows, W: Array, shares: Array, theta: Any
+    ) -> Statistics:
         """Return the statistics of rows whose weights W (rows x classes) are divided by P(c | x, y).
 
-        Those of missing cells are expected under the parameters theta of the components.
+        Those of missing cells are expected under the parameters theta of the components, by `count`, a method
+        of the base model.
         """
         V = shares * np.repeat(W, Z.frame.sizes, axis=1)
-        return self._of_classes(self.base.residual_statistics(Z.base, V, theta), Z.frame)
+        return self._of_classes(count(Z.base, V, theta), Z.frame)
 
     def statistics(self, Z: ComponentRows, W: Array) -> Statistics:
         """Return the statistics of the components, with P(c | x, y) by the start of the frame."""
@@ -194,7 +197,7 @@ class MixtureModel(GenerativeModel):
         if frame.start is None:
             return self._of_classes(self.base.statistics(Z.base, W), frame)
         shares, _ = shares_and_scores(self.base.scores(in_full(Z.base), frame.start), frame.sizes)
-        return self._counted(Z, W, shares, frame.start)
+        return self._counted(self.base.posterior_statistics, Z, W, shares, frame.start)
 
     def parameters(self, S: Statistics) -> MixtureParameters:
         """Return the parameters of the components; p(y) is the sum of p(c) over its components."""
@@ -217,7 +220,12 @@ class MixtureModel(GenerativeModel):
     def residual_statistics(self, Z: ComponentRows, E: Array, theta: MixtureParameters) -> Statistics:
         """Return the statistics of the residual E[c] = E[y] P(c | x, y)."""
         shares, _ = shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)
-        return self._counted(Z, E, shares, theta.components)
+        return self._counted(self.base.residual_statistics, Z, E, shares, theta.components)
+
+    def posterior_statistics(self, Z: ComponentRows, P: Array, theta: MixtureParameters) -> Statistics:
+        """Return the statistics of rows without a label, by P(c | x) = P(y | x) P(c | x, y)."""
+        shares, _ = shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)
+        return self._counted(self.base.posterior_statistics, Z, P, shares, theta.components)
 
     def scan_chunk(
         self,
@@ -234,7 +242,8 @@ class MixtureModel(GenerativeModel):
         if risks_only:
             return None, risks
         E = objective.residual(P, y)
-        return self._counted(Z, E if w is None else E * w[:, None], shares, plan.components), risks
+        E = E if w is None else E * w[:, None]
+        return self._counted(self.base.residual_statistics, Z, E, shares, plan.components), risks
 
     def with_log_prior(self, theta: MixtureParameters, log_prior: Array) -> MixtureParameters:
         """Return theta with another log p(y); the components keep their shares of the class."""
@@ -353,7 +362,7 @@ def start_components(
     with np.errstate(over="ignore", invalid="ignore"):  # `settle` raises an error for what overflows
         S = base.statistics(in_full(base.encode(X, frame)) if missing else Z, V)
         for _ in range(FIRST_ROUNDS if missing else 0):
-            S = base.residual_statistics(Z, V, base.parameters(base.settle(S)))
+            S = base.posterior_statistics(Z, V, base.parameters(base.settle(S)))
         settled = base.settle(S).frame
     best, path = None, list[float]()
     while len(path) <= max_iter and not (len(path) > 1 and path[-1] - path[-2] < EM_TOLERANCE):
@@ -364,7 +373,7 @@ def start_components(
             break
         best = theta
         path.append(value)
-        S = base.residual_statistics(Z, np.where(own, shares, 0.0) * weight[:, None], theta)
+        S = base.posterior_statistics(Z, np.where(own, shares, 0.0) * weight[:, None], theta)
     return sizes, best, path
 
 

@@ -262,6 +262,11 @@ class ProductModel(GenerativeModel):
         triples = zip(self.experts, Z.parts, theta.experts, strict=True)
         return side_by_side([e.residual_statistics(part, E, own) for e, part, own in triples])
 
+    def posterior_statistics(self, Z: ExpertRows, P: Array, theta: ProductParameters) -> Statistics:
+        """Return the statistics of the experts of rows without a label, side by side."""
+        triples = zip(self.experts, Z.parts, theta.experts, strict=True)
+        return side_by_side([e.posterior_statistics(part, P, own) for e, part, own in triples])
+
     def parameters(self, S: Statistics) -> ProductParameters:
         """Return the parameters of each expert; p(y) is that of the first."""
         found = tuple(e.parameters(own) for e, own in zip(self.experts, parts(S), strict=True))

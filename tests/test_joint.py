@@ -381,6 +381,20 @@ def test_estimated_frequencies_maximise_the_likelihood(seed, share):
     assert found[1] == pytest.approx(best, abs=1e-4)
 
 
+@each
+@each_learner
+def test_frequencies_are_estimated_where_they_can_be_set(kind, learner):
+    """Scores without p(y) are no joint: a division by p(y) would make another estimate of them."""
+    clf, rows = fitted(kind, learner), rows_for(kind)
+    try:
+        clf.with_priors(np.full(len(clf.classes_), 1 / len(clf.classes_)))
+    except NotImplementedError as error:
+        with pytest.raises(NotImplementedError, match=str(error)):
+            clf.estimate_priors(rows)
+    else:
+        assert clf.estimate_priors(rows, tol=1e-3).sum() == pytest.approx(1.0)
+
+
 def test_estimates_that_have_not_settled_warn():
     with pytest.warns(UserWarning, match="more than tol=1e-12. Raise max_iter"):
         GaussianNB().fit(X, y).estimate_priors(X[:60], tol=1e-12, max_iter=2)

@@ -125,7 +125,10 @@ class PriorsMixin:
         >>> clf.estimate_priors(X[y == 1]).round(1)
         array([0., 1.])
         """
-        P, known = to_numpy(self.predict_proba(X)).astype(np.float64), self._current_prior()
+        check_is_fitted(self)
+        known = self._current_prior()
+        self.with_priors(known)  # refused where the posteriors do not contain p(y)
+        P = to_numpy(self.predict_proba(X)).astype(np.float64)
         ratios = np.divide(P, known, out=np.zeros_like(P), where=known > 0)  # p(x | y) up to a constant
         p = known
         for _ in range(max_iter):

@@ -63,3 +63,14 @@ def test_a_row_of_missing_cells_has_the_prior_as_its_posterior_if_no_mark_counts
     fitted = clf if isinstance(clf, MixedNB) else clf.members_[0][0]
     nothing = clf.predict_proba(X.iloc[:2].mask(np.ones((2, n + 1), dtype=bool)))
     np.testing.assert_allclose(nothing, np.tile(np.exp(fitted.parameters_.log_prior), (2, 1)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("strategy", ["single", "neighbours", "cv", "ensemble"])
+@pytest.mark.parametrize("columns", [["a"], ["a", "b", "c"]], ids=str)
+def test_what_is_missing_may_be_all_that_a_table_tells(strategy, columns):
+    y = np.arange(60) % 2
+    table = pd.DataFrame({"a": np.where(y == 1, np.nan, 1.0), "b": np.where(y == 0, "x", None), "c": 1})
+    assert (
+        RiskBayesClassifier(strategy=strategy, random_state=0).fit(table[columns], y).score(table[columns], y)
+        == 1.0
+    )

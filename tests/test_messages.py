@@ -323,7 +323,18 @@ def test_weights_of_validation_rows_without_these(kind):
 
 
 @of([GaussianNB, CategoricalNB, RiskBayesClassifier])
-@pytest.mark.parametrize("other", [1, None], ids=str)
+@pytest.mark.parametrize("labels", [(0, 1), ("a", "b"), (False, True), (0.5, 1.5)], ids=str)
+@pytest.mark.parametrize("gone", [None, pd.NA, np.nan], ids=str)
+def test_labels_that_are_missing(kind, labels, gone):
+    y = np.array([*labels, gone] * (M // 3), dtype=object)
+    said = message(ValueError, lambda: kind().fit(data(kind), y))
+    assert said.startswith(f"y has no label in {M // 3} of {len(y)} rows; the first is row 2, with {gone!r}.")
+    assert "Drop these rows" in said
+    assert "unlabelled=None" in said
+
+
+@of([GaussianNB, CategoricalNB, RiskBayesClassifier])
+@pytest.mark.parametrize("other", [1, 2.5], ids=str)
 def test_labels_of_two_kinds(kind, other):
     labels = np.array(["a", "b", other] * (M // 3), dtype=object)
     said = message(TypeError, lambda: kind().fit(data(kind), labels))

@@ -18,7 +18,7 @@ from riskbayes.arrays import Array, device_of, namespace, take_rows, to_device, 
 from riskbayes.exceptions import ColumnError, warn
 from riskbayes.models.base import GenerativeModel
 from riskbayes.statistics import Statistics
-from riskbayes.tables import plain
+from riskbayes.tables import is_missing, plain
 
 MOST_COUNTED = 2**16
 """Integer labels below this are counted, not sorted."""
@@ -42,11 +42,36 @@ def listed(values: Array) -> str:
 
 def labels_like(estimator: Any, y: Any, X: Array) -> Array:
     """Return checked labels as an array of X's library, on its device; strings stay NumPy arrays."""
-    labels = _check_y(y, estimator=estimator)
-    check_labels(labels)
+    labels = checked_labels(estimator, y)
     if isinstance(X, np.ndarray) or (isinstance(labels, np.ndarray) and labels.dtype.kind in "OUST"):
         return labels
     return move_to(labels, xp=namespace(X), device=device_of(X))
+
+
+def checked_labels(estimator: Any, y: Any) -> Array:
+    """Return labels as an array, or raise an error; where labels are missing, it says in which rows."""
+    try:
+        labels = _check_y(y, estimator=estimator)
+        check_labels(labels)
+    except (TypeError, ValueError):
+        found = list_of(y)
+        gone = [i for i, label in enumerate(found) if is_missing(label)]
+        if not gone:
+            raise
+        raise ValueError(
+            f"y has no label in {len(gone)} of {len(found)} rows; the first is row {gone[0]}, with "
+            f"{found[gone[0]]!r}. Drop these rows; an estimator of one model also takes them as rows "
+            "without a label, by fit(..., unlabelled=None)."
+        ) from None
+    return labels
+
+
+def list_of(y: Any) -> list:
+    """Return labels of any library as a list; an empty one for what is no sequence."""
+    if hasattr(y, "tolist") or hasattr(y, "to_list"):
+        found = y.tolist() if hasattr(y, "tolist") else y.to_list()
+        return found if isinstance(found, list) else []
+    return list(y) if hasattr(y, "__iter__") else []
 
 
 def check_labels(y: Array) -> None:

@@ -71,8 +71,10 @@ def neighbour_recipe(kinds: Kinds, n_iter: int = NEIGHBOUR_ITERATIONS) -> Produc
     powers = [power / 2 for power in (MIXED_RECIPE if kinds.categories else RECIPE)[0]]
     triples, weights = experts_of(kinds, default_experts(len(kinds.numbers)), powers, CATEGORY_POWER / 2)
     columns, codes = measured_columns(kinds)
-    triples.append(("neighbours", NeighboursModel(categories=codes), columns))
-    return ProductOfExperts(triples, [*weights, NEIGHBOUR_POWER], learner=family_learner(n_iter))
+    if columns:  # there may be marks only
+        triples.append(("neighbours", NeighboursModel(categories=codes), columns))
+        weights.append(NEIGHBOUR_POWER)
+    return ProductOfExperts(triples, weights, learner=family_learner(n_iter))
 
 
 def gaussian(strength: float) -> QuadraticDiscriminantAnalysis:
@@ -121,7 +123,7 @@ def family(kinds: Kinds) -> list[Member]:
     indicators = ProductOfExperts([gaussian(5 * (n + MOST_INDICATORS))], [0.25])
     return [
         Member("product with neighbours", neighbour_recipe(kinds)),
-        Member("leaves", trees),
+        *([Member("leaves", trees)] if columns else []),  # there may be marks only
         Member("QDA of indicators", indicators, one_hot) if kinds.mixed else Member("QDA, n", gaussian(n)),
         Member("LDA", LinearDiscriminantAnalysis(covariance_strength=n, diagonal_mix=0.5), one_hot),
     ]

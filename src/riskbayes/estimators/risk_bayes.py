@@ -15,13 +15,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.batches import BatchPredictions, over_batches
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
-from riskbayes.estimators.checks import check_labels, check_masses, classes_and_codes, listed, row_weights
+from riskbayes.estimators.checks import check_masses, checked_labels, classes_and_codes, listed, row_weights
 from riskbayes.estimators.dask_rows import is_dask, rows_of_dask
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.exporting import OnnxMixin
@@ -347,9 +347,7 @@ class RiskBayesClassifier(
         """Return validated labels."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        labels = _check_y(y, estimator=self)
-        check_labels(labels)
-        return labels
+        return checked_labels(self, y)
 
     def _weights(self, sample_weight: Any, X: Array, codes: Array) -> Array | None:
         """Return the weights of the rows times those of their classes; None if all are one."""

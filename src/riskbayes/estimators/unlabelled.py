@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
 from riskbayes.arrays import Array, sum_of, to_device
+from riskbayes.estimators.checks import list_of
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.risks import log_evidence, posterior
 from riskbayes.statistics import Statistics
@@ -38,7 +39,7 @@ class Split(NamedTuple):
 
 def split_rows(X: Any, y: Any, sample_weight: Any, marker: Any) -> Split:
     """Separate the rows whose label is `marker` (a label such as -1, or None or NaN for missing ones)."""
-    labels = y.tolist() if hasattr(y, "tolist") else y.to_list() if hasattr(y, "to_list") else list(y)
+    labels = list_of(y)
     if _num_samples(X) != len(labels):
         raise ValueError(f"X has {_num_samples(X)} rows and y has {len(labels)} labels.")
     missing = is_missing(marker)

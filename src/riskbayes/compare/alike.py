@@ -44,9 +44,9 @@ def name_rows(values: Array) -> bool:
     m = len(values)
     if m < FEWEST_ROWS or (values != np.floor(values)).any() or len(np.unique(values)) < m:
         return False
-    steps = np.diff(values)
-    size = values.max() - values.min() + 1
-    return bool((steps > 0).all() or (steps < 0).all() or np.log1p(-np.arange(m) / size).sum() < CERTAIN)
+    grows = values[1:] > values[:-1]
+    size = float(values.max()) - float(values.min()) + 1
+    return bool(grows.all() or not grows.any() or np.log1p(-np.arange(m) / size).sum() < CERTAIN)
 
 
 def numbers_that_name_rows(data: Data) -> Iterator[tuple[str, int]]:
@@ -111,7 +111,9 @@ def same_columns(data: Data) -> list[list[str]]:
             groups.setdefault(codes.tobytes(), []).append(name)
     found = [group for group in groups.values() if group[1:]]
     numbers = [
-        (name, values) for name, part, values in read if part == "number" and len(values) >= FEWEST_ROWS
+        (name, values)
+        for name, part, values in read
+        if part == "number" and len(np.unique(values)) > FEWEST_ROWS
     ]
     if numbers[1:]:
         step = max(1, len(data.Z) // RANKED_ROWS)
@@ -129,7 +131,8 @@ def same_order(first: Array, second: Array) -> bool:
     """True if a column never falls where another grows, or never grows: what they differ by is rounding."""
     known = ~np.isnan(first) & ~np.isnan(second)
     first, second = first[known], second[known]
-    return any((np.diff(own[np.lexsort((own, first))]) >= 0).all() for own in (second, -second))
+    ordered = (own[np.lexsort((own, first))] for own in (second, -second))
+    return any(bool((own[1:] >= own[:-1]).all()) for own in ordered)
 
 
 def codes_by_appearance(values: Array) -> Array:
@@ -158,6 +161,5 @@ def standard_ranks(values: Array) -> Array:
     """Return ranks with mean 0 and length 1; missing cells have the mean."""
     known = ~np.isnan(values)
     found = np.zeros(len(values))
-    found[known] = rankdata(values[known])
-    found[known] -= found[known].mean()
+    found[known] = rankdata(values[known]) - (known.sum() + 1) / 2
     return found / max(float(np.linalg.norm(found)), 1e-300)

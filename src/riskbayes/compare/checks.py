@@ -29,6 +29,9 @@ TWINS, MANY_TWINS, FEW_DISTINCT = 0.005, 0.02, 0.5
 """Shares of held-out rows with twins in training that are mentioned, and that weigh; where fewer of the rows
 than the last share are distinct, rows repeat by nature."""
 
+FEWEST_LATER = 50
+"""Of fewer held-out rows nobody can tell whether a relation turned round."""
+
 MANY_UNKNOWN = 0.01
 """Share of held-out rows of classes without training rows that makes figures worthless."""
 
@@ -285,7 +288,7 @@ def unknown_classes(study: Study) -> Iterator[Finding]:
 
 def turned(study: Study, by_column: list[Alone]) -> Iterator[Finding]:
     """Yield RB022 for columns that say the opposite in the later rows of a split in time."""
-    if study.data.time is None:
+    if study.data.time is None or len(study.held) < FEWEST_LATER:
         return
     named = {
         one.column: "says the opposite in the held-out, later rows: what it learned from the others has an "

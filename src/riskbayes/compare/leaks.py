@@ -181,4 +181,5 @@ def leaking_pair(study: Study, most: float) -> tuple[str, str, float] | None:
 
 def beside(pair: Array) -> Array:
     """Return two columns, their difference and their sum."""
-    return np.column_stack([pair, pair[:, 0] - pair[:, 1], pair.sum(axis=1)])
+    with np.errstate(over="ignore"):
+        return np.column_stack([pair, pair[:, 0] - pair[:, 1], pair[:, 0] + pair[:, 1]])

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from scipy.stats import binomtest, mannwhitneyu, norm
@@ -495,6 +495,12 @@ def test_what_calibration_changed_is_of_a_named_model_and_of_enough_rows(compare
     assert [m.after for m in towns] == pytest.approx(enough["calibrated"].tolist())
 
 
+def weighted_auc(y, P):
+    """The areas of the classes that there are, each against the others, weighted by their rows."""
+    return sum((y == c).mean() * roc_auc_score(y == c, P[:, c]) for c in np.unique(y))
+
+
+@settings(max_examples=20)
 @given(st.integers(20, 60), st.integers(2, 4), st.sampled_from([None, "person"]), st.integers(0, 2**31))
 def test_figures_of_a_report_are_those_of_scikit_learn_on_its_predictions(m, r, group, seed):
     rng = np.random.default_rng(seed)
@@ -514,6 +520,9 @@ def test_figures_of_a_report_are_those_of_scikit_learn_on_its_predictions(m, r, 
             "brier": brier_score_loss(held, P if r > 2 else P[:, 1], labels=range(r)),
         }
         base = base or expected
+        ends = np.cumsum([len(part.held) for part in study.parts])[:-1]
+        pairs = zip(np.split(held, ends), np.split(P, ends), strict=True)
+        expected["auc"] = np.mean([weighted_auc(*pair) for pair in pairs if len(set(pair[0])) > 1])
         assert {name: figures[name].value for name in expected} == pytest.approx(expected)
         for name, gain in found[trial.candidate.name].gain.items():
             assert gain.value == pytest.approx(expected[name] - base[name])

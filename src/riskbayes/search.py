@@ -77,11 +77,10 @@ def bootstrap_start(task: Task, random: np.random.RandomState) -> Statistics:
 
 
 def started_at(task: Task, start: Statistics) -> Task:
-    """Return the task with statistics to start from that come from part of its rows, if they are legal."""
+    """Return the task with a start that was counted from part of its rows; as it is if that is not legal."""
     frame = task.S.frame.join(start.frame)
-    start = start.to_frame(frame)
-    legal = task.model.is_legal(start)
-    return replace(task, S=task.S.to_frame(frame), start=start if legal else task.start)
+    moved = start.to_frame(frame)
+    return replace(task, S=task.S.to_frame(frame), start=moved) if task.model.is_legal(moved) else task
 
 
 def walk_folds(

@@ -67,7 +67,7 @@ class Learner(BaseEstimator):
             raise TypeError(
                 f"The learner {type(self).__name__} needs {', '.join(missing)} of the model, "
                 f"and {type(model).__name__} has no such method. Write it, or choose another learner: "
-                f"{listed(name for name, kind in self.known.items() if kind.accepts(model, n_classes))}."
+                f"{list_names(name for name, kind in self.known.items() if kind.accepts(model, n_classes))}."
             )
 
     def check_stream(self) -> None:
@@ -85,7 +85,7 @@ class Learner(BaseEstimator):
         return True
 
 
-def listed(names: Iterable[str]) -> str:
+def list_names(names: Iterable[str]) -> str:
     """Return names of learners in alphabetical order, for messages."""
     return ", ".join(map(repr, sorted(names)))
 
@@ -97,7 +97,7 @@ def resolve_learner(learner: Any, own: Mapping[str, Learner] = MappingProxyType(
         return clone(learner)
     if not isinstance(learner, str) or learner not in Learner.known:
         raise ValueError(
-            f"The 'learner' parameter must be one of {listed(Learner.known)}, or a learner such as "
+            f"The 'learner' parameter must be one of {list_names(Learner.known)}, or a learner such as "
             f"RC(lr=0.1); got {learner!r}."
         )
     return Learner.known[learner].from_name()

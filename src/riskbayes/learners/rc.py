@@ -194,6 +194,7 @@ class RC(Learner):
 
     def check_stream(self) -> None:
         """Raise an error for early stopping and restarts, which take several runs over the same rows."""
+        self._validate_params()
         if self.early_stopping or self.n_restarts > 0:
             raise ValueError(
                 "partial_fit takes one step on each batch, without early stopping and restarts. Set "

@@ -94,7 +94,7 @@ FAULTS = [
         "models/categorical.py",
         "return float(len(present) + (present * S.frame.n_categories).sum())",
         "return float(len(present) + S.frame.n_categories.sum())",
-        "test_laws.py test_learners.py test_missing_cells_nb.py",
+        "test_categories.py",
         "degrees of freedom of one class for all",
     ),
     Fault(
@@ -438,7 +438,7 @@ FAULTS = [
         "learners/steps.py",
         "pull = lr * self.anchor.weight * self.anchor.share",
         "pull = lr * self.anchor.weight",
-        "test_learners.py",
+        "test_streams.py",
         "a batch is pulled back as much as all rows",
     ),
     Fault(

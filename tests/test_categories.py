@@ -371,6 +371,23 @@ def test_dense_networks_have_an_anchor_but_no_expected_counts(monkeypatch):
         model.expected_statistics(clf.parameters_, 1.0)
 
 
+def test_degrees_of_freedom_of_categories_count_classes_and_their_cells():
+    """Of the second class no cell of the first column is present."""
+    X, y = np.array([[0, 1], [2, 0], [np.nan, 3], [np.nan, 1]]), np.array([0, 0, 1, 1])
+    model = CategoricalModel()
+    S = model.label_statistics(model.encode(X, model.learn(Sample(X, y, None, 2))), y, None, 2)
+    assert model.degrees_of_freedom(S) == 2 + 3 + 4 + 4
+
+
+@pytest.mark.parametrize("alpha", [0.5, 3.0])
+def test_an_unseen_category_has_the_probability_of_one_without_rows(alpha):
+    X, y = np.array([[0, 0], [1, 2], [1, 1], [0, 1], [1, 0]]), np.array([0, 0, 0, 1, 1])
+    found = CategoricalNB(alpha=alpha, learner="closed_form").fit(X, y).predict_joint_log_proba([[7, 7]])
+    rows = np.bincount(y)
+    expected = np.log(rows / 5) + sum(np.log(alpha / (rows + alpha * k)) for k in (2, 3))
+    np.testing.assert_allclose(found, [expected])
+
+
 @pytest.mark.parametrize(("alpha", "backoff"), [(0.0, 0.0), (1.0, 5.0)])
 def test_degrees_of_freedom_of_a_tree_count_what_the_rows_determine(alpha, backoff):
     X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10), np.repeat([0, 1], 20)

@@ -568,6 +568,24 @@ def test_the_anchors_value_is_least_at_the_closed_form_under_map_too(kind):
         assert step.value({"log_loss": 0.0}, task.model.parameters(task.S + t * dS)) > here
 
 
+@pytest.mark.parametrize("kind", [CategoricalModel, GaussianNBModel, LDAModel, QDAModel])
+@pytest.mark.parametrize("g", [0.03, 2.0])
+def test_what_is_monitored_is_the_risk_less_g_times_the_mean_log_likelihood(kind, g):
+    task = task_for(kind(), data_for(kind), IRIS[1])
+    theta = task.model.parameters(task.S + 0.2 * scan_of(task, task.S).dS)
+    found = RC(generative_weight=g, monitor="objective").begin(task).value({"log_loss": 0.7}, theta)
+    assert found == pytest.approx(0.7 - g * task.model.log_likelihood(task.S, theta) / 150)
+
+
+def test_the_automatic_anchor_takes_weights_as_repeats():
+    X, y = IRIS
+    times = np.random.default_rng(0).integers(1, 4, size=len(y))
+    weighted = task_for(GaussianNBModel(), X, y, times.astype(float))
+    repeated = task_for(GaussianNBModel(), X.repeat(times, axis=0), y.repeat(times))
+    one, other = (RC(generative_weight="auto").begin(task).anchor.weight for task in (weighted, repeated))
+    assert one == pytest.approx(other)
+
+
 def test_normalised_weights_are_warned_of():
     X, y = IRIS
     w = np.full(len(y), 1 / len(y))
@@ -756,6 +774,14 @@ def test_a_stochastic_epoch_by_hand():
             late.append(S)
     mean = (1 / len(late)) * Statistics.merge(*late)
     assert stepped(task, step, task.S).allclose(mean, rtol=1e-12)
+
+
+def test_stochastic_steps_get_shorter_from_epoch_to_epoch():
+    X, y = IRIS
+    learner = RC(lr=0.2, batch_size=30, max_iter=5, monitor="log_loss", random_state=0)
+    history = GaussianNB(learner=learner).fit(np.repeat(X, 2, axis=1), y).history_
+    assert history["accepted"].all()
+    np.testing.assert_allclose(history["lr"][1:], 0.2 / (1 + np.arange(5) / 10))
 
 
 def test_a_restart_begins_at_a_bootstrap_sample():

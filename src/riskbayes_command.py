@@ -2,10 +2,13 @@
 
 import os
 import signal
+from typing import Any
 
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it: 128 and the number of SIGINT."""
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit status after Ctrl-C and after SIGTERM, as shells have it: 128 and the number of the signal."""
 
+status_after_interrupt = INTERRUPTED
+"""What the command exits with after a KeyboardInterrupt."""
 
 is_running = False
 """True once the command has started: the package then imports its estimators only when they are used."""
@@ -26,4 +29,13 @@ def main() -> None:
 
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, handler)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, interrupt)
     command()
+
+
+def interrupt(*_: Any) -> None:
+    """Raise a KeyboardInterrupt for SIGTERM too, so that files that were begun are removed."""
+    global status_after_interrupt
+    status_after_interrupt = TERMINATED
+    raise KeyboardInterrupt

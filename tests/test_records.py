@@ -1,9 +1,13 @@
 """Values of a fit come back from bytes as they were, and bytes of others run no code."""
 
+import importlib
+import io
 import json
 import os
 import pickle
 import struct
+import sys
+import tracemalloc
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +23,9 @@ from riskbayes.engines import MemoryEngine
 from riskbayes.frames import Frame
 from riskbayes.journal import DIGEST, HEAD, LENGTH, Journal, digest, head_of
 from riskbayes.models import GaussianNBModel
-from riskbayes.models.base import Fitted
+from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import LogLoss
-from riskbayes.records import NotKeptError, packed, unpacked
+from riskbayes.records import NotKeptError, class_of, packed, unpacked
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 ARRAYS = arrays(floating_dtypes(endianness="<") | integer_dtypes(endianness="<"), array_shapes(min_dims=0))
@@ -150,3 +154,44 @@ def test_a_frame_that_is_not_kept_is_learned_again(tmp_path):
     fits = [clf.fit(X, y, checkpoint=tmp_path / "file").statistics_ for _ in range(2)]
     assert OwnModel.learned == 2
     assert fits[0] == fits[1]
+
+
+@given(st.integers(0, 2**62), st.integers(0, 2**62), st.sampled_from(["objects", "array", "descr"]))
+def test_a_record_takes_no_more_memory_than_its_bytes_vouch_for(rows, columns, kind):
+    """Whatever shape and dtype a record claims, it is refused before memory for it is taken."""
+    arrays = b""
+    if kind == "objects":
+        tree: Any = ["objects", [rows, columns], 1]
+    else:
+        tree, dtype = ["array"], "<f8" if kind == "array" else "<U0"
+        file = io.BytesIO()
+        head = {"descr": dtype, "fortran_order": False, "shape": (rows, columns)}
+        np.lib.format.write_array_header_1_0(file, head)
+        arrays = file.getvalue()
+    text = json.dumps(tree).encode()
+    tracemalloc.start()
+    try:
+        if rows * columns or kind == "descr":
+            with pytest.raises(ValueError, match="A record has an array"):
+                unpacked(struct.pack("<Q", len(text)) + text + arrays)
+    finally:
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert most < 2**20
+
+
+def test_a_record_names_frames_their_parts_and_risks_only():
+    """No other dataclass or named tuple of the package, which has hundreds, can be made from a checkpoint."""
+    for name in ("compare.report", "commands._training", "estimators.explanation", "experiments.speed"):
+        importlib.import_module(f"riskbayes.{name}")
+    found = {
+        f"{name}:{kind.__name__}": kind
+        for name, module in list(sys.modules.items())
+        for kind in (vars(module).values() if name.startswith("riskbayes") else ())
+        if isinstance(kind, type) and kind.__module__ == name
+    }
+    named = {name: kind for name, kind in found.items() if class_of(name) is not None}
+    parts = {name for name, kind in named.items() if not issubclass(kind, Frame)}
+    assert all(name.startswith(("riskbayes.models.", "riskbayes.risks:")) for name in parts)
+    assert not any(issubclass(kind, GenerativeModel) for kind in named.values())
+    assert len(found) - len(named) > 200

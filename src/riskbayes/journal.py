@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, BinaryIO
 
+from riskbayes.new_files import lock
 from riskbayes.records import packed, unpacked
 
 MAGIC = b"riskbayes journal 2\n"
@@ -45,7 +48,8 @@ class Journal:
         if self.path.exists() and self.path.stat().st_size:
             self._open()
         else:
-            self._begin()
+            with self._writing():  # now, so that a folder that cannot be written to is found before the work
+                pass
 
     def __contains__(self, key: Any) -> bool:
         return key in self._places or key in self._waiting
@@ -78,7 +82,7 @@ class Journal:
             if not self._waiting:
                 return
             end, places = self._end, {}
-            with open(self.path, "r+b") as file:
+            with self._writing() as file:
                 file.seek(end)
                 for key, record in self._waiting.items():
                     file.write(LENGTH.pack(len(record)) + digest(record) + record)
@@ -93,20 +97,27 @@ class Journal:
             self._end, self._waiting, self._written = end, {}, monotonic()
             self._places |= places
 
-    def _begin(self) -> None:
-        """Write an empty file beside the path and move it there."""
-        self._end = HEAD
-        part = self.path.with_name(f"{self.path.name}.part")
-        with open(part, "wb") as file:
-            file.write(head_of(HEAD))
-            synced(file)
-        os.replace(part, self.path)
+    @contextmanager
+    def _writing(self) -> Iterator[BinaryIO]:
+        """Open the file, locked and with a head; refuse one that another fit wrote to since it was read."""
+        with open(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
+            lock(file)
+            head = file.read(HEAD)
+            if not head and self._end == HEAD:
+                file.write(head_of(HEAD))
+                synced(file)
+            elif head != head_of(self._end):
+                raise ValueError(
+                    f"Another fit writes to the checkpoint {str(self.path)!r}. Wait for it to end, or name "
+                    "another file."
+                )
+            yield file
 
     def _open(self) -> None:
         """Read and check all records; refuse a file that is not what was written."""
-        size = self.path.stat().st_size
         with open(self.path, "rb") as file:
-            head = file.read(HEAD)
+            lock(file)
+            size, head = os.fstat(file.fileno()).st_size, file.read(HEAD)
             if not head.startswith(MAGIC):
                 raise self._refused("is no checkpoint of riskbayes")
             if len(head) < HEAD:

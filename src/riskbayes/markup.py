@@ -1,20 +1,28 @@
-"""HTML as text: elements, attributes, and texts of a user, which are shown and never obeyed."""
+"""Texts of a user, which a terminal or a page shows and never obeys, and elements of HTML."""
 
 from __future__ import annotations
 
 import re
 from html import escape
 
-UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-"""Characters that no HTML file may hold, lone surrogates among them."""
+OBEYED = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
+)
+"""Characters that are orders and no text: line breaks, escape sequences of a terminal, turns of the direction
+of writing; and what no file in UTF-8 may hold, lone surrogates among them."""
 
 JOINT = re.compile("(?<=_)(?=[^_])|(?<=[a-z])(?=[A-Z])")
 """Where a name is joined; no entity that escaping makes has such a place."""
 
 
+def printable(value: object) -> str:
+    """Return a value as one line of text for a terminal: what it would obey is shown as Python writes it."""
+    return OBEYED.sub(lambda found: ascii(found[0])[1:-1], str(value))
+
+
 def text(value: object) -> str:
-    """Return a value as text of a page: escaped, with a replacement character for what cannot be shown."""
-    return escape(UNPRINTABLE.sub("\ufffd", str(value)))
+    """Return a value as text of a page."""
+    return escape(printable(value))
 
 
 def foreign(value: object) -> str:

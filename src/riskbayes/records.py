@@ -1,14 +1,15 @@
 """Values as bytes that are read back without running code: JSON, and the arrays in NumPy's own format.
 
-What is kept are plain values, arrays, and the values of this package that scans return and models learn:
-frames, statistics and other dataclasses. They may refer to each other in a circle, as a frame does whose
-parameters know their frame. A class is looked up by its name among those that are loaded, and must be one of
-these; nothing is imported.
+What is kept are plain values, arrays, and the values that scans return and models learn: risks, statistics,
+frames and the parts of frames. They may refer to each other in a circle, as a frame does whose parameters know
+their frame. A class is looked up by its name among those that are loaded, and must be one of these; nothing
+is imported. What is read takes no more memory than a few times its bytes.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import struct
 import sys
 from dataclasses import is_dataclass
@@ -19,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from riskbayes.frames import Frame
+from riskbayes.models.base import GenerativeModel
+from riskbayes.risks import Risks
 from riskbayes.statistics import Statistics
 
 LENGTH = struct.Struct("<Q")
@@ -128,12 +131,23 @@ class Reader:
         return self._known[number]
 
     def _array(self) -> Any:
-        found = np.lib.format.read_array(self._arrays, allow_pickle=False)
+        """Return the next array; its shape is compared with the bytes that are left before it is made."""
+        if np.lib.format.read_magic(self._arrays) != (1, 0):
+            raise ValueError("A record has an array of another version.")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(self._arrays)
+        size = math.prod(shape) * dtype.itemsize
+        left = self._arrays.getbuffer().nbytes - self._arrays.tell()
+        if size > left or dtype.hasobject or not dtype.itemsize:
+            raise ValueError(f"A record has an array of shape {shape} and dtype {dtype} without its bytes.")
+        flat = np.frombuffer(self._arrays.read(size), dtype).copy()  # aligned, as compiled scans need it
+        found = flat.reshape(shape, order="F" if fortran else "C")
         found.setflags(write=False)
         self._known.append(found)
         return found
 
     def _objects(self, shape: list[int], *trees: Any) -> Any:
+        if math.prod(shape) != len(trees):
+            raise ValueError(f"A record has an array of shape {shape} with {len(trees)} values.")
         found = np.empty(shape, dtype=object)
         self._known.append(found)
         flat = found.reshape(-1)
@@ -178,16 +192,16 @@ def state_of(value: Any) -> Any:
 
 
 def class_of(name: str) -> type | None:
-    """Return a loaded class of values by its name: a frame, or a dataclass or named tuple of this package."""
+    """Return a loaded class of values by its name: a frame, a part of the frames of our models, or risks."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
         found = getattr(found, part, None)
     if not isinstance(found, type):
         return None
-    own = module.split(".")[0] == __name__.split(".")[0]
-    named = issubclass(found, tuple) and hasattr(found, "_fields")
-    return found if issubclass(found, Frame) or (own and (is_dataclass(found) or named)) else None
+    is_value = is_dataclass(found) or (issubclass(found, tuple) and hasattr(found, "_fields"))
+    is_part = found.__module__.startswith("riskbayes.models.") and not issubclass(found, GenerativeModel)
+    return found if issubclass(found, Frame | Risks) or (is_value and is_part) else None
 
 
 def loaded_class(name: str) -> type:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from riskbayes.experiments import ExperimentError
+from riskbayes.markup import printable
 from riskbayes.reading import UserError
 
 OURS = str(Path(__file__).parents[1])
@@ -33,14 +34,14 @@ def one_line_errors() -> Iterator[None]:
 
 def as_sentence(error: BaseException) -> click.ClickException:
     """Return the error that click prints in a line: status 2 for a user's mistake, 1 for anything else."""
-    text = " ".join(str(error).split())
+    text = printable(" ".join(str(error).split()))
     match error:
         case UserError() | ExperimentError():
             return BadInput(text)
         case OSError() if error.strerror is None:  # raised by us, with a full message
             return BadInput(text)
         case OSError():
-            where = error.filename or "the file"  # the error for a full disk has no file name
+            where = printable(error.filename or "the file")  # the error for a full disk has no file name
             return click.ClickException(f"Cannot write to {where}: {error.strerror}.")
         case ImportError():
             return click.ClickException(text)

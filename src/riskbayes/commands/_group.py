@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pkgutil
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
+import riskbayes.commands._completion  # noqa: F401 - registers its shell
+import riskbayes_command
 from riskbayes.commands._errors import BadInput, as_sentence, interrupted
-from riskbayes_command import INTERRUPTED
+from riskbayes.markup import printable
 
 ORDER = ("demo", "compare", "fit", "predict", "explain", "sample", "inspect", "reproduce", "bench")
 """The order of the commands in `--help`; others follow."""
@@ -24,6 +27,12 @@ DEBUG = "riskbayes.debug"
 
 class LazyGroup(click.Group):
     """A group of the commands in `riskbayes.commands`; an error becomes one sentence, unless `--debug`."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the command; a character that standard output cannot encode becomes a question mark there."""
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="replace")
+        return super().main(*args, **options)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the files of commands, in the order of use."""
@@ -58,14 +67,14 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError) as error:
             if interrupted(error):
-                ctx.exit(INTERRUPTED)
+                ctx.exit(riskbayes_command.status_after_interrupt)
             if isinstance(error, click.UsageError) and not isinstance(error, NO_ARGUMENTS):
                 command = error.ctx.command_path if error.ctx is not None else "riskbayes"
-                raise BadInput(f"{error.format_message()} See: {command} --help") from error
+                raise BadInput(f"{printable(error.format_message())} See: {command} --help") from error
             raise
         except (KeyboardInterrupt, Exception) as error:
             if interrupted(error):
-                ctx.exit(INTERRUPTED)
+                ctx.exit(riskbayes_command.status_after_interrupt)
             if ctx.meta.get(DEBUG):
                 raise
             raise as_sentence(error) from error

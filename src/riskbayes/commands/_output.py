@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from riskbayes.new_files import new_files
 from riskbayes.reading import UserError
 from riskbayes.reading.batches import Batch, Batches
 from riskbayes.reading.expected import NUMBER
@@ -58,20 +58,14 @@ def format_of(out: str) -> str:
 
 @contextmanager
 def new_file(out: str) -> Iterator[Any]:
-    """Open a file beside `out` and rename it to `out` at the end; remove it after an error."""
+    """Open standard output, or a file that replaces `out` when it is whole."""
     if out == STDOUT:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    target = Path(out)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
-            yield file
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    Path(out).parent.mkdir(parents=True, exist_ok=True)
+    with new_files(out) as (file,):
+        yield file
 
 
 class SplicedLines:

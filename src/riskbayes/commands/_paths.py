@@ -14,14 +14,17 @@ NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 def check_folder(folder: Path, *names: str) -> None:
-    """Create the folder; raise if files cannot be written there, or one of `names` is a folder."""
+    """Raise if files cannot be written there, or one of `names` is a folder; it may still be to be made.
+
+    Nothing is left behind: a command makes the folder when it has something to write.
+    """
     from riskbayes.experiments.files import refuse_folder
 
-    folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         refuse_folder(folder / name)
     try:
-        with tempfile.TemporaryFile(dir=folder):
+        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+        with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
         error.filename = str(folder)  # the user did not name the temporary file

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from riskbayes.markup import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -47,15 +49,19 @@ def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -
 
     # Without edges and double padding, so that tables fit 80 columns.
     shown = RichTable(
-        title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, collapse_padding=True
+        title=title and Text(printable(title), "table.title"),
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        show_edge=False,
+        collapse_padding=True,
     )
     for j in table.words:
-        shown.add_column(table.headers[j], overflow="fold")
+        shown.add_column(Text(printable(table.headers[j])), overflow="fold")
     for j in columns:
         width = max(map(cell_len, [table.headers[j], *(plain(row[j]) for row in table.rows)]))
-        shown.add_column(table.headers[j], justify="right", no_wrap=True, min_width=width)
+        shown.add_column(Text(printable(table.headers[j])), justify="right", no_wrap=True, min_width=width)
     for i, row in enumerate(table.rows):
-        cells = [Text(plain(c), "" if isinstance(c, str) else STYLES[c.kind]) for c in row]
+        cells = [Text(printable(plain(c)), "" if isinstance(c, str) else STYLES[c.kind]) for c in row]
         if not table.starts_group(i):
             cells[0] = Text("")
         ends = i + 1 < len(table.rows) and len(table.words) > 1 and table.starts_group(i + 1)

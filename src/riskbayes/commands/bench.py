@@ -56,6 +56,9 @@ def bench(
         say = status.update if progress.is_terminal else partial(click.echo, err=True)
         figures = speed.run_bench(cases, speed.Bench(quick, data_dir, say))
         about = speed.machine()
+    if target is not None:
+        with one_line_errors():
+            speed.write_json(target, figures, about, quick)
     console = Console()
     if not console.is_terminal:
         console.width = 160  # a file or pipe has no width of its own
@@ -66,6 +69,4 @@ def bench(
         console.print(note, style="dim", highlight=False, markup=False, soft_wrap=True)
     console.print(speed.tally(figures), highlight=False)
     if target is not None:
-        with one_line_errors():
-            speed.write_json(target, figures, about, quick)
         click.echo(f"The figures: {target}")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from riskbayes.commands._options import AS_JSON, DATA, columns_of_file
+from riskbayes.commands._completion import columns_of_file
+from riskbayes.commands._options import AS_JSON, DATA, say
 from riskbayes.commands._paths import NEW_FOLDER, check_folder
 from riskbayes.commands.fit import STRATEGIES
 
@@ -119,15 +120,17 @@ def compare(
             max_rows=max_rows,
             sha256=sha256(data) or "",
         )
+    if folder is not None:  # first of all: a reader of what is printed may go away
+        write(
+            found, folder, stored(found, table, data, [name for name in (time_column, group) if name], seed)
+        )
     if as_json:
         click.echo(found.report.to_json())
     else:
         print_report(found.report, Console())
     if folder is not None:
-        write(
-            found, folder, stored(found, table, data, [name for name in (time_column, group) if name], seed)
-        )
-        click.echo(f"The report: {folder / FILES[0]}\nThe model: {folder / FILES[-1]}", err=as_json)
+        say(f"The report: {folder / FILES[0]}", as_json)
+        say(f"The model: {folder / FILES[-1]}", as_json)
 
 
 def command_line() -> str:
@@ -182,9 +185,13 @@ def stored(found: Comparison, table: Any, data: str, dropped: list[str], seed: i
 
 
 def write(found: Comparison, folder: Path, about: dict[str, Any]) -> None:
-    """Write the page, the report as JSON and as Markdown, and the model."""
-    page, as_json, as_markdown, model = (folder / name for name in FILES)
-    page.write_text(found.report.to_html(), encoding="utf-8")
-    as_json.write_text(found.report.to_json(), encoding="utf-8")
-    as_markdown.write_text(found.report.to_markdown(), encoding="utf-8")
-    found.model.save(model, about=about)
+    """Write the page, the report as JSON and as Markdown, and the model: all of them, or none."""
+    from riskbayes.new_files import new_files
+    from riskbayes.saving.files import write_model
+
+    report = found.report
+    folder.mkdir(parents=True, exist_ok=True)
+    with new_files(*(folder / name for name in FILES)) as (*texts, model):
+        for file, text in zip(texts, (report.to_html(), report.to_json(), report.to_markdown()), strict=True):
+            file.write(text.encode())
+        write_model(found.model, model, about)

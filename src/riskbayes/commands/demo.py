@@ -31,23 +31,28 @@ def demo(out: Path, as_json: bool) -> None:
     from riskbayes.datasets import adult_sample_csv
     from riskbayes.experiments import demo as experiment
     from riskbayes.experiments.demo_page import demo_page, error_table, tally
+    from riskbayes.new_files import write_files
 
     sample, report_page, page = (out / name for name in ("adult_sample.csv", "report.html", "index.html"))
     with one_line_errors():
         results = experiment.run_demo()
-        if not as_json:
-            console = Console()
-            print_table(console, error_table(results))
-            console.print("* The lowest of its column.", style="dim", highlight=False)
-            console.print(tally(results), highlight=False)
         report = experiment.adult_report(f"riskbayes compare {shlex.quote(str(sample))} --target income")
-        sample.write_bytes(adult_sample_csv())
-        report_page.write_text(report.to_html(), encoding="utf-8")
         command = f"riskbayes demo --out {shlex.quote(str(out))}"
-        page.write_text(demo_page(results, report, command), encoding="utf-8")
+        out.mkdir(parents=True, exist_ok=True)
+        write_files(
+            {
+                sample: adult_sample_csv(),
+                report_page: report.to_html(),
+                page: demo_page(results, report, command),
+            }
+        )
     if as_json:
         errors = {result.data_set: result.errors for result in results}
         print_json({"errors": errors, "report": str(report_page), "page": str(page)})
         return
+    console = Console()
+    print_table(console, error_table(results))
+    console.print("* The lowest of its column.", style="dim", highlight=False)
+    console.print(tally(results), highlight=False)
     click.echo(f"A report on a table with strings and missing cells: {report_page}")
     click.echo(f"The page: {page}")

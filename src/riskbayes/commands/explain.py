@@ -8,6 +8,7 @@ import click
 
 from riskbayes.commands._models import load_model
 from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json
+from riskbayes.markup import printable
 
 BAR = 20
 """Characters of the longest bar."""
@@ -113,13 +114,15 @@ def show(found: dict[str, Any]) -> None:
     console = Console()
     sure = found["probabilities"]
     likely = sorted(sure, key=lambda label: -sure[label])[:5]
-    console.print(
-        f"Row {found['row']}: " + ", ".join(f"{label} {sure[label]:.1%}" for label in likely),
-        highlight=False,
-        markup=False,
-    )
+    listed = ", ".join(f"{label} {sure[label]:.1%}" for label in likely)
+    console.print(Text(printable(f"Row {found['row']}: {listed}")))
     title = f"Log-odds of {found['for']} against {found['against']}: {found['log_odds']:+.2f}"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False)
+    table = Table(
+        title=Text(printable(title), "table.title"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+    )
     table.add_column("column", overflow="fold")
     table.add_column("cell", overflow="fold")
     table.add_column("log-odds", justify="right", no_wrap=True)
@@ -129,8 +132,10 @@ def show(found: dict[str, Any]) -> None:
     largest = max(abs(value) for _, _, value in parts) or 1.0
     for name, cell, value in parts:
         bar = ("+" if value > 0 else "-") * round(BAR * abs(value) / largest)
-        shown = "missing" if cell is None else str(cell)
-        table.add_row(Text(name), Text(shown), f"{value:+.2f}", Text(bar, "green" if value > 0 else "red"))
+        shown = Text("missing" if cell is None else printable(cell))
+        table.add_row(
+            Text(printable(name)), shown, f"{value:+.2f}", Text(bar, "green" if value > 0 else "red")
+        )
     console.print(table)
     if found["not_read"]:
         console.print(Text(f"Not read by the model: {', '.join(found['not_read'])}", "dim"))

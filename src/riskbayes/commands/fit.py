@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
+from riskbayes.commands._completion import columns_of_file
 from riskbayes.commands._models import show_pairs
-from riskbayes.commands._options import AS_JSON, DATA, columns_of_file, print_json
+from riskbayes.commands._options import AS_JSON, DATA, print_json, say
 from riskbayes.commands._paths import NEW_FILE, check_folder
+from riskbayes.markup import printable
 
 STRATEGIES = ("single", "neighbours", "cv", "ensemble")
 LEARNERS = ("rc", "closed_form", "rc_cv", "tm", "dfe", "gd")
@@ -80,25 +82,29 @@ def fit(
     check_folder(out.parent)
 
     from rich.console import Console
+    from rich.text import Text
 
     from riskbayes.commands import _training
 
     console = Console(stderr=True)
     with console.status("") as status:
-        say = status.update if console.is_terminal else lambda text: None
-        say(f"reading {data}")
+        tell = (
+            (lambda text: status.update(Text(printable(text)))) if console.is_terminal else lambda text: None
+        )
+        tell(f"reading {data}")
         task = _training.read(data, target, weight, drop)
         clf = _training.estimator(model, strategy, learner, seed)
         figures: dict[str, Any] = {}
         if held_out:
-            say("fitting to a part of the rows, for figures on the rest")
+            tell("fitting to a part of the rows, for figures on the rest")
             figures = _training.held_out_figures(clf, task, seed)
-        say(f"fitting to {len(task.y)} rows")
+        tell(f"fitting to {len(task.y)} rows")
         clf = _training.fitted(clf, task.X, task.y, task.weights)
         about = _training.describe(clf, task, figures, seed)
+        out.parent.mkdir(parents=True, exist_ok=True)
         clf.save(out, about=about)
     if as_json:
         print_json({"out": str(out), **about})
         return
     show_pairs(_training.summary(about))
-    click.echo(f"The model: {out}")
+    say(f"The model: {out}")

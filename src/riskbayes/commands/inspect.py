@@ -48,14 +48,14 @@ def show(model: str, found: dict[str, Any], about: dict[str, Any]) -> None:
     size = found.get("size")
     pairs: list[tuple[str, Any]] = [("file", model if size is None else f"{model}, {size} bytes")]
     pairs += [(name, short(found[name])) for name in ("class", "created", "versions") if found.get(name)]
-    if "classes" in about and "kinds" in about:
+    if about:
         from riskbayes.commands._training import summary
 
         pairs += summary(about)
         pairs += [("sha256 of the data", about["sha256"])] if about.get("sha256") else []
     else:
         pairs += [("parameters", short(found.get("parameters") or {}))]
-        pairs += [(name, short(value)) for name, value in about.items()]
+        pairs += [(name, short(value)) for name, value in found["about"].items()]
     for kind in ("number", "category", "date", "left out"):
         named = [c for c in found["columns"] if c["kind"] == kind]
         if named:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from riskbayes.commands._models import load_model
-from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json
+from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json, say
 
 
 @click.command()
@@ -41,4 +41,4 @@ def predict(model: str, data: str, out: str, labels_only: bool, probabilities: b
     if as_json:
         print_json(done, to_stderr)
     elif not to_stderr:
-        click.echo(f"{done['rows']} rows: {out}")
+        say(f"{done['rows']} rows: {out}")

@@ -13,11 +13,11 @@ from typing import Any
 
 import click
 
+import riskbayes_command
 from riskbayes.commands._errors import one_line_errors
 from riskbayes.commands._paths import FOLDER, NEW_FILE, NEW_FOLDER, check_folder, figure_path
 from riskbayes.commands._tables import print_table
 from riskbayes.experiments import ExperimentError
-from riskbayes_command import INTERRUPTED
 
 
 class Names(click.ParamType):
@@ -128,9 +128,9 @@ def reproduce(
             runner.run(units, out, data_dir, jobs or runner.default_jobs(), engine, console)
         except KeyboardInterrupt:
             click.echo("Stopped. The same command goes on from here.", err=True)
-            context.exit(INTERRUPTED)
-        click.echo(f"The table: {out / 'results.csv'}")
+            context.exit(riskbayes_command.status_after_interrupt)
         write_and_show(out, out)
+        click.echo(f"The table: {out / 'results.csv'}")
 
 
 @reproduce.command()
@@ -206,8 +206,14 @@ def toy(as_json: bool, out: Path | None) -> None:
             check_folder(target.parent)
 
     from riskbayes.experiments.toy import run_toy, toy_figure, toy_table
+    from riskbayes.new_files import new_files
 
     result = run_toy()
+    if target is not None:
+        with one_line_errors():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with new_files(target) as (file,):
+                toy_figure(result).savefig(file, format=target.suffix[1:].lower())
     if as_json:
         click.echo(json.dumps(result.as_json()))
     else:
@@ -215,8 +221,6 @@ def toy(as_json: bool, out: Path | None) -> None:
 
         print_table(Console(), toy_table(result))
     if target is not None:
-        with one_line_errors():
-            toy_figure(result).savefig(target)
         click.echo(f"The figure: {target}", err=as_json)
 
 

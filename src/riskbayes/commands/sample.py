@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from riskbayes.commands._models import load_model
-from riskbayes.commands._options import AS_JSON, MODEL, print_json
+from riskbayes.commands._options import AS_JSON, MODEL, print_json, say
 
 
 @click.command()
@@ -46,7 +46,7 @@ def sample(model: str, rows: int, out: str, seed: int, as_json: bool) -> None:
     else:
         write_table(table, out)
     if out != "-" and not as_json:
-        click.echo(f"{rows} rows: {out}")
+        say(f"{rows} rows: {out}")
 
 
 def drawn_table(clf: Any, X: Any, y: Any, target: str) -> Any:

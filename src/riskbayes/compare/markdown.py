@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from riskbayes.findings import CODES
+from riskbayes.markup import printable
 
 if TYPE_CHECKING:
     from riskbayes.compare.report import Contender, Report, RowExample, Score
@@ -165,11 +166,11 @@ def run_lines(report: Report) -> Iterator[str]:
     run = report.run
     yield from ("## How to run it again", "")
     if run.command:
-        yield from ("```", run.command, "```", "")
+        yield from ("```", printable(run.command), "```", "")
     packages = ", ".join(f"{name} {number}" for name, number in run.versions.items())
-    yield f"Seed {run.seed}; {packages}; begun {run.started}, {run.seconds:.1f} s."
+    yield f"Seed {run.seed}; {text(packages)}; begun {text(run.started)}, {run.seconds:.1f} s."
     if report.data.sha256:
-        yield from ("", f"SHA-256 of the file: `{report.data.sha256}`")
+        yield from ("", f"SHA-256 of the file: {text(report.data.sha256)}")
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -182,7 +183,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str
 
 def text(value: str) -> str:
     """Return a user's text such that it stays text, and in its line."""
-    plain = " ".join(value.split())
-    for sign in ("\\", "`", "*", "_", "|", "<", ">", "[", "]", "#"):
+    plain = printable(" ".join(value.split()))
+    for sign in ("\\", "`", "*", "_", "|", "<", ">", "[", "]", "#", "&", "~"):
         plain = plain.replace(sign, "\\" + sign)
     return plain

@@ -277,7 +277,7 @@ class Report:
 
     def to_json(self) -> str:
         """Return the report as JSON."""
-        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False, allow_nan=False)
+        return json.dumps(dataclasses.asdict(self), indent=2, allow_nan=False)
 
     def to_html(self) -> str:
         """Return the report as one HTML file that needs no network."""

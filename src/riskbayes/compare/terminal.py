@@ -12,6 +12,7 @@ from rich.text import Text
 
 from riskbayes.compare.markdown import TABLE_NOTE, figures
 from riskbayes.compare.report import Report
+from riskbayes.markup import printable
 
 STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 """Styles of findings by how much they weigh; the word stands beside them, for terminals without colours."""
@@ -24,8 +25,8 @@ def print_report(report: Report, console: Console) -> None:
     """Print the answer, the table, why the best model is the best, and the findings."""
     if not console.is_terminal:
         console.width = PIPE_WIDTH
-    console.print(Text(report.verdict, "bold"))
-    console.print(Text(report.split.words, "dim"))
+    console.print(line(report.verdict, "bold"))
+    console.print(line(report.split.words, "dim"))
     console.print()
     for table in tables_of(report, console):
         console.print(table)
@@ -33,13 +34,18 @@ def print_report(report: Report, console: Console) -> None:
     console.print(Text(TABLE_NOTE, "dim"))
     for contender in report.contenders:
         if contender.failed:
-            console.print(Text(f"{contender.name} could not be fitted: {contender.failed}", "yellow"))
-    console.print(Text(report.why))
+            console.print(line(f"{contender.name} could not be fitted: {contender.failed}", "yellow"))
+    console.print(line(report.why))
     console.print()
     for finding in report.findings:
-        console.print(Text(f"{finding.severity}: {finding}", STYLES[finding.severity]))
+        console.print(line(f"{finding.severity}: {finding}", STYLES[finding.severity]))
     if report.findings:
         console.print(Text("doc/findings.md says what the codes mean and what to do.", "dim"))
+
+
+def line(words: str, style: str = "") -> Text:
+    """Return words for a terminal, which shows what they hold of a file and does not obey it."""
+    return Text(printable(words), style)
 
 
 def tables_of(report: Report, console: Console) -> list[Table]:
@@ -71,5 +77,5 @@ def table_of(
     for j in columns:
         found.add_column(headers[j], justify="right", no_wrap=True)
     for i, row in enumerate(rows):
-        found.add_row(*(Text(row[j], "bold" if i == best else "") for j in (0, *columns)))
+        found.add_row(*(line(row[j], "bold" if i == best else "") for j in (0, *columns)))
     return found

@@ -29,7 +29,8 @@ class Spool:
     """A folder of values, each in a file: pickles whose arrays follow as they are in memory.
 
     Files are read into memory of their own and not mapped, so that resident memory is what is in use. The
-    folder is removed by `close`, and at the latest with this object.
+    folder is removed by `close`, and at the latest with this object; if the process is killed, by joblib's
+    resource tracker, a process that outlives it.
 
     Parameters
     ----------
@@ -39,7 +40,8 @@ class Spool:
 
     def __init__(self, where: Any = None):
         self.folder = Path(tempfile.mkdtemp(prefix="riskbayes-", dir=where))
-        self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        tracked = track("register", self.folder)
+        self._remove = weakref.finalize(self, remove, self.folder, tracked)
         self.n_bytes = 0
         self._numbers = count()  # of which `next` is atomic: folds are written by several threads
 
@@ -70,6 +72,24 @@ class Spool:
     def close(self) -> None:
         """Remove the folder."""
         self._remove()
+
+
+def track(action: str, folder: Path) -> bool:
+    """Tell joblib's resource tracker of a folder: "register" it, or "unregister" it; False if it cannot."""
+    try:
+        from joblib.externals.loky.backend import resource_tracker  # part of joblib where it is not split up
+
+        getattr(resource_tracker, action)(str(folder), "folder")
+    except (ImportError, ValueError):  # the name is longer than its messages
+        return False
+    return True
+
+
+def remove(folder: Path, tracked: bool) -> None:
+    """Remove a folder, and tell the tracker, if it knows of it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if tracked:
+        track("unregister", folder)
 
 
 def write_all(file: Any, part: Any) -> None:

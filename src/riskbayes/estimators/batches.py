@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from copy import copy
 from functools import wraps
 from pathlib import Path
@@ -16,6 +16,7 @@ from riskbayes.arrays import Array
 from riskbayes.arrow import RowBatch
 from riskbayes.estimators.dask_rows import is_dask, lazily
 from riskbayes.estimators.spooling import fitted_names
+from riskbayes.new_files import new_files
 from riskbayes.sources import Rows
 
 PREDICTIONS = (
@@ -117,23 +118,15 @@ class BatchPredictions:
             known = ", ".join(repr(name) for name in self._written if hasattr(self, name))
             raise ValueError(f"predict_to writes the results of {known}; got {method!r}.")
         found = getattr(self, method)(X)
-        path, part = Path(path), Path(f"{path}.part")
-        writer = None
-        try:
+        with new_files(path) as (file,), ExitStack() as opened:
+            writer = None
             for values in found if isinstance(X, Rows) else [found]:
                 table = pa.table(self._named_results(method, np.asarray(values)))
-                writer = writer or pq.ParquetWriter(part, table.schema)
+                writer = writer or opened.enter_context(pq.ParquetWriter(file, table.schema))
                 writer.write_table(table)
             if writer is None:
                 raise ValueError("The rows are empty: there is nothing to predict.")
-            writer.close()
-            os.replace(part, path)
-        except BaseException:
-            if writer is not None:
-                writer.close()
-            part.unlink(missing_ok=True)
-            raise
-        return path
+        return Path(path)
 
     def _named_results(self, method: str, values: Array) -> dict[str, Array]:
         """Return results of a method as columns."""

@@ -12,6 +12,7 @@ from rich.progress import track
 
 from riskbayes.experiments import ExperimentError
 from riskbayes.experiments.files import reading
+from riskbayes.new_files import new_files
 from riskbayes.statistics import Array
 
 SIDE = 224
@@ -84,6 +85,7 @@ def write_features(folder: Path, out: Path, network: Network) -> tuple[int, int]
     """Write the features of a folder of images to a file of `riskbayes reproduce`; return their shape."""
     paths, labels = find_images(folder)
     X = extract(paths, network)
-    with out.open("wb") as file:  # by name, savez would add an ending
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with new_files(out) as (file,):
         np.savez_compressed(file, X=X, y=np.array(labels), backbone=network.name)
     return X.shape[0], X.shape[1]

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Iterable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any, Self
@@ -15,6 +15,7 @@ from zlib import crc32
 from riskbayes.experiments import ExperimentError
 from riskbayes.experiments.files import reading
 from riskbayes.experiments.protocols import Unit
+from riskbayes.new_files import lock, write_files
 
 FILE = "results.csv"
 
@@ -142,8 +143,9 @@ class LongTable:
 
     def __init__(self, folder: Path):
         self.path = folder / FILE
+        folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as opened:
-            opened.enter_context(lock(folder / ".lock"))
+            opened.enter_context(hold(folder / ".lock"))
             rows, self.broken = read_file(self.path) if self.path.exists() else ([], 0)
             if self.broken or not self.path.exists():
                 replace_file(self.path, rows)
@@ -164,25 +166,17 @@ class LongTable:
 
 def replace_file(path: Path, rows: Iterable[Row]) -> None:
     """Write a table anew, so that a kill leaves the old one or the new one."""
-    draft = path.with_suffix(".draft")
-    with draft.open("w", encoding="utf-8", newline="") as file:
-        file.write(HEADER + "".join(row.to_line() for row in rows))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    write_files({path: HEADER + "".join(row.to_line() for row in rows)})
 
 
-def lock(path: Path) -> IO[str]:
+def hold(path: Path) -> IO[str]:
     """Hold a file until it is closed or the process ends; refuse where another process holds it."""
     file = path.open("w")
-    with suppress(ImportError):  # no fcntl on Windows: there the user takes care
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            raise ExperimentError(
-                f"Another run writes to {str(path.parent)!r}: wait for it, or choose another --out."
-            ) from None
+    try:
+        lock(file, wait=False)
+    except BlockingIOError:
+        file.close()
+        raise ExperimentError(
+            f"Another run writes to {str(path.parent)!r}: wait for it, or choose another --out."
+        ) from None
     return file

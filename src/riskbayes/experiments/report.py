@@ -23,6 +23,7 @@ from riskbayes.experiments.results import Results
 from riskbayes.experiments.svg import embed_svg, svg_source
 from riskbayes.experiments.tables import Cell, Table, Value, as_html, as_markdown, markdown_rows
 from riskbayes.markup import element
+from riskbayes.new_files import write_files
 
 TITLE = "Risk-based calibration: the paper's experiments, measured again"
 NOT_PROBABILITY = (
@@ -63,11 +64,11 @@ def write_report(folder: Path, out: Path, docs: Sequence[Path] = ()) -> tuple[Ta
     for table in found:
         forms = {"txt": tables.as_text, "csv": tables.as_csv, "tex": tables.as_latex, "html": table_page}
         for ending, form in forms.items():
-            (out / "tables" / f"{table.name}.{ending}").write_text(form(table), encoding="utf-8")
+            write_files({out / "tables" / f"{table.name}.{ending}": form(table)})
     drawn = [(picture, svg_source(picture.draw(), picture.name)) for picture in all_figures(results)]
     for picture, svg in drawn:
-        (out / "figures" / f"{picture.name}.svg").write_text(svg, encoding="utf-8")
-    (out / "index.html").write_text(results_page(results, found, drawn), encoding="utf-8")
+        write_files({out / "figures" / f"{picture.name}.svg": svg})
+    write_files({out / "index.html": results_page(results, found, drawn)})
     first, lines = learners.headline(results), only_in_train(results)
     for doc in docs:
         write_parts(doc, markdown_rows(first), doc_part(first, lines, found))
@@ -114,7 +115,7 @@ def write_parts(doc: Path, *parts: str) -> None:
         if begin in text:
             before, after = text[: text.index(begin)], text[text.index(end) :]
             text = f"{before}{begin}\n\n{part}\n\n{after}"
-    doc.write_text(text, encoding="utf-8")
+    write_files({doc: text})
 
 
 def results_page(results: Results, found: list[Table], pictures: list[tuple[Picture, str]]) -> str:

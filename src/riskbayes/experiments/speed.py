@@ -21,6 +21,7 @@ import riskbayes
 from riskbayes.experiments import ExperimentError
 from riskbayes.experiments.datasets import DataSet, load_csv, load_npz
 from riskbayes.experiments.tables import Cell, Mark, Table
+from riskbayes.new_files import write_files
 from riskbayes.threads import available_threads
 
 LEAST_TURNS, MOST_TURNS = 3, 51
@@ -256,4 +257,5 @@ def write_json(path: Path, figures: Sequence[Figure], about: dict[str, Any], qui
     """Write the figures and the machine, for other programs."""
     lines = [{**vars(figure), "ratio": figure.ratio, "verdict": figure.verdict} for figure in figures]
     found = {"machine": about, "quick": quick, "figures": lines}
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_files({path: json.dumps(found, indent=1) + "\n"})

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ModelFileError
@@ -34,26 +32,16 @@ MOST_JSON = 2**28
 BEGINNING = b"PK\x03\x04"
 
 
-def write(path: Path, document: dict[str, Any], arrays: list[Array]) -> None:
-    """Write a model file: entirely or not at all, through a file beside it."""
-    path = Path(os.path.realpath(path))  # a link stays a link
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "xb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                digests = []
-                for number, array in enumerate(arrays):
-                    with archive.open(member(f"arrays/{number}.npy"), "w", force_zip64=True) as out:
-                        digests.append(write_array(array, out))
-                text = as_json({"kind": KIND, "format": FORMAT, **document, "arrays": digests})
-                archive.writestr(member(DOCUMENT), text)
-                archive.writestr(member(DIGEST), hashlib.sha256(text).hexdigest())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+def write(file: BinaryIO, document: dict[str, Any], arrays: list[Array]) -> None:
+    """Write the bytes of a model file."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        digests = []
+        for number, array in enumerate(arrays):
+            with archive.open(member(f"arrays/{number}.npy"), "w", force_zip64=True) as out:
+                digests.append(write_array(array, out))
+        text = as_json({"kind": KIND, "format": FORMAT, **document, "arrays": digests})
+        archive.writestr(member(DOCUMENT), text)
+        archive.writestr(member(DIGEST), hashlib.sha256(text).hexdigest())
 
 
 def member(name: str) -> zipfile.ZipInfo:

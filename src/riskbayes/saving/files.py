@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
+from riskbayes.new_files import new_files
 from riskbayes.saving.archive import opened, write
 from riskbayes.saving.hints import fits
 from riskbayes.saving.reader import Reader
@@ -31,6 +32,19 @@ def save(
     classes: Iterable[type] = (),
 ) -> Path:
     """Write an estimator to a model file; see `SavingMixin.save`."""
+    with new_files(path) as (file,):
+        write_model(estimator, file, about, created, classes)
+    return Path(path)
+
+
+def write_model(
+    estimator: Any,
+    file: BinaryIO,
+    about: Mapping[str, Any] | None = None,
+    created: str | datetime.datetime | None = None,
+    classes: Iterable[type] = (),
+) -> None:
+    """Write the bytes of a model file."""
     writer = Writer(with_own(classes))
     name = type(estimator).__name__
     model = writer.write(estimator, name)
@@ -38,8 +52,7 @@ def save(
         raise ModelFileError(f"{name} is no estimator of riskbayes.")
     described = {"class": name, "created": instant(created), "versions": versions()}
     described |= estimator._described() | {"about": plain_copy(about)}
-    write(Path(path), {"metadata": described, "objects": writer.objects}, writer.arrays)
-    return Path(path)
+    write(file, {"metadata": described, "objects": writer.objects}, writer.arrays)
 
 
 def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:

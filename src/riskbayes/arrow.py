@@ -180,15 +180,18 @@ def of_file(file: Any, schema: Any, wanted: list[str], size: int) -> Iterator[An
     is left to files whose columns differ from those of the first one and have to be cast or filled.
     """
     import pyarrow as pa  # an optional dependency, slow to import
+    import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
-    own = file.physical_schema
+    own, is_parquet = file.physical_schema, file.format.default_extname == "parquet"
     if any(name not in own.names or own.field(name).type != schema.field(name).type for name in wanted):
-        yield from file.to_batches(schema=schema, columns=wanted, batch_size=size, **READ_AHEAD)
+        # Without buffers for columns that are still to come, which would hold a whole row group.
+        how = ds.ParquetFragmentScanOptions(pre_buffer=False) if is_parquet else None
+        options = {"batch_size": size, "fragment_scan_options": how, **READ_AHEAD}
+        yield from file.to_batches(schema=schema, columns=wanted, **options)
         return
     with file.open() as source:
-        if file.format.default_extname == "parquet":
-            # Without buffers for columns that are still to come, which would hold a whole row group.
+        if is_parquet:
             yield from pq.ParquetFile(source, pre_buffer=False).iter_batches(size, columns=wanted)
         else:
             places = [own.get_field_index(name) for name in wanted]

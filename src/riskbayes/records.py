@@ -1,9 +1,9 @@
 """Values as bytes that are read back without running code: JSON, and the arrays in NumPy's own format.
 
 What is kept are plain values, arrays, and the values that scans return and models learn: risks, statistics,
-frames and the parts of frames. They may refer to each other in a circle, as a frame does whose parameters know
-their frame. A class is looked up by its name among those that are loaded, and must be one of these; nothing
-is imported. What is read takes no more memory than a few times its bytes.
+frames and the parts of frames. They may refer to each other in a circle, as a frame does whose parameters
+know their frame. A class is looked up by its name among those that are loaded, and must be one of these;
+nothing is imported. What is read takes no more memory than a few times its bytes.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from typing import Any
 
 from riskbayes.markup import printable
 
-
 STORED: dict[str, Any] = {
     **dict.fromkeys(("file", "target", "model"), str),
     "rows": int,

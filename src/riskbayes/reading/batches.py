@@ -11,17 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from riskbayes.arrow import READ_AHEAD, lacking_column
+from riskbayes.arrow import lacking_column, of_file
 from riskbayes.reading import UserError
-from riskbayes.reading.blocks import CSV, Block, arrow_needed
+from riskbayes.reading.blocks import CSV, MOST_ROWS, Block, arrow_needed
 from riskbayes.reading.expected import FLAG, NUMBER, PRESENT, UNREAD, Expected
 from riskbayes.reading.files import is_arrow, open_file
 from riskbayes.reading.numbers import MISSING, as_numbers
 from riskbayes.reading.table import open_dataset, stored
 from riskbayes.tables import shown
-
-BATCH_ROWS = 2**16
-"""Rows of Parquet and Arrow files that are read at a time."""
 
 READ_AHEAD_BLOCKS = 2
 """Blocks that are read before they are asked for."""
@@ -155,11 +152,15 @@ class Batches:
         """Yield the batches of Parquet and Arrow files."""
         import pyarrow as pa  # an optional dependency, slow to import
 
-        done = 0
-        for part in self._dataset.to_batches(batch_size=BATCH_ROWS, **READ_AHEAD):
-            if not part.num_rows:
-                continue
-            rows = pa.Table.from_batches([part])
+        done, dataset = 0, self._dataset
+        read = (
+            part.slice(first, MOST_ROWS)
+            for file in dataset.get_fragments()
+            for part in of_file(file, dataset.schema, self.names, MOST_ROWS)
+            for first in range(0, part.num_rows, MOST_ROWS)
+        )
+        for part in read:
+            rows = pa.Table.from_batches([part]).select(self.names)
             done += rows.num_rows
             X = rows.select([self.columns[name] for name in self.expected.kinds])
             X = X.rename_columns(list(self.expected.kinds))

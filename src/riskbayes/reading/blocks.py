@@ -21,6 +21,9 @@ from riskbayes.reading.text import LONGEST_RECORD, Text
 BLOCK = 2**22
 """Bytes that are read at a time."""
 
+MOST_ROWS = 2**16
+"""Upper bound on the records of a block: a row of two bytes may have a thousand posteriors."""
+
 SAMPLE = 2**18
 """Bytes that the dialect is found out from, at the end of a line."""
 
@@ -38,6 +41,15 @@ class Block:
     """Where its records begin."""
     several_lines: bool
     """True if a record may have line breaks in quotes."""
+
+    def parts(self) -> Iterator[Block]:
+        """Yield the block in parts of at most `MOST_ROWS` records."""
+        line, begin = self.line, 0
+        for first in range(0, len(self.ends), MOST_ROWS):
+            ends, starts = (each[first : first + MOST_ROWS] for each in (self.ends, self.starts))
+            text = self.text[begin : ends[-1]]
+            yield Block(text, line, ends - begin, starts - begin, self.several_lines)
+            line, begin = line + text.count(b"\n"), int(ends[-1])
 
     def line_of(self, record: int) -> int:
         """Return the number of the line in which a record begins."""
@@ -90,14 +102,14 @@ class CSV:
         for chunk in self._chunks:
             block, held = self.cut(held, line, last=False)
             if block is not None:
-                yield block
+                yield from block.parts()
                 line = block.line + block.text.count(b"\n")
             held += chunk
             if len(held) > LONGEST_RECORD + 2 * BLOCK:
                 raise self.open_quote(line)
         block, _ = self.cut(held, line, last=True)
         if block is not None:
-            yield block
+            yield from block.parts()
 
     def cut(self, text: bytes, line: int, last: bool) -> tuple[Block | None, bytes]:
         """Return a block of the whole records at the beginning of a text, and what is left."""

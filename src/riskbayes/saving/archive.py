@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,12 @@ MOST_MEMBERS = 100_000
 MOST_JSON = 2**28
 """Upper bound on the bytes of `model.json`."""
 
+SMALL, MOST_TIMES = 2**25, 16
+"""Memory that the lists and dicts of `model.json` may take: so many bytes, and so many times its own size."""
+
+STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
+"""A string in JSON."""
+
 BEGINNING = b"PK\x03\x04"
 
 
@@ -40,6 +47,7 @@ def write(file: BinaryIO, document: dict[str, Any], arrays: list[Array]) -> None
             with archive.open(member(f"arrays/{number}.npy"), "w", force_zip64=True) as out:
                 digests.append(write_array(array, out))
         text = as_json({"kind": KIND, "format": FORMAT, **document, "arrays": digests})
+        refuse_large(text)
         archive.writestr(member(DOCUMENT), text)
         archive.writestr(member(DIGEST), hashlib.sha256(text).hexdigest())
 
@@ -54,6 +62,19 @@ def member(name: str) -> zipfile.ZipInfo:
 def as_json(value: Any) -> bytes:
     """Return a value as JSON in ASCII."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def refuse_large(text: bytes) -> None:
+    """Refuse JSON whose values would take far more memory than its text does.
+
+    A list takes 56 bytes and a dict with an entry 184, and 8 each in what holds it; an entry has a comma. The
+    shortest are three bytes of text.
+    """
+    for known in (text, STRING.sub(b"", text)):  # brackets in strings are text: those are taken out last
+        memory = 64 * known.count(b"[") + 192 * known.count(b"{") + 8 * known.count(b",")
+        if memory <= SMALL + MOST_TIMES * len(text):
+            return
+    raise ModelFileError("its description has too many values for its size")
 
 
 @contextmanager
@@ -112,8 +133,9 @@ class Archive:
         if self._infos[DOCUMENT].file_size > MOST_JSON or self._infos[DIGEST].file_size > 256:
             raise ModelFileError("its description is too large")
         text = self._archive.read(DOCUMENT)
+        refuse_large(text)
         try:
-            found = json.loads(text)
+            found = json.loads(text.decode("ascii"))
         except (ValueError, RecursionError) as error:
             raise ModelFileError("its description is no JSON, or too deep") from error
         if not isinstance(found, dict) or found.get("kind") != KIND:

@@ -30,6 +30,10 @@ MOST_VALUES = 2**24
 """Upper bound on the values of a tree, an object counted wherever it is referred to."""
 
 
+MOST_ALIKE = 64
+"""Upper bound on the keys of a file that have one hash."""
+
+
 class Reader:
     """Reads the objects of a file, one after the other; an object refers to earlier ones only."""
 
@@ -40,6 +44,8 @@ class Reader:
         self._found: list[tuple[Any, int, int]] = []
         """Each object with its depth and the number of its values."""
         self._values = self._deepest = 0
+        self._alike: dict[int, set[str]] = {}
+        """Texts of keys by their hash."""
         for node in objects:
             self._values, self._deepest = 0, 0
             value = self._object(node)
@@ -54,7 +60,9 @@ class Reader:
     def read(self, node: Any, depth: int = 0) -> Any:
         """Return the value of a node."""
         self._count(1, depth)
-        if node is None or type(node) in (bool, int, float, str):
+        if type(node) is int:
+            return self._hashable(node)
+        if node is None or type(node) in (bool, float, str):
             return node
         if type(node) is list:
             return [self.read(item, depth + 1) for item in node]
@@ -62,7 +70,8 @@ class Reader:
             raise ModelFileError("a value has no kind")
         ((kind, content),) = node.items()
         if kind in PLAIN:
-            return PLAIN[kind](content)
+            found = PLAIN[kind](content)
+            return self._hashable(found) if kind == "decimal" else found
         if kind not in KINDS:
             raise ModelFileError(f"it holds a value of the kind {kind[:40]!r}, which is not known")
         return KINDS[kind](self, content, depth)
@@ -73,6 +82,21 @@ class Reader:
         if self._values > MOST_VALUES or depth > MOST_DEEP:
             raise ModelFileError("its values are too many or too deep")
 
+    def _hashable(self, value: Any) -> Any:
+        """Return a value that may be a key; refuse many of one hash, which a dict compares one by one.
+
+        Those of strings differ from one process to the next, and those of small numbers are the numbers.
+        """
+        if type(value) is not str and not (type(value) is int and value.bit_length() <= 60):
+            alike = self._alike.setdefault(hash(value), set())
+            alike.add(repr(value))
+            if len(alike) > MOST_ALIKE:
+                raise ModelFileError("too many of its values have the same hash")
+        return value
+
+    def _set(self, content: Any, depth: int) -> set:
+        return {self._hashable(item) for item in self._items(content, depth)}
+
     def _items(self, content: Any, depth: int) -> list:
         if not isinstance(content, list):
             raise ModelFileError("a collection is no list")
@@ -82,7 +106,7 @@ class Reader:
         pairs = self._items(content, depth)
         if not all(isinstance(item, list) and len(item) == 2 for item in pairs):
             raise ModelFileError("a dict is no list of pairs")
-        return dict(pairs)
+        return {self._hashable(key): item for key, item in pairs}
 
     def _array(self, content: Any, depth: int) -> Array:
         return self.arrays[index_of(content, len(self.arrays))]
@@ -119,6 +143,9 @@ class Reader:
         kind = class_of(node["class"], self.classes)
         if issubclass(kind, Enum):
             raise ModelFileError(f"{kind.__name__} has members, no instances")
+        odd = [name for name in node["state"] if not may_have(kind, name)]
+        if odd:
+            raise ModelFileError(f"{kind.__name__} has no attribute {odd[0][:40]!r}")
         state = {name: self.read(item, 1) for name, item in node["state"].items()}
         return restored(kind, state, self.size)
 
@@ -126,8 +153,6 @@ class Reader:
 def restored(kind: type, state: dict[str, Any], size: int) -> Any:
     """Return an instance with these attributes, checked; no method of it is called but `check_loaded`."""
     for name, value in state.items():
-        if not may_have(kind, name):
-            raise ModelFileError(f"{kind.__name__} has no attribute {name[:40]!r}")
         if not fits(value, declared(kind).get(name, Any)):
             raise ModelFileError(f"{kind.__name__}.{name} is a {type(value).__name__}")
     if issubclass(kind, tuple):
@@ -186,8 +211,8 @@ PLAIN: dict[str, Callable[[Any], Any]] = {
 
 KINDS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "tuple": lambda reader, content, depth: tuple(reader._items(content, depth)),
-    "set": lambda reader, content, depth: set(reader._items(content, depth)),
-    "frozenset": lambda reader, content, depth: frozenset(reader._items(content, depth)),
+    "set": Reader._set,
+    "frozenset": lambda reader, content, depth: frozenset(reader._set(content, depth)),
     "dict": Reader._dict,
     "array": Reader._array,
     "objects": Reader._objects,

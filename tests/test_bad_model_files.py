@@ -1,6 +1,7 @@
 """Files that are damaged, of another kind, or meant to do harm are refused in a sentence; nothing runs."""
 
 import errno
+import hashlib
 import io
 import json
 import os
@@ -79,7 +80,7 @@ OTHER_KINDS = {
         "not one that riskbayes wrote",
     ),
     "no JSON": (zipped({"model.json": b"{", "sha256": b""}), "no JSON"),
-    "deep JSON": (zipped({"model.json": b"[" * 10**6, "sha256": b""}), "no JSON, or too deep"),
+    "deep JSON": (zipped({"model.json": b"[" * 10**5, "sha256": b""}), "no JSON, or too deep"),
 }
 
 
@@ -305,6 +306,86 @@ def test_values_that_repeat_themselves_are_bounded(good, tmp_path):
         objects.append({**node, "state": {**node["state"], "experts": twice}})
     parts.document["objects"] = objects
     refused(written(tmp_path, parts.packed()), "too many or too deep")
+
+
+def colliding_numbers(count):
+    """Different whole numbers of one hash."""
+    return [1 + i * (2**61 - 1) for i in range(count)]
+
+
+def colliding_pairs(count):
+    """Different pairs of small numbers of one hash: the second number is solved for."""
+    P1, P2, P5, whole = 11400714785074694791, 14029467366897019727, 2870177450012600261, 2**64
+    found, first = [], 0
+    while len(found) < count:
+        first += 1
+        mixed = (P5 + first * P2) % whole
+        mixed = ((mixed << 31 | mixed >> 33) % whole) * P1 % whole
+        second = (12345 - mixed) * pow(P2, -1, whole) % whole
+        second -= whole if second >= whole // 2 else 0
+        if abs(second) < 2**59:
+            found.append((first, second))
+    assert len(set(map(hash, found))) == 1
+    return found
+
+
+COLLIDING = {
+    "keys": {"dict": [[key, 0] for key in colliding_numbers(300)]},
+    "a set": {"set": colliding_numbers(300)},
+    "a frozenset": {"frozenset": colliding_numbers(300)},
+    "an array of objects": {"objects": [[300], colliding_numbers(300)]},
+    "a tuple": {"tuple": colliding_numbers(300)},
+    "decimals": {"tuple": [{"decimal": str(key)} for key in colliding_numbers(300)]},
+    "pairs": {"dict": [[{"tuple": list(key)}, 0] for key in colliding_pairs(300)]},
+}
+"""Values that a dict or a set would compare with one another, each with all others."""
+
+
+@pytest.mark.parametrize("kind", COLLIDING)
+def test_values_of_one_hash_are_refused(kind, good, tmp_path):
+    parts = Parts(good)
+    parts.document["objects"][-1]["state"]["odd_"] = COLLIDING[kind]
+    refused(written(tmp_path, parts.packed()), "the same hash")
+
+
+def test_names_are_checked_before_values_are_built(good, tmp_path):
+    parts = Parts(good)
+    parts.document["objects"][-1]["state"]["odd"] = COLLIDING["keys"]
+    refused(written(tmp_path, parts.packed()), "no attribute 'odd'")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["{}", "[]", "[[]]", "[0]", '{"a":0}', '{"ab":"cd"}', '{"tuple":[]}', '"ab"', "1.5", '"[{,"'],
+)
+def test_a_description_takes_no_more_memory_than_the_page_says(value, good, tmp_path, monkeypatch):
+    """Whatever its values are, it is refused, or takes about twenty times its size."""
+    monkeypatch.setattr(archive, "SMALL", 2**18)
+    parts = Parts(good)
+    parts.document["metadata"]["about"] = {"x": "VALUES"}
+    members = parts.members()
+    text = members["model.json"].replace(b'"VALUES"', b"[" + b",".join([value.encode()] * 50_000) + b"]")
+    path = written(
+        tmp_path,
+        zipped({**members, "model.json": text, "sha256": hashlib.sha256(text).hexdigest().encode()}),
+    )
+    tracemalloc.start()
+    try:
+        if value[0] in "{[":
+            refused(path, "too many values for its size", load=describe)
+        else:
+            assert len(describe(path)["about"]["x"]) == 50_000
+        assert tracemalloc.get_traced_memory()[1] < 2**20 + 20 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_save_writes_is_never_too_dense_to_be_loaded(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "SMALL", 0)
+    clf = GaussianNB(learner="closed_form").fit(*table("real"))
+    with pytest.raises(ModelFileError, match="too many values"):
+        clf.save(tmp_path / "model.rb", about={"x": [{}] * 10_000})
+    assert not list(tmp_path.iterdir())
 
 
 def changed_arrays(clf, tmp_path, change):

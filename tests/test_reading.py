@@ -9,6 +9,7 @@ import math
 import pickle
 import sqlite3
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ pa = pytest.importorskip("pyarrow")
 import pyarrow.feather as feather  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
+from riskbayes.reading import batches as batches_module  # noqa: E402
 from riskbayes.reading import blocks  # noqa: E402
 from riskbayes.reading.batches import Batches  # noqa: E402
 from riskbayes.reading.blocks import CSV  # noqa: E402
@@ -355,6 +357,59 @@ def test_memory_is_bounded_by_the_block_and_not_by_the_file(tmp_path):
             most = max(most, len(block.text) + pa.total_allocated_bytes() - before)
     assert rows == 6 * blocks.BLOCK // len(line)
     assert most < 3 * blocks.BLOCK
+
+
+@pytest.mark.parametrize("kind", ["csv", "quoted.csv", "blank.csv", "parquet", "feather"])
+@pytest.mark.parametrize("most", [1, 7, 100])
+def test_no_batch_has_more_rows_than_it_may(kind, most, tmp_path, monkeypatch):
+    """However few bytes a row has: its posteriors may be many. Together they are the table."""
+    for module in (blocks, batches_module):
+        monkeypatch.setattr(module, "MOST_ROWS", most)
+    path, numbers = tmp_path / f"t.{kind}", list(range(20))
+    table = pa.table({"a": pa.array(numbers, pa.float64()), "b": [f"w{i}" for i in numbers]})
+    if kind.endswith("csv"):
+        odd = {"csv": "w{}", "quoted.csv": '"w{}\n"', "blank.csv": "w{}\n"}[kind]
+        path.write_text("a,b\n" + "".join(f"{i},{odd.format(i)}\n" for i in numbers))
+    else:
+        {"parquet": pq.write_table, "feather": feather.write_feather}[kind](table, str(path))
+    with Batches(path, Expected({"b": TEXT, "a": NUMBER})) as batches:
+        found = list(batches)
+    assert max(batch.X.num_rows for batch in found) <= most
+    X = pa.concat_tables(
+        [batch.X.cast(pa.schema([("b", pa.string()), ("a", pa.float64())])) for batch in found]
+    )
+    assert [word.strip() for word in X["b"].to_pylist()] == table["b"].to_pylist()
+    assert X["a"].to_pylist() == numbers
+    assert pa.concat_tables([batch.rows() for batch in found]).num_rows == len(numbers)
+    if kind.endswith("csv"):
+        lines = "".join(line for batch in found for line in batch.lines.to_pylist())
+        assert lines.replace("\n", "") == path.read_text()[4:].replace("\n", "")
+
+
+def test_lines_are_counted_through_the_parts_of_a_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(blocks, "MOST_ROWS", 3)
+    (tmp_path / "t.csv").write_text('a,b\n1,"x\ny"\n\n2,z\n3,z\n4,z\n5,z\nhello,z\n')
+    with (
+        pytest.raises(UserError, match=r"line 9, column 'a' has 'hello'"),
+        Batches(tmp_path / "t.csv", Expected({"a": NUMBER, "b": TEXT})) as batches,
+    ):
+        list(batches)
+
+
+def test_parquet_is_read_with_the_memory_of_a_row_group(tmp_path, monkeypatch):
+    """Whatever the number of row groups, while the reader of the batches is slow."""
+    monkeypatch.setattr(batches_module, "MOST_ROWS", 1000)
+    names = [f"x{j}" for j in range(8)]
+    table = pa.table({name: np.random.default_rng(0).standard_normal(200_000) for name in names})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=10_000)
+    size, most = table.nbytes, 0
+    del table
+    before = pa.total_allocated_bytes()
+    with Batches(tmp_path / "t.parquet", Expected(dict.fromkeys(names, NUMBER))) as batches:
+        for i, _ in enumerate(batches):
+            time.sleep(0.1 if i < 2 else 0)
+            most = max(most, pa.total_allocated_bytes() - before)
+    assert most < size / 2
 
 
 def test_cells_that_are_no_numbers_are_named_with_their_line(tmp_path):

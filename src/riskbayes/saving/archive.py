@@ -70,11 +70,18 @@ def refuse_large(text: bytes) -> None:
     A list takes 56 bytes and a dict with an entry 184, and 8 each in what holds it; an entry has a comma. The
     shortest are three bytes of text.
     """
-    for known in (text, STRING.sub(b"", text)):  # brackets in strings are text: those are taken out last
-        memory = 64 * known.count(b"[") + 192 * known.count(b"{") + 8 * known.count(b",")
-        if memory <= SMALL + MOST_TIMES * len(text):
-            return
+    most = SMALL + MOST_TIMES * len(text)
+    if (
+        memory_of(text) <= most
+        or memory_of(text) - sum(memory_of(m[0]) for m in STRING.finditer(text)) <= most
+    ):
+        return
     raise ModelFileError("its description has too many values for its size")
+
+
+def memory_of(text: bytes) -> int:
+    """Return the memory of lists and dicts with as many brackets and commas; those in strings count too."""
+    return 64 * text.count(b"[") + 192 * text.count(b"{") + 8 * text.count(b",")
 
 
 @contextmanager

@@ -70,13 +70,9 @@ def refuse_large(text: bytes) -> None:
     A list takes 56 bytes and a dict with an entry 184, and 8 each in what holds it; an entry has a comma. The
     shortest are three bytes of text.
     """
-    most = SMALL + MOST_TIMES * len(text)
-    if (
-        memory_of(text) <= most
-        or memory_of(text) - sum(memory_of(m[0]) for m in STRING.finditer(text)) <= most
-    ):
-        return
-    raise ModelFileError("its description has too many values for its size")
+    most, memory = SMALL + MOST_TIMES * len(text), memory_of(text)
+    if memory > most and memory - sum(memory_of(found[0]) for found in STRING.finditer(text)) > most:
+        raise ModelFileError("its description has too many values for its size")
 
 
 def memory_of(text: bytes) -> int:

@@ -122,7 +122,7 @@ class TestNotFinite:
 
 def test_kinds_mixed_in_a_column():
     X = np.array([["a", "x"], ["b", 3], ["a", "y"]], dtype=object)
-    fit_refused(CategoricalNB(), X, [0, 1, 1], "column 1", "one kind", error=TypeError)
+    fit_refused(CategoricalNB(), X, [0, 1, 1], "Column 'x1'", "one kind")
 
 
 def test_integer_codes_too_large_to_count_are_refused():

@@ -26,12 +26,12 @@ import riskbayes
 import test_laws
 from conftest import MODELS, closed_form, discover, random_rows
 from riskbayes.engines import Engine, MemoryEngine, Scan
+from riskbayes.engines.block_writer import BlockWriter
 from riskbayes.engines.blocks import BlockEngine
 from riskbayes.engines.dask import DaskEngine
 from riskbayes.engines.disk import DiskEngine
 from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.engines.spool import Spool
-from riskbayes.estimators.spooling import BlockWriter
 from riskbayes.journal import Journal
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm, Learner
 from riskbayes.learners.base import resolve_learner

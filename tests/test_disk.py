@@ -23,11 +23,10 @@ from sklearn.base import clone
 import riskbayes
 from conftest import MODELS, random_rows
 from riskbayes import rows
-from riskbayes.engines import MemoryEngine
+from riskbayes.engines import MemoryEngine, block_writer
 from riskbayes.engines.disk import DiskEngine
 from riskbayes.engines.distinct import hashes_of, merge_rows
 from riskbayes.engines.spool import Spool, read
-from riskbayes.estimators import spooling
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm
 from riskbayes.models import CategoricalModel
 from riskbayes.task import Task
@@ -38,7 +37,7 @@ LEARNERS = [ClosedForm(), RC(lr=0.2, max_iter=6), TM(max_iter=4), DFE(max_iter=4
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch, tmp_path):
     """Blocks of few rows, so that small tables have many; a folder of one's own for spools."""
-    monkeypatch.setattr(spooling, "BLOCK_CELLS", 2**9)
+    monkeypatch.setattr(block_writer, "BLOCK_CELLS", 2**9)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "spool"))
     (tmp_path / "spool").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spool"))
@@ -68,7 +67,7 @@ def table(m=2000, seed=0):
 
 
 def engine_on_disk(X, y, w, r, size=64):
-    writer = spooling.BlockWriter(Spool(), block_rows=size)
+    writer = block_writer.BlockWriter(Spool(), block_rows=size)
     writer.add(X, y, w)
     writer.flush()
     return DiskEngine(writer.files, writer.spool, r)
@@ -292,7 +291,7 @@ def test_partitions_of_an_arrow_dataset_are_columns(kind, tmp_path):
     data = pyarrow.dataset.dataset(tmp_path / "parts", format=kind, partitioning="hive")
     (found,) = rows(data, target="label").batches()
     np.testing.assert_array_equal(found.X, np.column_stack([whole["a"], whole["year"]]))
-    assert found.names == ["a", "year"]
+    assert found.X.column_names == ["a", "year"]
 
 
 def test_columns_of_an_arrow_file_come_in_the_order_asked_for(tmp_path):
@@ -391,7 +390,7 @@ def test_rows_on_a_disk_are_held_out_drawn_and_shuffled(learner):
 
 
 def test_memory_is_bounded_whatever_the_number_of_rows(monkeypatch):
-    monkeypatch.setattr(spooling, "BLOCK_CELLS", 2**14)
+    monkeypatch.setattr(block_writer, "BLOCK_CELLS", 2**14)
     rng = np.random.default_rng(0)
     means = rng.standard_normal((3, 16))
 
@@ -445,11 +444,11 @@ def test_hashes_of_rows_are_equal_where_the_rows_are(top):
 @pytest.fixture
 def written(monkeypatch):
     """The rows of each block that is written."""
-    sizes, write = [], spooling.BlockWriter._write
+    sizes, write = [], block_writer.BlockWriter._write
     monkeypatch.setattr(
-        spooling.BlockWriter, "_write", lambda self, X, y, w: (sizes.append(len(y)), write(self, X, y, w))
+        block_writer.BlockWriter, "_write", lambda self, X, y, w: (sizes.append(len(y)), write(self, X, y, w))
     )
-    monkeypatch.setattr(spooling, "BLOCK_CELLS", 2**12)
+    monkeypatch.setattr(block_writer, "BLOCK_CELLS", 2**12)
     return sizes
 
 
@@ -678,9 +677,9 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(make, error, message, tmp_
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"X": rows(np.eye(4))}, "rows have no labels"),
+        ({"X": rows(np.eye(4))}, "name the column of the labels"),
         ({"X": rows(np.eye(4), [0, 1, 0, 1]), "y": [0, 1, 0, 1]}, "hold their labels and weights"),
-        ({"X": rows([(np.eye(4), [0, 1])])}, "Batch 0 has 4 rows and 2 labels"),
+        ({"X": rows([(np.eye(4), [0, 1])])}, "X has 4 rows and y has 2 labels in batch 0"),
         ({"X": rows([(np.eye(4), [0, 1, 0, 1]), (np.eye(4), list("abab"))])}, "labels of several kinds"),
         ({"X": rows([])}, "rows are empty"),
         ({"X": rows(np.eye(4), [0, 0, 0, 0])}, "at least two classes"),

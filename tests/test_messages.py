@@ -198,7 +198,7 @@ def test_complex_numbers_and_masked_values(kind):
 def test_categories_of_two_kinds(kind):
     codes = data(kind).astype(object)
     codes[4, 2] = "red"
-    assert "column 2 holds 'red' and " in message(TypeError, lambda: kind().fit(codes, Y))
+    assert "holds 1 and 'red': values of one kind" in message(ValueError, lambda: kind().fit(codes, Y))
     fitted = kind().fit(data(kind), Y)
     assert "now holds '1'" in message(ValueError, lambda: fitted.predict(data(kind).astype(str)))
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         TreeAugmentedNB,
     )
     from riskbayes.exceptions import FlooredWarning
+    from riskbayes.input.sources import Rows, rows
     from riskbayes.saving import load
-    from riskbayes.sources import Rows, rows
 
 __version__ = "0.1.0.dev0"
 
@@ -60,9 +60,9 @@ __all__ = [
 
 HOMES = {
     "FlooredWarning": "riskbayes.exceptions",
-    "Rows": "riskbayes.sources",
+    "Rows": "riskbayes.input.sources",
     "load": "riskbayes.saving",
-    "rows": "riskbayes.sources",
+    "rows": "riskbayes.input.sources",
 }
 """The modules of public names that are no estimators."""
 

@@ -39,6 +39,8 @@ class Engine(ABC):
 
     n_rows: int
     n_classes: int
+    rows: Array | None = None
+    """The encoded rows, if they are in memory."""
 
     @property
     @abstractmethod

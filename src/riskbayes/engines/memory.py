@@ -95,6 +95,7 @@ class MemoryEngine(Engine):
     def __init__(self, X: Array, y: Array | None, w: Array | None, n_classes: int):
         self._X, self._y, self._w, self.n_classes = X, y, w, n_classes
         self.n_rows: int = X.shape[0]
+        self.rows = X
         self._encoded: EncodedRows | None = None
         self._learned: Frame | None = None
 

@@ -13,29 +13,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import StrOptions
 
-from riskbayes.arrays import Array, astype, converted, namespace, to_device, to_numpy
+from riskbayes.arrays import Array, astype, converted, namespace, to_numpy
 from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
 from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
-from riskbayes.estimators.checks import (
-    check_masses,
-    class_codes,
-    classes_and_codes,
-    labels_like,
-    listed,
-    row_weights,
-    statistics_overflow,
-)
-from riskbayes.estimators.dask_rows import is_dask, rows_of_dask
+from riskbayes.estimators.checks import check_masses, listed, statistics_overflow
 from riskbayes.estimators.exporting import OnnxMixin
 from riskbayes.estimators.fitted_checks import FittedChecks, model_findings
 from riskbayes.estimators.joint import JointMixin
-from riskbayes.estimators.spooling import check_alone, closing_rows, spooled
+from riskbayes.estimators.reading import Learns, Reading
 from riskbayes.estimators.unlabelled import split_rows, with_unlabelled
 from riskbayes.exceptions import ColumnError, FlooredWarning, RowsLostError, warn
 from riskbayes.findings import Finding
 from riskbayes.frames import same_values
+from riskbayes.input.schema import Schema
+from riskbayes.input.source import Source, closing_sources
+from riskbayes.input.sources import source_of
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loaded import require
 from riskbayes.loop import history_of, run
@@ -45,7 +39,6 @@ from riskbayes.onnx_export import Exported
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.saving.forms import same_form
 from riskbayes.saving.mixin import SavingMixin
-from riskbayes.sources import Rows
 from riskbayes.statistics import Statistics
 from riskbayes.tables import encoded_names, names_of, validated_numbers
 from riskbayes.task import Iteration, Outcome, Status, Task
@@ -64,7 +57,8 @@ class BaseGenerativeClassifier(
 ):
     """Base class of the estimators: a generative model, a learner, and scikit-learn's interface to them.
 
-    A subclass implements `_make_model`, and, if its input is not a table of numbers, `_encode` and `_decode`.
+    A subclass implements `_make_model`, and, if its input is not a table of numbers, `_read`, `_schema_of`,
+    `_decide`, `_encode` and `_decode`.
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -96,15 +90,32 @@ class BaseGenerativeClassifier(
         """Return the model with this estimator's parameters; `classes_` and `n_features_in_` are set."""
         raise NotImplementedError
 
-    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        """Return validated rows as an array.
+    _schema_decides: ClassVar[bool] = False
+    """True if what all rows say of the columns decides how cells are encoded."""
 
-        `reset` discards what earlier rows determined (columns, categories); `learn` allows new categories.
+    def _read(self, X: Any, *, reset: bool, learn: bool) -> Any:
+        """Return the validated cells of rows, without a decision about them: here an array of numbers.
+
+        `reset` discards the names and the number of earlier columns; `learn` is True for training rows.
         """
-        X = validated_numbers(self, X, reset=reset)
-        if reset:
-            self._row_dtype = "float32" if X.dtype == namespace(X).float32 else "float64"
-        return X
+        return validated_numbers(self, X, reset=reset)
+
+    def _schema_of(self, cells: Any, whole: bool = True) -> Schema:
+        """Return what cells say of the columns; `whole` is False if there are further batches of them."""
+        return Schema.of_numbers(cells, getattr(self, "feature_names_in_", None), ranges=False)
+
+    def _decide(self, schema: Schema, more: bool) -> None:
+        """Set how cells are encoded, by the schema of all rows; with `more` what is known is extended."""
+        if not more:
+            self._row_dtype = "float32" if schema.dtype == "float32" else "float64"
+
+    def _encode(self, cells: Any) -> Array:
+        """Return cells as an array of numbers."""
+        return cells
+
+    @property
+    def _picks_rows(self) -> bool:
+        return self.learner_.picks_rows
 
     def _in_row_dtype(self, value: Array) -> Array:
         """Cast a fitted attribute to the dtype of the training rows, as scikit-learn does."""
@@ -218,9 +229,9 @@ class BaseGenerativeClassifier(
         self : object
             The fitted estimator.
         """
-        with closing_rows(X, X_val), unchanged_on_error(self):
+        with closing_sources(X, X_val), unchanged_on_error(self):
             old = copy(self) if self.warm_start and hasattr(self, "statistics_") else None
-            if unlabelled is not False and isinstance(X, Rows):
+            if unlabelled is not False and isinstance(X, Source):
                 raise ValueError("unlabelled goes with arrays: riskbayes.rows are rows with a label each.")
             if checkpoint is not None and (old is not None or unlabelled is not False):
                 raise ValueError("checkpoint goes without warm_start and without unlabelled rows.")
@@ -247,64 +258,9 @@ class BaseGenerativeClassifier(
                 self._keep_densities(task.engine)
         return self
 
-    def _rows(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        *,
-        reset: bool = False,
-        learn: bool = False,
-        new_classes: bool = False,
-        suffix: str = "",
-    ) -> tuple[Engine, Array | None]:
-        """Return an engine over validated rows with labels, and the encoded rows; None if they are on a disk.
-
-        `reset` and `learn` are those of `_encode`; `new_classes` sets `classes_` by y. Messages append
-        `suffix` to the names of the arguments.
-        """
-        if isinstance(X, Rows):
-            check_alone(y, sample_weight, suffix)
-            engine: Engine = spooled(
-                self,
-                X,
-                reset=reset,
-                learn=learn,
-                new_classes=new_classes,
-                suffix=suffix,
-                picks_rows=self.learner_.picks_rows,
-            )
-            return engine, None
-        if is_dask(X):
-            engine = rows_of_dask(
-                self,
-                X,
-                y,
-                sample_weight,
-                reset=reset,
-                learn=learn,
-                new_classes=new_classes,
-                suffix=suffix,
-            )
-            return engine, None
-        encoded = self._encode(X, reset=reset, learn=learn)
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        labels = labels_like(self, y, encoded)
-        if encoded.shape[0] != labels.shape[0]:
-            raise ValueError(
-                f"X{suffix} has {encoded.shape[0]} rows and y{suffix} has {labels.shape[0]} labels."
-            )
-        if new_classes:
-            self.classes_, codes = classes_and_codes(labels)
-        else:
-            self.classes_ = labels_like(self, self.classes_, encoded) if reset else self.classes_
-            codes = class_codes(labels, self.classes_, f"y{suffix}")
-        codes = codes if namespace(codes) is namespace(encoded) else to_device(codes, encoded)
-        w = None
-        if sample_weight is not None or self.class_weight is not None:
-            w = row_weights(self, sample_weight, encoded, codes, f"sample_weight{suffix}", learn)
-        return engine_for(encoded, codes, w, self.classes_.shape[0]), encoded
+    def _engine(self, X: Any, y: Any, sample_weight: Any, learns: Learns, suffix: str = "") -> Engine:
+        """Return an engine over rows with labels, encoded; messages append `suffix` to names of arguments."""
+        return source_of(X, y, sample_weight, suffix).engine(Reading(self, learns, suffix))
 
     def _needs_all_classes(self) -> bool:
         """True if a fit needs two classes or more, each with a weight."""
@@ -351,12 +307,12 @@ class BaseGenerativeClassifier(
         """Return an engine over the validation rows; refuse rows whose scores in the closed form overflow."""
         if X is None and y is None:
             raise ValueError("sample_weight_val weights the rows of X_val: pass X_val and y_val too.")
-        if (X is None or y is None) and not isinstance(X, Rows):
+        if (X is None or y is None) and not isinstance(X, Source):
             raise ValueError("X_val and y_val go together: pass both or none.")
-        engine, encoded = self._rows(X, y, sample_weight, suffix="_val")
+        engine = self._engine(X, y, sample_weight, Learns.NOTHING, "_val")
         fitted = Fitted.of(self.model_, S)
-        if encoded is not None:
-            self._check_rows(encoded, fitted, "X_val")
+        if engine.rows is not None:
+            self._check_rows(engine.rows, fitted, "X_val")
         elif not np.isfinite(engine.scan(fitted, LogLoss(), risks_only=True).risks.mean()["log_loss"]):
             raise ValueError("X_val has rows too far from those of the fit for a finite score. Drop them.")
         return engine
@@ -467,18 +423,17 @@ def begin_fit(
     y: Any,
     sample_weight: Any = None,
     *,
-    reset: bool = True,
-    new_classes: bool = True,
+    learns: Learns = Learns.ALL,
     checkpoint: Any = None,
 ) -> Task:
     """Validate training rows and make the model; return the learner's task, which starts at the closed form.
 
-    A batch of a stream has `new_classes=False`, for the user declares the classes, and all but the first one
-    `reset=False`. Scans are recorded in the file `checkpoint`, if there is one.
+    The classes of a batch of a stream are declared by the user: only those that the rows of a fit have must
+    have a weight. Scans are recorded in the file `checkpoint`, if there is one.
     """
     clf.learner_, clf.class_weight_ = resolve_learner(clf.learner, clf._named_learners), None
-    engine, encoded = clf._rows(X, y, sample_weight, reset=reset, learn=True, new_classes=new_classes)
-    if new_classes and (sample_weight is not None or clf.class_weight is not None or encoded is None):
+    engine = clf._engine(X, y, sample_weight, learns)
+    if learns is Learns.ALL:
         check_masses(clf.classes_, engine.masses, every=clf._needs_all_classes())
     if clf.classes_.shape[0] < 2 and clf._needs_all_classes():
         raise ValueError(
@@ -487,19 +442,21 @@ def begin_fit(
         )
     clf.model_ = model = clf._make_model()
     clf.learner_.check(model, clf.classes_.shape[0])
+    rows = engine.rows
     if checkpoint is not None:
         settings = {"model": model, "learner": clf.learner_, "classes": to_numpy(clf.classes_)}
         engine = RecordedEngine.opened(engine, checkpoint, settings)
     S = engine.statistics(model, engine.learn(model))
     with np.errstate(over="ignore", invalid="ignore"):
         if not S.is_finite():
-            raise statistics_overflow(model, S, encoded)
+            raise statistics_overflow(model, S, rows)
     return Task(model, engine, model.settle(S))
 
 
 def rows_for(clf: BaseGenerativeClassifier, X: Any) -> Engine:
     """Return an engine over rows without labels, for an estimator whose fit has begun."""
-    return engine_for(clf._encode(X, reset=False, learn=False), None, None, clf.classes_.shape[0])
+    rows = clf._encode(clf._read(X, reset=False, learn=False))
+    return engine_for(rows, None, None, clf.classes_.shape[0])
 
 
 def in_one_frame(task: Task, outcome: Outcome) -> tuple[Statistics, Outcome]:

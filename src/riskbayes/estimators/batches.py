@@ -1,11 +1,9 @@
-"""Predictions of rows that do not come as one array: batch after batch, or as a lazy collection."""
+"""Predictions that are written to a file, batch after batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from copy import copy
-from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,11 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
-from riskbayes.arrow import RowBatch
-from riskbayes.estimators.dask_rows import is_dask, lazily
-from riskbayes.estimators.spooling import fitted_names
 from riskbayes.new_files import new_files
-from riskbayes.sources import Rows
 
 PREDICTIONS = (
     "predict",
@@ -28,46 +22,6 @@ PREDICTIONS = (
     "score_samples",
 )
 """Methods that `predict_to` writes the results of."""
-
-
-def over_batches(method: Callable) -> Callable:
-    """Let a method of rows also take rows that are not one array.
-
-    Of :class:`riskbayes.Rows` it yields the result of each batch; of a Dask collection it returns a lazy
-    array.
-    """
-
-    @wraps(method)
-    def predict(self: Any, X: Any, *args: Any, **options: Any) -> Any:
-        if isinstance(X, Rows):
-            check_is_fitted(self)
-            return by_batch(self, method, X, args, options)
-        if is_dask(X):
-            check_is_fitted(self)
-            return lazily(self, method, X, args, options)
-        return method(self, X, *args, **options)
-
-    return predict
-
-
-def by_batch(clf: Any, method: Callable, rows: Rows, args: tuple, options: dict) -> Iterator[Array]:
-    """Yield the result of a method for each batch of rows."""
-    try:
-        for batch in rows.batches():
-            yield method(reader_of(clf, batch), batch.X, *args, **options)
-            rows.progress.advance(batch.X.shape[0] if hasattr(batch.X, "shape") else len(batch.X))
-    finally:  # also if the reader takes no more of them
-        rows.progress.stop()
-
-
-def reader_of(clf: Any, batch: RowBatch) -> Any:
-    """Return the estimator, or a copy that expects no names if the columns of the batch were compared."""
-    if batch.names is None or not isinstance(batch.X, np.ndarray):
-        return clf
-    fitted_names(clf, batch)
-    bare = copy(clf)
-    vars(bare).pop("feature_names_in_", None)
-    return bare
 
 
 class BatchPredictions:
@@ -120,7 +74,7 @@ class BatchPredictions:
         found = getattr(self, method)(X)
         with new_files(path) as (file,), ExitStack() as opened:
             writer = None
-            for values in found if isinstance(X, Rows) else [found]:
+            for values in found if isinstance(found, Iterator) else [found]:
                 table = pa.table(self._named_results(method, np.asarray(values)))
                 writer = writer or opened.enter_context(pq.ParquetWriter(file, table.schema))
                 writer.write_table(table)

@@ -95,8 +95,8 @@ class BernoulliNB(CountClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        X = super()._encode(X, reset=reset, learn=learn)
+    def _read(self, X: Any, *, reset: bool, learn: bool) -> Array:
+        X = super()._read(X, reset=reset, learn=learn)
         if self.binarize is None:
             with naming_columns(self):
                 check_binary(X)

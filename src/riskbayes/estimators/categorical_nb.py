@@ -15,13 +15,20 @@ from riskbayes.arrays import Array, namespace, to_device
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import check_alpha, check_class_prior
 from riskbayes.estimators.streaming import StreamingClassifier
+from riskbayes.estimators.table_input import holds_numbers
 from riskbayes.frames import Categories
+from riskbayes.input.schema import Cells, Schema
 from riskbayes.loaded import require
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import categories_of, check_sizes
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.onnx_export.inputs import columns_of_codes
-from riskbayes.preprocessing.categories import CategoryEncoder, ColumnCodes, as_array, codes_on_device
+from riskbayes.preprocessing.categories import (
+    CategoryEncoder,
+    as_array,
+    codes_on_device,
+    read_categories_of,
+)
 from riskbayes.statistics import Statistics
 from riskbayes.tables import check_plain, column_name, names_of, naming_columns
 
@@ -51,36 +58,48 @@ class CategoricalInput(BaseGenerativeClassifier):
         tags.input_tags.categorical = True
         return tags
 
-    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
+    _schema_decides = True
+
+    def _read(self, X: Any, *, reset: bool, learn: bool) -> Any:
         with naming_columns(self):
             check_plain(self, X)
-        if hasattr(X, "columns"):  # a data frame: its columns keep their own types
+        if hasattr(X, "columns") and not holds_numbers(X):  # its columns keep their own types
             validate_data(self, X, reset=reset, skip_check_array=True)
             check_array(np.broadcast_to(False, X.shape), estimator=self)  # refuses empty tables
         else:
             X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         names = [column_name(self, j) for j in range(self.n_features_in_)]
         if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__"):  # on a device only codes are accepted
-            if reset:
-                self._encoder = CategoryEncoder(tuple(ColumnCodes(name, None) for name in names))
-            codes = codes_on_device(X, names, learn=learn)
-        else:
-            known = CategoryEncoder() if reset else self._encoder
-            codes, encoder = known.encode(X, names, learn=learn)
-            if learn:
-                self._encoder = encoder
-        if learn:
-            self._check_sizes(codes, reset=reset)
-        return codes
+            return codes_on_device(X, names, learn=learn)
+        return read_categories_of(X, names_of(self)[0], names)
 
-    def _check_sizes(self, X: Array, *, reset: bool) -> None:
+    def _schema_of(self, cells: Any, whole: bool = True) -> Schema:
+        names, named = names_of(self)
+        if isinstance(cells, Cells):
+            return Schema.of_cells(cells, names, named)
+        schema = Schema.of_numbers(cells, names if named else None)
+        if (whole and not (schema.low < 0).any()) or not isinstance(cells, np.ndarray):
+            return schema  # codes: their values are not asked for
+        return Schema.of_cells(Cells.of(cells, names), names, named)
+
+    def _decide(self, schema: Schema, more: bool) -> None:
+        names = [column_name(self, j) for j in range(self.n_features_in_)]
+        self._encoder = self._encoder.extended(schema) if more else CategoryEncoder.decide(schema, names)
+        self._check_sizes(schema, more)
+
+    def _encode(self, cells: Any) -> Array:
+        return self._encoder.encode(cells) if isinstance(cells, np.ndarray | Cells) else cells
+
+    def _check_sizes(self, schema: Schema, more: bool) -> None:
         """Refuse codes far larger than the number of rows, as identifiers are, or too large for any count."""
-        rows, known = X.shape[0], self._least_categories(X.shape[1])
-        before = None if reset else getattr(self, "data_statistics_", None)  # a fit in batches has none yet
+        rows, known = schema.n_rows, self._least_categories(len(schema.names))
+        before = getattr(self, "data_statistics_", None) if more else None
         if before is not None:
             rows += round(before.total)
             known = np.maximum(known, before.frame.n_categories)
-        sizes = categories_of(X, known).n_categories
+        largest = np.where(np.isfinite(schema.high), schema.high, -1).astype(np.int64) + 1
+        pairs = zip(self._encoder.columns, largest.tolist(), strict=True)
+        sizes = np.maximum(known, [k if c.categories is None else c.least for c, k in pairs])
         far = sizes > np.maximum(known, max(ALWAYS_COUNTED, CODES_PER_ROW * rows))
         if far.any():
             j = int(np.argmax(np.where(far, sizes, 0)))

@@ -130,10 +130,19 @@ def row_weights(
     return w
 
 
-def check_weights(sample_weight: Any, X: Array, name: str) -> Array:
-    """Return the weights of the rows as an array, or raise an error with the name of the argument."""
+def check_weights(sample_weight: Any, X: Array, name: str, whole: bool = True) -> Array:
+    """Return the weights of the rows as an array, or raise an error with the name of the argument.
+
+    Those of a batch may all be zero; those of the `whole` may not.
+    """
     try:
-        w = _check_sample_weight(sample_weight, X, dtype=widest_float(X), ensure_non_negative=True)
+        w = _check_sample_weight(
+            sample_weight,
+            X,
+            dtype=widest_float(X),
+            ensure_non_negative=True,
+            allow_all_zero_weights=not whole,
+        )
     except (TypeError, ValueError) as error:
         said = str(error).splitlines()[0]
         if "weight" not in said.lower():  # the error describes one entry, without its argument

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 from riskbayes.arrays import Array
 from riskbayes.estimators.checks import check_alpha, check_class_prior
 from riskbayes.estimators.streaming import StreamingClassifier
+from riskbayes.input.schema import Schema
 from riskbayes.learners import RC, Learner
 from riskbayes.models.counts import has_missing
 from riskbayes.tables import check_non_negative, naming_columns, validated_numbers
@@ -50,10 +51,11 @@ class CountClassifier(StreamingClassifier):
         tags.classifier_tags.poor_score = self._poor_score
         return tags
 
-    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
+    def _decide(self, schema: Schema, more: bool) -> None:
+        self._row_dtype = "float64"  # as in scikit-learn, whatever the rows
+
+    def _read(self, X: Any, *, reset: bool, learn: bool) -> Array:
         X = validated_numbers(self, X, reset=reset, accept_sparse="csr")
-        if reset:
-            self._row_dtype = "float64"  # as in scikit-learn, whatever the rows
         if issparse(X) and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()

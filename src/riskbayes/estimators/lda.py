@@ -13,7 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, astype, namespace, to_widest
 from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
-from riskbayes.estimators.prediction import first_overflow
+from riskbayes.estimators.prediction import first_overflow, unchanged
+from riskbayes.input.source import Result
+from riskbayes.input.sources import source_of
 from riskbayes.models.base import Fitted
 from riskbayes.models.lda import LDAModel
 from riskbayes.risks import posterior
@@ -271,11 +273,15 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         check_is_fitted(self)
         if self.classes_.shape[0] == 2:
             return super().decision_function(X)
+        return source_of(X).map(self._linear_scores, Result(len(self.classes_), np.dtype(np.float64)))
+
+    def _linear_scores(self, X: Any) -> Array:
+        """Return the linear scores of rows in memory."""
         X = self._encode_again(X, "decision_function")
         coef, intercept = self._scores()
         if not isinstance(X, np.ndarray) or not (missing := np.isnan(X).any(axis=1)).any():
             return self._projected(X, coef.T, intercept[None, :])
         found = np.empty((len(X), len(intercept)), dtype=X.dtype)
         found[~missing] = self._projected(X[~missing], coef.T, intercept[None, :])
-        found[missing] = self._map_rows(X[missing], "log_joint", lambda joint: joint)
+        found[missing] = self._map_rows(X[missing], "log_joint", unchanged)
         return found

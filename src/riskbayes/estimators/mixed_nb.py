@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from riskbayes.arrays import Array
 from riskbayes.estimators.table_input import MARK_LEVEL, TableInput, chosen_columns
 from riskbayes.exceptions import ColumnError
+from riskbayes.input.schema import Schema
 from riskbayes.loaded import require_shape
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.binned import BinnedModel
@@ -135,9 +136,9 @@ class MixedNB(TableInput):
             self._counts[:] = chosen_columns(self.count_features, names, "count_features")
         return super()._categorical(names, numbers)
 
-    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        found = super()._encode(X, reset=reset, learn=learn)
-        for j in np.flatnonzero(self._counts).tolist() if reset else ():
+    def _decide(self, schema: Schema, more: bool) -> None:
+        super()._decide(schema, more)
+        for j in np.flatnonzero(self._counts).tolist():
             column = self.columns_[j]
             if column.kind in ("category", "date"):
                 raise ColumnError(
@@ -145,6 +146,9 @@ class MixedNB(TableInput):
                     f"is a {column.kind}, and count_features are numbers. Leave it out of them.",
                     column.name,
                 )
+
+    def _encode(self, cells: Any) -> Array:
+        found = super()._encode(cells)
         for j in np.flatnonzero(self._kinds() == "count").tolist():
             negative = found[:, j] < 0
             if negative.any():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -27,9 +28,11 @@ from riskbayes.arrays import (
     to_numpy,
 )
 from riskbayes.engines import engine_for
-from riskbayes.estimators.batches import BatchPredictions, over_batches
+from riskbayes.estimators.batches import BatchPredictions
 from riskbayes.estimators.checks import or_wider
 from riskbayes.exceptions import ColumnError
+from riskbayes.input.source import Result
+from riskbayes.input.sources import source_of
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.risks import log_evidence, log_posterior, posterior
@@ -52,7 +55,10 @@ class PredictionMixin(BatchPredictions):
     _has_decision_function: ClassVar[bool] = True
     """False to leave out `decision_function`."""
 
-    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
+    def _read(self, X: Any, *, reset: bool, learn: bool) -> Any:
+        raise NotImplementedError
+
+    def _encode(self, cells: Any) -> Array:
         raise NotImplementedError
 
     def _decode(self, X: Array) -> Array:
@@ -63,7 +69,6 @@ class PredictionMixin(BatchPredictions):
         """Return the parameters that `sample` draws from, given those of the model as NumPy arrays."""
         return theta
 
-    @over_batches
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return the log joint log p(x, y) of each row and class.
 
@@ -77,8 +82,21 @@ class PredictionMixin(BatchPredictions):
         log_joint : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        X = self._encode_again(X, "predict_joint_log_proba")
-        return self._map_rows(X, "log_joint", lambda joint: joint)
+        return self._predict(X, "predict_joint_log_proba", "log_joint", unchanged)
+
+    def _predict(
+        self, X: Any, method: str, formula: str, finish: Callable[[Array], Array], one: bool = False
+    ) -> Any:
+        """Apply `finish` to the `log_joint` or the `scores` of rows, wherever they come from.
+
+        The result is an array, an iterator over those of batches, or a lazy collection; with `one` it has one
+        value a row.
+        """
+        check_is_fitted(self)
+        width = None if one else int(self.classes_.shape[0])
+        return source_of(X).map(
+            Prediction(self, method, formula, finish), Result(width, np.dtype(np.float64))
+        )
 
     def _map_rows(
         self,
@@ -148,9 +166,8 @@ class PredictionMixin(BatchPredictions):
         """Return encoded rows to predict; refuse rows that are not on the device of the fit."""
         check_is_fitted(self)
         check_same_namespace(X, self, attribute="_fitted_on", method=method)
-        return self._encode(X, reset=False, learn=False)
+        return self._encode(self._read(X, reset=False, learn=False))
 
-    @over_batches
     def score_samples(self, X: Any) -> Array:
         """Return the log density (or log probability) log p(x) of each row.
 
@@ -164,16 +181,15 @@ class PredictionMixin(BatchPredictions):
         log_density : ndarray of shape (n_samples,)
             Log density under the calibrated joint.
         """
-        rows = self._encode_again(X, "score_samples")
+        check_is_fitted(self)
         if not self.model_.describes_rows:
             raise NotImplementedError(
                 f"{type(self).__name__} has no density p(x): its model compares rows with training rows, "
                 "which tells classes apart, but not likely rows from unlikely ones. Fit a model that has "
                 "one, such as SmoothNB."
             )
-        return self._map_rows(rows, "log_joint", log_evidence)
+        return self._predict(X, "score_samples", "log_joint", log_evidence, one=True)
 
-    @over_batches
     def predict_log_proba(self, X: Any) -> Array:
         """Return the log posterior log p(y | x).
 
@@ -187,9 +203,8 @@ class PredictionMixin(BatchPredictions):
         log_proba : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        return self._map_rows(self._encode_again(X, "predict_log_proba"), "scores", log_posterior)
+        return self._predict(X, "predict_log_proba", "scores", log_posterior)
 
-    @over_batches
     def predict_proba(self, X: Any) -> Array:
         """Return the posterior p(y | x).
 
@@ -203,9 +218,8 @@ class PredictionMixin(BatchPredictions):
         proba : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
-        return self._map_rows(self._encode_again(X, "predict_proba"), "scores", posterior)
+        return self._predict(X, "predict_proba", "scores", posterior)
 
-    @over_batches
     def predict(self, X: Any) -> Array:
         """Return the class of the largest posterior; after training for costs, that of least expected cost.
 
@@ -221,7 +235,13 @@ class PredictionMixin(BatchPredictions):
         """
         costs = getattr(self, "cost_matrix_", None)
         decide = most_probable if costs is None else partial(least_cost, C=costs)
-        return self._labels(self._map_rows(self._encode_again(X, "predict"), "scores", decide))
+        return self._predict_labels(X, "predict", decide)
+
+    def _predict_labels(self, X: Any, method: str, decide: Callable[[Array], Array]) -> Any:
+        """Return the labels of the classes whose codes `decide` returns of the scores of rows."""
+        check_is_fitted(self)
+        result = Result(None, getattr(self.classes_, "dtype", np.dtype(object)))
+        return source_of(X).map(Prediction(self, method, "scores", decide, labels=True), result)
 
     def _labels(self, codes: Array) -> Array:
         """Return the labels of class codes, on their device unless `classes_` is a NumPy array."""
@@ -229,7 +249,6 @@ class PredictionMixin(BatchPredictions):
             codes = to_numpy(codes)
         return take_rows(self.classes_, codes)
 
-    @over_batches
     def decide(self, X: Any, cost_matrix: Any) -> Array:
         """Return the class of least expected cost under the posterior, however the model was trained.
 
@@ -247,12 +266,9 @@ class PredictionMixin(BatchPredictions):
         """
         check_is_fitted(self)
         C = check_cost_matrix(cost_matrix, self.classes_.shape[0], "cost_matrix")
-        return self._labels(
-            self._map_rows(self._encode_again(X, "decide"), "scores", partial(least_cost, C=C))
-        )
+        return self._predict_labels(X, "decide", partial(least_cost, C=C))
 
     @available_if(lambda self: self._has_decision_function)
-    @over_batches
     def decision_function(self, X: Any) -> Array:
         """Return the log joint of each class; for two classes the log odds of the second.
 
@@ -266,10 +282,14 @@ class PredictionMixin(BatchPredictions):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             The larger, the more probable the class.
         """
-        X = self._encode_again(X, "decision_function")
+        check_is_fitted(self)
         if self.classes_.shape[0] == 2:  # the constant of a row that scores may lack cancels
-            return self._map_rows(X, "scores", lambda joint: joint[:, 1] - joint[:, 0])
-        return self._map_rows(X, "log_joint", lambda joint: joint)
+            return self._predict(X, "decision_function", "scores", log_odds, one=True)
+        return self._predict(X, "decision_function", "log_joint", self._class_scores)
+
+    def _class_scores(self, joint: Array) -> Array:
+        """Return the scores of `decision_function` with three classes or more, from log joints."""
+        return joint
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw rows and labels from the calibrated joint.
@@ -301,6 +321,34 @@ class PredictionMixin(BatchPredictions):
         theta = self._drawn(converted(self.parameters_, to_numpy))
         X, y = self.model_.sample(theta, int(n_samples), generator(random_state))
         return self._decode(to_device(X, self._fitted_on)), self._labels(to_device(y, self._fitted_on))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What an estimator predicts of rows: the method asked for, its formula, and what is made of it."""
+
+    clf: Any
+    method: str
+    formula: str
+    finish: Callable[[Array], Array]
+    labels: bool = False
+    """True if the results are codes of classes, whose labels are returned."""
+
+    def __call__(self, X: Any) -> Array:
+        """Return the results for rows in memory."""
+        clf = self.clf
+        found = clf._map_rows(clf._encode_again(X, self.method), self.formula, self.finish)
+        return clf._labels(found) if self.labels else found
+
+
+def unchanged(joint: Array) -> Array:
+    """Return log joints as they are."""
+    return joint
+
+
+def log_odds(joint: Array) -> Array:
+    """Return the log odds of the second class of two."""
+    return joint[:, 1] - joint[:, 0]
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -14,6 +14,7 @@ from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
 from riskbayes.estimators.table_input import MARK_LEVEL, TableInput, chosen_columns
 from riskbayes.exceptions import ColumnError
+from riskbayes.input.schema import Schema
 from riskbayes.loaded import require
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.marks import MarkModel
@@ -143,18 +144,29 @@ class ProductOfExperts(TableInput):
             for i, expert in enumerate(self.experts)
         ]
 
-    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        if all(columns is None for _, _, columns in self._triples()):
+    def _reads_numbers(self) -> bool:
+        """True if every expert reads all columns, which are numbers."""
+        return all(columns is None for _, _, columns in self._triples())
+
+    def _read(self, X: Any, *, reset: bool, learn: bool) -> Any:
+        if self._reads_numbers():
+            return BaseGenerativeClassifier._read(self, X, reset=reset, learn=learn)
+        return super()._read(X, reset=reset, learn=learn)
+
+    def _decide(self, schema: Schema, more: bool) -> None:
+        if self._reads_numbers():
             self._table = None
-            found = BaseGenerativeClassifier._encode(self, X, reset=reset, learn=learn)
+            BaseGenerativeClassifier._decide(self, schema, more)
         else:
-            found = super()._encode(X, reset=reset, learn=learn)
-        if reset:
-            self._strict = [
-                (i, takes_missing(expert), takes_counts(expert))
-                for i, (_, expert, _) in enumerate(self._triples())
-                if not takes_missing(expert) or takes_counts(expert)
-            ]
+            super()._decide(schema, more)
+        self._strict = [
+            (i, takes_missing(expert), takes_counts(expert))
+            for i, (_, expert, _) in enumerate(self._triples())
+            if not takes_missing(expert) or takes_counts(expert)
+        ]
+
+    def _encode(self, cells: Any) -> Array:
+        found = super()._encode(cells)
         for i, missing, counts in self._strict:
             self._check_columns_of(i, found, missing, counts)
         return found

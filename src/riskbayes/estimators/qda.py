@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
+from riskbayes.input.schema import Schema
 from riskbayes.models.gaussian import LOG_2PI
 from riskbayes.models.qda import QDAModel
 
@@ -154,11 +155,10 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         self.warm_start = warm_start
         self.verbose = verbose
 
-    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        found = super()._encode(X, reset=reset, learn=learn)
-        if reset and self.prior == "recommended":
-            self._n_present = present_columns(found)
-        return found
+    def _decide(self, schema: Schema, more: bool) -> None:
+        super()._decide(schema, more)
+        if not more:  # columns that are missing everywhere must not change the prior
+            self._n_present = int(np.count_nonzero(schema.n_missing < schema.n_rows))
 
     def _make_model(self) -> QDAModel:
         parameters, strength, mix = self._gaussian_parameters(), 0.0, 0.0
@@ -192,28 +192,9 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         """Variances along the principal axes, largest first."""
         return each_class(self._in_row_dtype(self._axes()[0]))
 
-    def decision_function(self, X: Any) -> Array:
-        """Return the log joint of each class without the constant -n/2 log 2pi, as scikit-learn does.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes, the log odds of the second.
-        """
-        scores = super().decision_function(X)
-        return scores if scores.ndim == 1 else scores + 0.5 * self.n_features_in_ * LOG_2PI
-
-
-def present_columns(X: Array) -> int:
-    """Return the number of columns that are not missing everywhere: the others must not change the prior."""
-    if not isinstance(X, np.ndarray) or not np.isnan(X.sum()):
-        return X.shape[1]
-    return int(np.count_nonzero(~np.isnan(X).all(axis=0)))
+    def _class_scores(self, joint: Array) -> Array:
+        """Return the log joints without the constant -n/2 log 2pi, as scikit-learn does."""
+        return joint + 0.5 * self.n_features_in_ * LOG_2PI
 
 
 def each_class(stack: Array) -> list[Array]:

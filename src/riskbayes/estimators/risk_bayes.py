@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
 from typing import Any, ClassVar, Self
@@ -15,14 +16,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import unchanged_on_error
-from riskbayes.estimators.batches import BatchPredictions, over_batches
+from riskbayes.estimators.batches import BatchPredictions
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
-from riskbayes.estimators.checks import check_masses, checked_labels, classes_and_codes, listed, row_weights
-from riskbayes.estimators.dask_rows import is_dask, rows_of_dask
+from riskbayes.estimators.checks import check_masses, listed
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.exporting import OnnxMixin
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
@@ -31,11 +31,24 @@ from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
 from riskbayes.estimators.priors import PriorsMixin
+from riskbayes.estimators.reading import Learns, Reading
 from riskbayes.estimators.scaling import ColumnScales
-from riskbayes.estimators.spooling import check_alone, closing_rows, spooled
-from riskbayes.estimators.table_input import TABLE_PARAMETERS, columns_read, onnx_columns, read_table
+from riskbayes.estimators.table_input import (
+    TABLE_PARAMETERS,
+    categorical_mask,
+    columns_read,
+    decide_table,
+    decode_rows,
+    encode_cells,
+    onnx_columns,
+    read_cells,
+    schema_of,
+)
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.findings import Finding
+from riskbayes.input.schema import Schema
+from riskbayes.input.source import ArraySource, EncodedSource, Result, closing_sources
+from riskbayes.input.sources import source_of
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.loaded import require, require_shape
 from riskbayes.objectives import check_cost_matrix
@@ -47,7 +60,6 @@ from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.risks import log_posterior
 from riskbayes.saving.hints import fits
 from riskbayes.saving.mixin import SavingMixin
-from riskbayes.sources import Rows
 from riskbayes.tables import cell_values, encoded_names, naming_columns
 
 
@@ -166,7 +178,11 @@ class RiskBayesClassifier(
 
     _takes_missing = True
     _table: TableEncoder | None
-    """The encoder of the table; None for an array of numbers."""
+    """The encoder of the table; None for rows of numbers."""
+    _n_missing: Array | None = None
+    """Missing cells of each column of such rows."""
+    _library: Any = None
+    """The library of the data frame that was fitted; None for an array."""
     _scales: ColumnScales
     """Powers of two that columns of extreme range are multiplied by."""
 
@@ -248,32 +264,38 @@ class RiskBayesClassifier(
         """
         if checkpoint is not None and self.strategy != "single":
             raise ValueError(f"checkpoint goes with strategy='single'; got strategy={self.strategy!r}.")
-        with closing_rows(X), unchanged_on_error(self), warnings.catch_warnings():
+        if self.strategy != "single" and not isinstance(source_of(X, y, sample_weight), ArraySource):
+            raise ValueError(
+                f"strategy={self.strategy!r} needs all rows in memory, and X is read in batches or is a Dask "
+                "collection. Set strategy='single', or pass a sample of the rows as an array."
+            )
+        rows = (X, y, sample_weight)
+        with closing_sources(X), unchanged_on_error(self), warnings.catch_warnings():
             # Priors determine what the rows do not, and a constant column does no harm.
             warnings.simplefilter("ignore", FlooredWarning)
-            if isinstance(X, Rows) or is_dask(X):
-                self._fit_blocks(X, y, sample_weight, checkpoint)
-            else:
-                self._fit_rows(X, y, sample_weight, checkpoint)
+            start, self.class_weight_ = perf_counter(), None
+            engine = source_of(*rows).engine(Reading(self, Learns.ALL))
+            if len(self.classes_) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs at least two classes in y; got one class, "
+                    f"{listed(self.classes_)}."
+                )
+            check_masses(self.classes_, engine.masses)
+            if engine.mass < SMALL_WEIGHT * engine.n_rows:
+                warn(
+                    f"The weights of {engine.n_rows} rows sum to {engine.mass:g}, and priors count as rows: "
+                    "they will outweigh the data. Scale the weights to sum to the number of rows."
+                )
+            self.class_prior_, self._priors, self._log_ratio = engine.masses / engine.mass, None, None
+            fit_engine = self._fit_blocks if engine.rows is None else self._fit_rows
+            fit_engine(engine, rows, start, checkpoint)
         return self
 
-    def _fit_rows(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> None:
-        """Validate the rows, fit the members, and set the fitted attributes."""
-        start, rows = perf_counter(), (X, y, sample_weight)
-        X, y = read_table(self, X, reset=True), self._labels(y)
-        check_consistent_length(X, y)
-        self.classes_, codes = classes_and_codes(y)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes in y; got one class, "
-                f"{listed(self.classes_)}."
-            )
-        w = self._weights(sample_weight, X, codes)
-        masses = np.bincount(codes, w, len(self.classes_))
-        self.class_prior_, self._priors, self._log_ratio = masses / masses.sum(), None, None
+    def _fit_rows(self, engine: Any, rows: tuple, start: float, checkpoint: Any) -> None:
+        """Fit the members to rows in memory, and set the fitted attributes."""
+        X, codes, w = engine.rows, engine._y, engine._w
         # Learned from all rows, but no leak into the folds: a power of two changes no digit.
-        counted = X if w is None else X[w > 0]
-        self._scales, kinds = ColumnScales.learn(counted), self._kinds_read(counted)
+        self._scales, kinds = ColumnScales.learn(X), self._kinds_read(X)
         X = self._scales.apply(X)
         members = family(kinds) if self.strategy in ("cv", "ensemble") else []
         fit = FitTask(self, len(members) + 1, rows)
@@ -284,7 +306,7 @@ class RiskBayesClassifier(
             if self.strategy == "neighbours":
                 name, clf = "product with neighbours", neighbour_recipe(kinds)
             with fit.fitting("member", clf):
-                clf.fit(*weighted_rows(X, codes, w), checkpoint=checkpoint)
+                clf.fit(X, codes, w, checkpoint=checkpoint)
             self.members_ = [(clf, 1.0)]
             self.leaderboard_ = in_train(name, clf, perf_counter() - start)
         paths = [(clf.history_, clf.n_iter_, best_iteration(clf), clf.status_) for clf, _ in self.members_]
@@ -292,37 +314,17 @@ class RiskBayesClassifier(
         self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
         fit.end(dict)
 
-    def _fit_blocks(self, X: Any, y: Any, sample_weight: Any, checkpoint: Any) -> None:
-        """Fit the recipe to rows that are read in batches or on Dask, and set the fitted attributes."""
-        if self.strategy != "single":
-            kind = "riskbayes.rows" if isinstance(X, Rows) else "a Dask collection"
-            raise ValueError(
-                f"strategy={self.strategy!r} needs all rows in memory, and X is {kind}. Set "
-                "strategy='single', or pass a sample of the rows as an array."
-            )
-        start = perf_counter()
-        self.class_weight_ = self._table = None
-        if isinstance(X, Rows):
-            check_alone(y, sample_weight, "")
-            engine = spooled(self, X, reset=True, learn=True, new_classes=True)
-        else:
-            engine = rows_of_dask(self, X, y, sample_weight, reset=True, learn=True, new_classes=True)
-        check_masses(self.classes_, engine.masses)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least two classes in y; got one class, "
-                f"{listed(self.classes_)}."
-            )
-        self.class_prior_, self._priors, self._log_ratio = engine.masses / engine.mass, None, None
+    def _fit_blocks(self, engine: Any, rows: tuple, start: float, checkpoint: Any) -> None:
+        """Fit the recipe to rows on a disk or on Dask, and set the fitted attributes."""
         extremes = engine.extremes()
         self._scales, kinds = ColumnScales.learn(extremes), self._kinds_read(extremes)
         for j in self._scales.scaled.tolist():
             raise ColumnError(
                 j, "has a range so large or small that its squares overflow. Scale it before `fit`."
             )
-        clf, fit = recipe(kinds=kinds, n_rows=engine.n_rows), FitTask(self, 1, (X, y, sample_weight))
+        clf, fit = recipe(kinds=kinds, n_rows=engine.n_rows), FitTask(self, 1, rows)
         with fit.fitting("member", clf):
-            clf.fit(Rows(lambda: iter(()), engine.n_rows, engine=engine), checkpoint=checkpoint)
+            clf.fit(EncodedSource(engine), checkpoint=checkpoint)
         self._set_single(clf, start)
         fit.end(dict)
 
@@ -340,28 +342,22 @@ class RiskBayesClassifier(
         self.history_, self.n_iter_, self.status_ = clf.history_, clf.n_iter_, clf.status_
         self.best_iteration_ = best_iteration(clf)
 
-    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        return read_table(self, X, reset=reset, learn=learn)
+    _schema_decides = _picks_rows = True
 
-    def _labels(self, y: Any) -> Array:
-        """Return validated labels."""
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        return checked_labels(self, y)
+    def _read(self, X: Any, *, reset: bool, learn: bool) -> Any:
+        return read_cells(self, X, reset=reset, learn=learn)
 
-    def _weights(self, sample_weight: Any, X: Array, codes: Array) -> Array | None:
-        """Return the weights of the rows times those of their classes; None if all are one."""
-        self.class_weight_ = None
-        if sample_weight is None and self.class_weight is None:
-            return None
-        w = row_weights(self, sample_weight, X, codes)
-        check_masses(self.classes_, np.bincount(codes, w, len(self.classes_)))
-        if w.sum() < SMALL_WEIGHT * len(w):
-            warn(
-                f"The weights of {len(w)} rows sum to {w.sum():g}, and priors count as rows: they will "
-                "outweigh the data. Scale the weights to sum to the number of rows."
-            )
-        return w
+    def _schema_of(self, cells: Any, whole: bool = True) -> Schema:
+        return schema_of(self, cells)
+
+    def _decide(self, schema: Schema, more: bool) -> None:
+        decide_table(self, schema)
+
+    def _encode(self, cells: Any) -> Array:
+        return encode_cells(self, cells)
+
+    def _categorical(self, names: list[str], numbers: bool) -> list[bool] | None:
+        return categorical_mask(self, names)
 
     def _fit_family(
         self, members: list[Member], X: Array, codes: Array, w: Array | None, start: float, fit: FitTask
@@ -384,7 +380,7 @@ class RiskBayesClassifier(
         for (i, place), weight in weights.items():
             clf = members[i].with_iterations(CHECKPOINTS[place])
             with refit.fitting("member", clf):
-                self.members_.append((clf.fit(*weighted_rows(X, codes, w)), float(weight)))
+                self.members_.append((clf.fit(X, codes, w), float(weight)))
         refit.end()
         self.leaderboard_ = cross_validated([member.name for member in members], found, seconds, weights)
 
@@ -411,7 +407,6 @@ class RiskBayesClassifier(
         if self.verbose:
             print(f"[{type(self).__name__}] {line}")
 
-    @over_batches
     def predict_proba(self, X: Any) -> Array:
         """Return the posterior of each class, averaged over the members.
 
@@ -425,8 +420,17 @@ class RiskBayesClassifier(
         P : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
+        return self._map(X, self._posteriors)
+
+    def _map(self, X: Any, work: Callable[[Any], Array], one: bool = False, dtype: Any = np.float64) -> Any:
+        """Apply a method of rows in memory to rows, wherever they come from; `one` is one value a row."""
+        check_is_fitted(self)
+        return source_of(X).map(work, Result(None if one else len(self.classes_), np.dtype(dtype)))
+
+    def _posteriors(self, X: Any) -> Array:
+        """Return the posteriors of rows in memory."""
         if self._log_ratio is not None:
-            return np.exp(self.predict_log_proba(X))
+            return np.exp(self._log_posteriors(X))
         X = self._columns(X)
         with naming_columns(self):
             return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)
@@ -461,11 +465,10 @@ class RiskBayesClassifier(
     def _columns(self, X: Any) -> Array:
         """Return validated rows to predict, with columns scaled as the members read them."""
         check_is_fitted(self)
-        X = read_table(self, X, reset=False)
+        X = self._encode(self._read(X, reset=False, learn=False))
         with naming_columns(self):
             return self._scales.apply_to_new(X)
 
-    @over_batches
     def predict_log_proba(self, X: Any) -> Array:
         """Return the logarithm of `predict_proba`, which does not underflow.
 
@@ -479,6 +482,10 @@ class RiskBayesClassifier(
         log_P : ndarray of shape (n_samples, n_classes)
             Columns follow `classes_`.
         """
+        return self._map(X, self._log_posteriors)
+
+    def _log_posteriors(self, X: Any) -> Array:
+        """Return the log posteriors of rows in memory."""
         X = self._columns(X)
         with naming_columns(self):
             logs = [clf.predict_log_proba(X) for clf, _ in self.members_]
@@ -488,7 +495,6 @@ class RiskBayesClassifier(
             found = logsumexp(np.stack(logs), axis=0, b=weights)
         return found if self._log_ratio is None else log_posterior(found + self._log_ratio)
 
-    @over_batches
     def predict(self, X: Any) -> Array:
         """Return the most probable class.
 
@@ -502,10 +508,16 @@ class RiskBayesClassifier(
         y : ndarray of shape (n_samples,)
             Labels.
         """
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
+        return self._map(X, self._most_probable, one=True, dtype=self._label_dtype())
 
-    @over_batches
+    def _label_dtype(self) -> Any:
+        check_is_fitted(self)
+        return self.classes_.dtype
+
+    def _most_probable(self, X: Any) -> Array:
+        """Return the most probable class of rows in memory."""
+        return self.classes_[self._posteriors(X).argmax(axis=1)]
+
     def decide(self, X: Any, cost_matrix: Any) -> Array:
         """Return the class of least expected cost under the posterior.
 
@@ -523,9 +535,12 @@ class RiskBayesClassifier(
         """
         check_is_fitted(self)
         C = check_cost_matrix(cost_matrix, len(self.classes_), "cost_matrix")
-        return self.classes_[(self.predict_proba(X) @ C).argmin(axis=1)]
+        return self._map(X, partial(self._cheapest, C=C), one=True, dtype=self.classes_.dtype)
 
-    @over_batches
+    def _cheapest(self, X: Any, C: Array) -> Array:
+        """Return the class of least expected cost of rows in memory."""
+        return self.classes_[(self._posteriors(X) @ C).argmin(axis=1)]
+
     def decision_function(self, X: Any) -> Array:
         """Return the log posterior of each class; for two classes the log odds of the second.
 
@@ -539,7 +554,12 @@ class RiskBayesClassifier(
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             The larger, the more probable the class.
         """
-        logs = self.predict_log_proba(X)
+        check_is_fitted(self)
+        return self._map(X, self._scores, one=len(self.classes_) == 2)
+
+    def _scores(self, X: Any) -> Array:
+        """Return the log posteriors, or of two classes the log odds, of rows in memory."""
+        logs = self._log_posteriors(X)
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
     def explain(self, X: Any) -> Explanation:
@@ -625,7 +645,7 @@ class RiskBayesClassifier(
         """
         X, codes = self._normalised().sample(n_samples, random_state)
         X = self._scales.undo(X)
-        return X if self._table is None else self._table.decode(X), self.classes_[codes]
+        return decode_rows(self, X), self.classes_[codes]
 
     def _normalised(self) -> Any:
         """Return the one member if its joint is a density of the columns; raise an error otherwise."""
@@ -644,8 +664,3 @@ class RiskBayesClassifier(
             f"to score them by: {reason}. Fit a model that has one, such as MixedNB(), which takes the same "
             "tables, or QuadraticDiscriminantAnalysis(prior='recommended')."
         )
-
-
-def weighted_rows(X: Array, y: Array, w: Array | None) -> tuple[Array, Array, Array | None]:
-    """Return the rows with a positive weight: others must not affect a transformer or a bootstrap sample."""
-    return (X, y, w) if w is None or (w > 0).all() else (X[w > 0], y[w > 0], w[w > 0])

@@ -13,9 +13,9 @@ from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.engines.base import Engine
 from riskbayes.estimators.base import BaseGenerativeClassifier, begin_fit, unchanged_on_error
 from riskbayes.estimators.checks import labels_like, listed, statistics_overflow
-from riskbayes.estimators.dask_rows import refuse_dask
-from riskbayes.estimators.spooling import refuse_rows
+from riskbayes.estimators.reading import Learns
 from riskbayes.frames import same_values
+from riskbayes.input.sources import in_memory
 from riskbayes.learners.base import resolve_learner
 from riskbayes.models.base import Fitted
 from riskbayes.statistics import Statistics
@@ -92,8 +92,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
 
     def _add_batch(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
         """Add the statistics of a batch; calibrate on it, if every class has rows by now."""
-        refuse_rows(X)
-        refuse_dask(self, X)
+        in_memory(self, X)
         first = not hasattr(self, "classes_")
         if first:
             if classes is None:
@@ -107,7 +106,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
                 f"was: {listed(self.classes_)}."
             )
         past = None if first else (self.data_statistics_, self.statistics_)
-        batch = begin_fit(self, X, y, sample_weight, reset=first, new_classes=False)
+        learns = Learns.COLUMNS if first else Learns.CATEGORIES
+        batch = begin_fit(self, X, y, sample_weight, learns=learns)
         S = start = batch.S
         self._check_additive(S, *(past or ()))
         if past is not None:
@@ -251,9 +251,8 @@ class StreamingClassifier(BaseGenerativeClassifier):
     def _more_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[Engine, Statistics]:
         """Return an engine over rows to calibrate on or to forget, and their statistics."""
         check_is_fitted(self)
-        refuse_rows(X)
-        refuse_dask(self, X)
-        engine, encoded = self._rows(X, y, sample_weight)
+        engine = self._engine(in_memory(self, X), y, sample_weight, Learns.NOTHING)
+        encoded = engine.rows
         self._check_counted(encoded)
         with naming_columns(self):
             S = engine.statistics(self.model_, self.statistics_.frame)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_array, validate_data
 
-from riskbayes.arrays import Array, namespace
+from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.input.schema import Cells, Schema
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.onnx_export.inputs import columns_of_table
 from riskbayes.preprocessing.columns import Column
@@ -23,7 +24,7 @@ TABLE_PARAMETERS: dict = {
     "missing": [StrOptions({"ignore", "informative"})],
     "unseen": [StrOptions({"missing", "other", "error"})],
 }
-"""Constraints of the parameters that `read_table` reads."""
+"""Constraints of the parameters by which tables are read."""
 
 
 MARK_LEVEL = 0.01
@@ -40,16 +41,29 @@ class TableInput(BaseGenerativeClassifier):
 
     _takes_missing = True
     _table: TableEncoder | None
-    """The encoder of the table; None if the table was an array of numbers, which needs none."""
+    """The encoder of the table; None for rows of numbers, which need none."""
+    _n_missing: Array | None = None
+    """Missing cells of each column of such rows."""
+    _library: Any = None
+    """The library of the data frame that was fitted; None for an array."""
     categorical_features: Any
     missing: str
     unseen: str
 
-    def _encode(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        X = read_table(self, X, reset=reset, choose=self._categorical, learn=learn)
-        if reset:
-            self._row_dtype = "float32" if X.dtype == namespace(X).float32 else "float64"
-        return X
+    _schema_decides = True
+
+    def _read(self, X: Any, *, reset: bool, learn: bool) -> Any:
+        return read_cells(self, X, reset=reset, learn=learn)
+
+    def _schema_of(self, cells: Any, whole: bool = True) -> Schema:
+        return schema_of(self, cells)
+
+    def _decide(self, schema: Schema, more: bool) -> None:
+        super()._decide(schema, more)
+        decide_table(self, schema)
+
+    def _encode(self, cells: Any) -> Array:
+        return encode_cells(self, cells)
 
     def _categorical(self, names: list[str], numbers: bool) -> list[bool] | None:
         """Return a mask of the columns that are read as categories; None if their dtypes decide.
@@ -76,7 +90,7 @@ class TableInput(BaseGenerativeClassifier):
         return onnx_columns(self)
 
     def _decode(self, X: Array) -> Any:
-        return X if self._table is None else self._table.decode(X)
+        return decode_rows(self, X)
 
     def _check_same_columns(self, other: Self, what: str) -> None:
         super()._check_same_columns(other, what)
@@ -98,43 +112,64 @@ class TableInput(BaseGenerativeClassifier):
         return None if getattr(self, "_table", None) is None else self._table.names  # type: ignore[union-attr]
 
 
-Choose = Callable[[list[str], bool], list[bool] | None]
-"""The method `_categorical` of an estimator."""
+def read_cells(estimator: Any, X: Any, *, reset: bool, learn: bool) -> Any:
+    """Return the validated cells of a table; rows of numbers as an array, without a decision about them.
 
-
-def read_table(
-    estimator: Any, X: Any, *, reset: bool, choose: Choose | None = None, learn: bool = False
-) -> Array:
-    """Return the validated rows of a table as an array of numbers, codes and NaN.
-
-    With `reset` the kinds of the columns are learned from these rows and stored as `estimator._table`; it is
-    None for a table of numbers, which is read as it is. With `learn` alone new categories are added to it.
+    With `reset` its names are those of the columns from now on. Unless `learn` is true, an estimator that was
+    fitted to numbers refuses anything else.
     """
     with naming_columns(estimator):
         check_plain(estimator, X)
-    if not reset and estimator._table is None:
-        return validated_numbers(estimator, X, reset=False)
-    names, numbers, categorical = column_names(X), holds_numbers(X), None
     if reset:
-        estimator._table = None
-        categorical = choose(names, numbers) if choose else categorical_mask(estimator, names)
-        if numbers and categorical is None:
-            found = validated_numbers(estimator, X)
-            if estimator.missing == "ignore" or not has_nan(found):
-                return found
+        frame = nw.from_native(X, eager_only=True) if is_frame(X) else None
+        estimator._library = None if frame is None else frame.implementation
+    if not learn and estimator._table is None:
+        return validated_numbers(estimator, X, reset=False)
+    names, numbers = column_names(X), holds_numbers(X)
+    if numbers and learn and estimator._categorical(names, numbers) is None:
+        return validated_numbers(estimator, X, reset=reset)
     if is_frame(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         check_array(np.broadcast_to(False, X.shape), estimator=estimator)  # refuses empty tables
     else:
         X = validate_data(estimator, with_kinds(X), reset=reset, dtype=None, ensure_all_finite=False)
-    if not reset and learn:
-        estimator._table, found = estimator._table.extended(X)
-        return found
-    if not reset:
-        return estimator._table.encode(X)
+    return Cells.of(X, names)
+
+
+def schema_of(estimator: Any, cells: Any) -> Schema:
+    """Return what cells that `read_cells` returned say of the columns."""
+    names, named = names_of(estimator)
+    if isinstance(cells, Cells):
+        return Schema.of_cells(cells, names, named)
+    return replace(Schema.of_numbers(cells, names if named else None), library=estimator._library)
+
+
+def decide_table(estimator: Any, schema: Schema) -> None:
+    """Set the encoder of the estimator's table by a schema of all rows; None for numbers that need none."""
+    numbers = not schema.columns
+    categorical = estimator._categorical(list(schema.names), numbers)
     informative = estimator.missing == "informative"
-    estimator._table, found = TableEncoder.learn(X, names, categorical, estimator.unseen, informative)
-    return found
+    estimator._table, estimator._n_missing, estimator._library = None, schema.n_missing, schema.library
+    if not numbers or categorical is not None or (informative and schema.n_missing.any()):
+        estimator._table = TableEncoder.decide(schema, categorical, estimator.unseen, informative)
+
+
+def decode_rows(estimator: Any, rows: Array) -> Any:
+    """Return encoded rows as a table like that of training: an array, or a data frame of the same library."""
+    if estimator._table is not None:
+        return estimator._table.decode(rows)
+    if estimator._library is None:
+        return rows
+    columns = dict(zip(column_names_of(estimator), rows.T, strict=True))
+    return nw.from_dict(columns, backend=estimator._library).to_native()
+
+
+def encode_cells(estimator: Any, cells: Any) -> Array:
+    """Return cells as an array of numbers, codes and NaN."""
+    table = estimator._table
+    if isinstance(cells, Cells):
+        return table.stack(cells.values)
+    return cells if table is None else table.encode(cells)
 
 
 def value_name(encoder: TableEncoder, column: int, value: Any) -> str:
@@ -168,22 +203,12 @@ def is_frame(X: Any) -> bool:
 
 
 def holds_numbers(X: Any) -> bool:
-    """True if X is an array of numbers, or a data frame of numbers without missing cells."""
+    """True if X is an array or a data frame of numbers, of which some may be missing."""
     if is_frame(X):
-        columns = list(nw.from_native(X, eager_only=True).iter_columns())
-        return all(c.dtype.is_numeric() and not c.null_count() and not has_nans(c) for c in columns)
+        kinds = nw.from_native(X, eager_only=True).schema.values()
+        return all(kind.is_integer() or kind.is_float() for kind in kinds)
     kind = getattr(X.dtype, "kind", "f") if hasattr(X, "dtype") else with_kinds(X).dtype.kind
     return kind in "iufbc"
-
-
-def has_nans(column: nw.Series) -> bool:
-    """True if a column of numbers holds NaN; only floating-point numbers can."""
-    return column.dtype.is_float() and bool(column.is_nan().any())
-
-
-def has_nan(X: Array) -> bool:
-    """True if a cell of the array is missing."""
-    return bool(np.isnan(float(namespace(X).sum(X))))
 
 
 def with_kinds(X: Any) -> Array:
@@ -230,7 +255,9 @@ def columns_read(estimator: Any) -> list[Column]:
     """Return what became of each column of the table that an estimator was fitted to."""
     if estimator._table is not None:
         return estimator._table.columns
-    return [Column(name, "number", ("number",)) for name in column_names_of(estimator)]
+    names, gone = column_names_of(estimator), estimator._n_missing
+    counts = [None] * len(names) if gone is None else gone.tolist()  # a model file of before has none
+    return [Column(name, "number", ("number",), "", n) for name, n in zip(names, counts, strict=True)]
 
 
 def column_names_of(estimator: Any) -> list[str]:

@@ -71,7 +71,7 @@ def with_unlabelled(clf: Any, task: Task, split: Split) -> Task:
     They are expected under the closed form of all rows, found by EM. The learner then starts from them and
     leaves them in place: residuals are those of the labelled rows.
     """
-    X = clf._encode(split.others, reset=False, learn=False)
+    X = clf._encode(clf._read(split.others, reset=False, learn=False))
     clf._check_rows(X, Fitted.of(task.model, task.S), "X")
     w = None
     if split.weights is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,10 @@ import numpy as np
 
 from riskbayes.arrays import Array, astype, namespace, widest_float
 from riskbayes.exceptions import warn
+from riskbayes.input.schema import MOST_VALUES, Cells, ColumnSchema, Schema
 from riskbayes.loaded import Loadable, require
-from riskbayes.tables import A_PERIOD, composed, is_missing, is_period, shown
+from riskbayes.preprocessing.columns import Values, example_of
+from riskbayes.tables import composed, shown
 
 UNSEEN = 2**31 - 1
 """The code of a value that was not seen in training; larger than that of any category."""
@@ -55,29 +57,47 @@ class ColumnCodes(Loadable):
         known = max([self.declared, *(codes[value] + 1 for value in values if declared)])
         return ColumnCodes(self.name, tuple(codes), known)
 
-    def encode(self, values: Array, *, learn: bool) -> Array:
-        """Return the codes of values; `UNSEEN` for those that were not seen in training."""
+    def encode(self, found: Values) -> Array:
+        """Return the codes of cells: `UNSEEN` for values that were not in training, NaN for missing cells."""
+        present = found if not found.missing.any() else found.rows(~found.missing)
+        codes = self.codes_of(present)
+        if present is found:
+            return codes
+        all_codes = np.full(len(found.missing), np.nan)
+        all_codes[~found.missing] = codes
+        return all_codes
+
+    def codes_of(self, present: Values) -> Array:
+        """Return the codes of cells none of which is missing."""
+        values = present.values
         if self.categories is None:
-            if values.dtype.kind not in "iub":
+            if present.kind != "numbers" and len(values):
                 raise ValueError(
-                    f"{self.name} held integer codes in training and now holds {values.tolist()[0]!r}."
+                    f"{self.name} held integer codes in training and now holds {present.an_example()}."
                 )
-            beyond = (values < 0) | (values >= UNSEEN)
-            if learn and beyond.any():
-                raise ValueError(
-                    f"{self.name} holds {values[beyond][0]}: integer codes are counted from 0 to at most "
-                    f"{UNSEEN - 1}. Pass such values as strings."
-                )
-            return np.where(beyond, UNSEEN, values.astype(np.int64)) if beyond.any() else values
-        found, inverse = distinct(values)
-        if found and self.categories and isinstance(found[0], str) != isinstance(self.categories[0], str):
+            return known_codes(np.asarray(values))
+        values = values.tolist() if isinstance(values, np.ndarray) else values
+        if (
+            len(values)
+            and self.categories
+            and isinstance(values[0], str) != isinstance(self.categories[0], str)
+        ):
             raise ValueError(
-                f"{self.name} held values such as {self.categories[0]!r} in training and now {found[0]!r}: "
-                "strings and numbers are different categories."
+                f"{self.name} held values such as {self.categories[0]!r} in training and now "
+                f"{present.an_example()}: strings and numbers are different categories."
             )
         position = {value: code for code, value in enumerate(self.categories)}
-        codes = np.array([position.get(value, UNSEEN) for value in found], dtype=np.int64)
-        return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))[inverse]
+        if present.known is None:
+            codes = np.fromiter((position.get(value, UNSEEN) for value in values), np.int64, len(values))
+        else:
+            codes = np.array([position.get(value, UNSEEN) for value in present.known])[present.places]
+        return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))
+
+
+def known_codes(values: Array) -> Array:
+    """Return whole numbers as codes; `UNSEEN` for those that cannot be codes."""
+    beyond = (values < 0) | (values >= UNSEEN)
+    return np.where(beyond, UNSEEN, values.astype(np.int64)) if beyond.any() else values
 
 
 class CategoryEncoder(Loadable):
@@ -93,41 +113,34 @@ class CategoryEncoder(Loadable):
     def __init__(self, columns: tuple[ColumnCodes, ...] = ()):
         self.columns = columns
 
+    @classmethod
+    def decide(cls, schema: Schema, names: Sequence[str]) -> CategoryEncoder:
+        """Return the encoder of the tables that a schema describes; messages call columns by `names`."""
+        pairs = zip(schema.each_column(), names, strict=True)
+        return cls(tuple(decide_codes(column, name) for column, name in pairs))
+
+    def extended(self, schema: Schema) -> CategoryEncoder:
+        """Return this encoder with the new categories of further rows after the known ones."""
+        pairs = zip(self.columns, schema.each_column(), strict=True)
+        return CategoryEncoder(tuple(extend_codes(known, column) for known, column in pairs))
+
     @property
     def least_categories(self) -> Array:
         """Number of categories that each column declares, which it has in every fold."""
         return np.array([column.declared for column in self.columns], dtype=np.int64)
 
-    def encode(self, X: Any, names: list[str], *, learn: bool) -> tuple[Array, CategoryEncoder]:
-        """Return codes of shape (m, n), and the encoder; with `learn` it includes new values.
-
-        Missing cells are NaN, and the codes then floats.
-        """
-        if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
-            X = whole_numbers(X, names)
-            plain = self.columns or tuple(ColumnCodes(name, None) for name in names)
+    def encode(self, cells: Array | Cells) -> Array:
+        """Return codes of shape (m, n): floats if cells are missing (NaN)."""
+        if isinstance(cells, Cells):
+            columns = [column.encode(found) for column, found in zip(self.columns, cells.values, strict=True)]
+            return np.stack(columns, axis=1)
+        if all(column.categories is None for column in self.columns):
             # For whole numbers `min` and `max` are several times as fast.
-            low, high = (np.fmin.reduce, np.fmax.reduce) if X.dtype.kind == "f" else (np.min, np.max)
-            usual = low(X, axis=None, initial=0) >= 0 and high(X, axis=None, initial=0) < UNSEEN
-            if usual and all(column.categories is None for column in plain):
-                return X, CategoryEncoder(plain)
-        codes, columns = [], []
-        for j, (values, declared) in enumerate(table_columns(X)):
-            holes = missing_entries(values)
-            values = values if holes is None else values[~holes]
-            values = values if declared is not None else typed(values, names[j])
-            column = self.columns[j] if self.columns else ColumnCodes(names[j], ())
-            if learn and column.is_open:
-                column = start_column(names[j], values, declared)
-            if learn:
-                column = column.extended(declared or [], declared=True).extended(distinct(values)[0])
-            columns.append(column)
-            found = column.encode(values, learn=learn)
-            if holes is not None:
-                present, found = found, np.full(len(holes), np.nan)
-                found[~holes] = present
-            codes.append(found)
-        return np.stack(codes, axis=1), CategoryEncoder(tuple(columns))
+            low, high = (np.fmin.reduce, np.fmax.reduce) if cells.dtype.kind == "f" else (np.min, np.max)
+            if low(cells, axis=None, initial=0) >= 0 and high(cells, axis=None, initial=0) < UNSEEN:
+                return cells
+        values = (Values("numbers", x, np.isnan(x)) for x in cells.T)
+        return np.stack([c.encode(found) for c, found in zip(self.columns, values, strict=True)], axis=1)
 
     def decode(self, codes: Array) -> Array:
         """Return the values of codes; of dtype object if the columns differ in kind."""
@@ -152,71 +165,67 @@ def as_array(values: Sequence) -> Array:
     return objects
 
 
-def distinct(values: Array) -> tuple[list, Array]:
-    """Return the distinct values, sorted if they can be, and the index of each entry among them.
-
-    Strings that differ only in how Unicode composes their letters are there twice, and equal.
-    """
-    try:
-        found, inverse = np.unique(values, return_inverse=True)
-        return composed(found.tolist()), inverse
-    except TypeError:  # objects without an order
-        first = {value: code for code, value in enumerate(dict.fromkeys(values.tolist()))}
-        return composed(list(first)), np.array([first[value] for value in values.tolist()])
-
-
-def start_column(name: str, values: Array, declared: list | None) -> ColumnCodes:
-    """Return the encoding of a column, from its first values and its declared categories."""
-    if not len(values) and not declared:
-        return ColumnCodes(name, ())
-    if declared is not None:
-        return ColumnCodes(name, tuple(declared), len(declared))
-    if values.dtype.kind == "b":
-        return ColumnCodes(name, (False, True), 2)
-    if values.dtype.kind in "iu" and values.min(initial=0) >= 0:
+def decide_codes(column: ColumnSchema, name: str) -> ColumnCodes:
+    """Return the encoding of a column by its schema."""
+    if column.kind == "numbers" and column.low >= 0:
         return ColumnCodes(name, None)
-    return ColumnCodes(name, ())
+    known = ColumnCodes(name, (), 0)
+    return known if column.kind == "missing" and not column.declared else extend_codes(known, column)
 
 
-def typed(values: Array, name: str) -> Array:
-    """Return values as an array of whole numbers, booleans or strings; refuse anything else."""
-    if values.dtype.kind in "iuf":
-        return whole_numbers(values[:, None], [name])[:, 0]
-    if values.dtype != object:
-        return values
-    listed = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
-    kinds = {type(value) for value in listed}
-    if kinds <= {bool}:
-        return np.array(listed, dtype=bool)
-    if all(issubclass(kind, int | float) for kind in kinds):
-        return whole_numbers(np.array(listed, dtype=np.float64)[:, None], [name])[:, 0]
-    if all(issubclass(kind, str) for kind in kinds):
-        return np.array(listed, dtype=str)
-    odd = next((value for value in listed if not isinstance(value, str | int | float)), None)
-    if odd is None:
-        word, number = (next(v for v in listed if isinstance(v, str) is kind) for kind in (True, False))
-        raise TypeError(f"{name} holds {word!r} and {number!r}: strings or numbers, one kind a column.")
-    if is_period(odd):
-        raise TypeError(f"{name} holds {shown(odd)}{A_PERIOD}")
-    raise TypeError(f"{name} holds {shown(odd)}: each argument must be a string or a number.")
-
-
-def missing_entries(values: Array) -> Array | None:
-    """Return a mask of the missing cells of a column; None if there are none."""
-    kind = values.dtype.kind
-    if kind == "f":
-        found = np.isnan(values)
-    elif kind in "mM":
-        found = np.isnat(values)
-    elif kind in "SU":
-        found = values == np.array("", dtype=values.dtype)
-    elif kind in "OT":
-        found = np.array(
-            [is_missing(v) or (isinstance(v, str) and not v) for v in values.tolist()], dtype=bool
+def extend_codes(known: ColumnCodes, column: ColumnSchema) -> ColumnCodes:
+    """Return an encoding with the values of further rows after the known ones, sorted."""
+    if known.categories is None:
+        if column.kind == "numbers" and not 0 <= column.low <= column.high < UNSEEN:
+            raise ValueError(
+                f"{known.name} holds {column.low if column.low < 0 else column.high:.0f}: integer codes are "
+                f"counted from 0 to at most {UNSEEN - 1}. Pass such values as strings."
+            )
+        return known
+    if column.values is None:
+        raise ValueError(
+            f"{known.name} has more than {MOST_VALUES} distinct values. Drop it, or merge its rare values."
         )
-    else:
-        return None
-    return found if found.any() else None
+    values = column.values.tolist() if isinstance(column.values, np.ndarray) else list(column.values)
+    if known.is_open and column.kind == "numbers" and column.low >= 0:
+        return ColumnCodes(known.name, None)
+    declared = list(column.declared)
+    if not declared and values and all(isinstance(value, bool) for value in values):
+        declared = [False, True]
+    try:
+        values.sort()
+    except TypeError:  # objects without an order
+        values.sort(key=lambda value: (str(type(value)), str(value)))
+    return known.extended(declared, declared=True).extended(values)
+
+
+def read_categories_of(X: Any, own: Sequence[str], names: Sequence[str]) -> Array | Cells:
+    """Return the cells of a table of categories: whole numbers as an array, or columns by their values.
+
+    `own` are the names of the columns, and `names` what messages call them.
+    """
+    if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
+        return whole_numbers(X, list(names))
+    cells = Cells.of(X, own)
+    for j, (found, column) in enumerate(zip(cells.values, cells.originals(), strict=True)):
+        if found.kind == "dates" or is_time(column):
+            raise TypeError(
+                f"{names[j]} holds {shown(example_of(column, found))}: each argument must be a string or a "
+                "number."
+            )
+        if found.kind == "numbers":
+            whole = whole_numbers(found.values[:, None], [names[j]])[:, 0]
+            cells.values[j] = Values("numbers", whole, found.missing)
+        if isinstance(getattr(column, "dtype", None), nw.Categorical | nw.Enum):
+            declared = dict.fromkeys(composed(declared_categories(column)))
+            cells.declared[j] = tuple(value for value in declared if value != "")
+    return cells
+
+
+def is_time(column: Any) -> bool:
+    """True for a column of durations or times of day, which are no categories."""
+    kind = getattr(column, "dtype", None)
+    return getattr(kind, "kind", "") == "m" or isinstance(kind, nw.Duration | nw.Time)
 
 
 def warn_of_fraction(name: str, value: float) -> None:
@@ -284,23 +293,6 @@ def codes_on_device(X: Array, names: list[str], *, learn: bool) -> Array:
         )
     X = X if xp.isdtype(X.dtype, "real floating") else astype(X, xp.int64)  # int8 cannot hold UNSEEN
     return xp.where(X < 0, UNSEEN, X)
-
-
-def table_columns(X: Any) -> Iterator[tuple[Array, list | None]]:
-    """Yield (values, declared categories or None) of each column of an array or a data frame."""
-    if isinstance(X, np.ndarray):
-        yield from ((X[:, j], None) for j in range(X.shape[1]))
-        return
-    for column in nw.from_native(X, eager_only=True).iter_columns():
-        if isinstance(column.dtype, nw.Categorical | nw.Enum):
-            values = column.to_list()
-            named = as_array([None if is_missing(value) else value for value in values])
-            declared = dict.fromkeys(composed(declared_categories(column)))
-            yield named, [value for value in declared if value != ""]
-        elif column.dtype.is_numeric() or (column.dtype == nw.Boolean and not column.null_count()):
-            yield column.to_numpy(), None
-        else:
-            yield np.array(column.to_list(), dtype=object), None
 
 
 def declared_categories(column: nw.Series) -> list:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -26,9 +26,6 @@ from riskbayes.tables import A_PERIOD, composed, is_missing, is_period, plain, s
 
 FEW_VALUES, ID_SHARE = 20, 0.5
 """Strings with more distinct values than this number, and than this share of the rows, are identifiers."""
-
-MOST_CATEGORIES = 100_000
-"""The most distinct values of a column of categories."""
 
 ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}(:\d{2}(:\d{2}(\.\d+)?)?)?)?")
 """Strings that are read as dates."""
@@ -51,7 +48,7 @@ class Column:
     reason: str = ""
     """Why it was left out."""
     n_missing: int | None = None
-    """Number of missing cells in training; None in a table of numbers, which is read as it is."""
+    """Number of missing cells in training."""
     n_values: int | None = None
     """Number of distinct values that are not missing; None in a table of numbers."""
 
@@ -96,23 +93,6 @@ class Reader(Loadable):
             dates = found.as_dates(self.index, self.column.name)
             return [part_of_date(dates, part) for part in self.parts]
         return [self.category_codes(found, unseen)]
-
-    def extended(self, found: Values) -> Reader:
-        """Return this reader with the new categories of these cells, and the count of those missing."""
-        gone = (self.column.n_missing or 0) + int(found.missing.sum())
-        counted = replace(self, column=replace(self.column, n_missing=gone))
-        if self.column.kind != "category":
-            return counted
-        held = {value for value, gone in zip(found.values, found.missing, strict=True) if not gone}
-        new = sorted(held - self.codes.keys(), key=lambda value: (str(type(value)), value))
-        if not new or isinstance(new[0], str) != isinstance(self.categories[0], str):
-            return counted  # to encode them raises an error
-        known = (*self.categories, *new)
-        if len(known) > MOST_CATEGORIES:
-            raise too_many(self.index, self.column.name, len(known))
-        codes = {value: float(code) for code, value in enumerate(known)}
-        column = replace(counted.column, n_values=len(known))
-        return replace(self, column=column, categories=known, codes=codes)
 
     def category_codes(self, found: Values, unseen: str) -> Array:
         """Return the code of each value; NaN if it is missing, or unseen with unseen="missing"."""
@@ -185,29 +165,20 @@ class Values:
             return np.full(len(self.missing), np.nan)
         raise ColumnError(index, f"held dates in training and now {self.an_example()}. Convert it.", name)
 
+    def rows(self, chosen: Array) -> Values:
+        """Return some of the cells, by a mask."""
+        values = self.values
+        if isinstance(values, list):
+            values = [value for value, is_chosen in zip(values, chosen.tolist(), strict=True) if is_chosen]
+        else:
+            values = values[chosen]
+        places = None if self.places is None else self.places[chosen]
+        return Values(self.kind, values, self.missing[chosen], self.known, places, self.unit)
+
     def an_example(self) -> str:
         """Return a value that is not missing, for a message."""
         value = self.values[int(np.argmax(~self.missing))]
         return f"a {self.kind[:-1]}" if self.kind == "dates" else shown(value)
-
-
-def learn_columns(
-    X: Any, names: Sequence[str], categorical: Sequence[bool] | None = None
-) -> tuple[list[Reader], list[Values]]:
-    """Return how each column of a table is encoded, and its cells.
-
-    `categorical` marks columns that the user names as categories: they are never left out as identifiers.
-    Without it the dtypes of the columns decide.
-    """
-    readers, cells = [], []
-    for j, (column, name) in enumerate(zip(columns_of(X), names, strict=True)):
-        found = read_column(column, j, name)
-        forced = categorical is not None and categorical[j]
-        if found.kind == "words" and not forced:
-            found = dates_of_strings(found) or found
-        cells.append(found)
-        readers.append(replace(learn_column(found, j, name, forced), example=example_of(column, found)))
-    return readers, cells
 
 
 def example_of(column: Any, found: Values) -> Any:
@@ -226,57 +197,7 @@ def unit_of(example: Any) -> str:
     return "times of day" if isinstance(example, datetime.time) else "numbers"
 
 
-def learn_column(found: Values, j: int, name: str, forced: bool) -> Reader:
-    """Return how one column is encoded; `forced` makes it a column of categories."""
-    m, gone = len(found.missing), int(found.missing.sum())
-    if gone == m:
-        return left_out(name, j, "missing everywhere", gone, 0)
-    distinct: set | None = None
-    if found.kind == "words":
-        distinct = {value for value in set(found.values) if not is_missing(value) and value != ""}
-    elif forced:
-        distinct = set(np.unique(found.values[~found.missing]).tolist())
-    if distinct is not None:
-        number = len(distinct)
-        if number == 1 and not forced:
-            return left_out(name, j, "constant", gone, 1)
-        if not forced and number > FEW_VALUES and number > ID_SHARE * (m - gone):
-            return left_out(name, j, f"an identifier: {number} distinct values", gone, number)
-        if number > MOST_CATEGORIES:
-            raise too_many(j, name, number)
-        try:
-            ordered = tuple(sorted(distinct))
-        except TypeError:
-            raise ColumnError(j, "holds categories of several types. Convert all to strings.", name) from None
-        codes = {value: float(code) for code, value in enumerate(ordered)}
-        column = Column(name, "category", ("category",), "", gone, number)
-        return Reader(column, j, ordered, (), codes)
-    values = found.values[~found.missing]
-    if found.kind == "numbers":
-        found.as_numbers(j, name, found.unit)
-    number = len(np.unique(values))
-    if number == 1:
-        return left_out(name, j, "constant", gone, 1)
-    if found.kind == "numbers":
-        return Reader(Column(name, "number", ("number",), "", gone, number), j)
-    varying = [part for part in PARTS if len(np.unique(part_of_date(values, part))) > 1]
-    extent = float(values.min() / DAY), float(values.max() / DAY)
-    return Reader(
-        Column(name, "date", tuple(varying), "", gone, number), j, (), tuple(varying), extent=extent
-    )
-
-
-def too_many(j: int, name: str, number: int) -> ColumnError:
-    """Return the error for a column with more categories than are counted."""
-    return ColumnError(
-        j,
-        f"has {number} distinct values, and at most {MOST_CATEGORIES} categories are counted. Drop it, or "
-        "merge its rare values.",
-        name,
-    )
-
-
-def left_out(name: str, j: int, reason: str, gone: int, number: int) -> Reader:
+def left_out(name: str, j: int, reason: str, gone: int, number: int | None) -> Reader:
     """Return the reader of a column that no model reads."""
     return Reader(Column(name, "left out", (), reason, gone, number), j)
 

@@ -11,15 +11,20 @@ import narwhals as nw
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.exceptions import ColumnError
+from riskbayes.input.schema import MOST_VALUES, Cells, ColumnSchema, Schema
 from riskbayes.loaded import Loadable, require
 from riskbayes.preprocessing.columns import (
     DAY,
+    FEW_VALUES,
+    ID_SHARE,
+    PARTS,
     Column,
     Reader,
     Values,
     columns_of,
     days_of_parts,
-    learn_columns,
+    left_out,
     read_column,
 )
 
@@ -53,6 +58,31 @@ class TableEncoder(Loadable):
         require(self.library is None or isinstance(self.library, nw.Implementation), "library")
 
     @classmethod
+    def decide(
+        cls,
+        schema: Schema,
+        categorical: Sequence[bool] | None = None,
+        unseen: str = "missing",
+        informative: bool = False,
+    ) -> Self:
+        """Return the encoder of the tables that a schema describes.
+
+        `categorical` marks columns that the user names as categories: they are never left out as identifiers.
+        Without it the kinds of their cells decide.
+        """
+        forced = [False] * len(schema.names) if categorical is None else categorical
+        readers = tuple(
+            decide_column(column, j, is_forced, schema.n_rows)
+            for j, (column, is_forced) in enumerate(zip(schema.each_column(), forced, strict=True))
+        )
+        marks = tuple(schema.marks()) if informative else ()
+        encoder = cls(readers, marks, unseen, schema.library, schema.n_rows, schema.same if marks else ())
+        if not encoder.kinds:
+            why = ", ".join(f"{r.column.name!r} ({r.column.reason})" for r in readers[:5])
+            raise ValueError(f"No column of X can be used: {why}{', ...' if len(readers) > 5 else ''}.")
+        return encoder
+
+    @classmethod
     def learn(
         cls,
         X: Any,
@@ -62,20 +92,10 @@ class TableEncoder(Loadable):
         informative: bool = False,
     ) -> tuple[Self, Array]:
         """Return the encoder of these rows, and the encoded rows."""
-        readers, cells = learn_columns(X, names, categorical)
-        marks: dict[bytes, int] = {}
-        marked_by = list(range(len(cells)))
-        for j, found in enumerate(cells):
-            if informative and found.missing.any() and not found.missing.all():
-                marked_by[j] = marks.setdefault(np.packbits(found.missing).tobytes(), j)
-        library = None if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True).implementation
-        encoder = cls(
-            tuple(readers), tuple(marks.values()), unseen, library, len(cells[0].missing), tuple(marked_by)
-        )
-        if not encoder.kinds:
-            why = ", ".join(f"{r.column.name!r} ({r.column.reason})" for r in readers[:5])
-            raise ValueError(f"No column of X can be used: {why}{', ...' if len(readers) > 5 else ''}.")
-        return encoder, encoder.stack(cells)
+        cells = Cells.of(X, names)
+        schema = Schema.of_cells(cells, names, named=True)
+        encoder = cls.decide(schema, categorical, unseen, informative)
+        return encoder, encoder.stack(cells.values)
 
     @property
     def columns(self) -> list[Column]:
@@ -108,17 +128,6 @@ class TableEncoder(Loadable):
         """Return the encoded rows of a table with the same columns."""
         pairs = zip(self.readers, columns_of(X), strict=True)
         return self.stack([read_column(column, r.index, r.column.name) for r, column in pairs])
-
-    def extended(self, X: Any) -> tuple[Self, Array]:
-        """Return this encoder with the new categories and counts of further rows, and the encoded rows.
-
-        The kinds of the columns stay, and the codes of known categories do.
-        """
-        pairs = zip(self.readers, columns_of(X), strict=True)
-        cells = [read_column(column, r.index, r.column.name) for r, column in pairs]
-        readers = tuple(r.extended(found) for r, found in zip(self.readers, cells, strict=True))
-        encoder = replace(self, readers=readers, n_rows=self.n_rows + len(cells[0].missing))
-        return encoder, encoder.stack(cells)
 
     def stack(self, cells: Sequence[Values]) -> Array:
         """Return the encoded columns of all readers and marks, side by side."""
@@ -172,6 +181,61 @@ class TableEncoder(Loadable):
         if drawn and self.readers[j].column.kind == "date":
             return days_of_parts(parts, self.readers[j].extent)
         return next(iter(parts.values()), None)
+
+
+def decide_column(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader:
+    """Return how one column is encoded; `forced` makes it a column of categories."""
+    return replace(reader_of(column, j, forced, n_rows), example=column.example)
+
+
+def reader_of(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader:
+    """Return how one column is encoded, but for its example."""
+    name, gone, kind = column.name, column.n_missing, column.kind
+    if kind == "missing":
+        return left_out(name, j, "missing everywhere", gone, 0)
+    number = None if column.values is None else len(column.values)
+    is_date = kind == "dates" or (column.all_dates and not forced)
+    if forced or (kind == "words" and not is_date):
+        return decide_category(column, j, forced, n_rows)
+    if column.low == column.high:
+        return left_out(name, j, "constant", gone, 1)
+    if not is_date:
+        return Reader(Column(name, "number", ("number",), "", gone, number), j)
+    varying = tuple(
+        part for part, codes in zip(PARTS, column.parts, strict=True) if part == "number" or len(codes) > 1
+    )
+    return Reader(
+        Column(name, "date", varying, "", gone, number),
+        j,
+        (),
+        varying,
+        extent=(column.low / DAY, column.high / DAY),
+    )
+
+
+def decide_category(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader:
+    """Return how a column of categories is encoded; one of identifiers is left out unless it is `forced`."""
+    name, gone, values = column.name, column.n_missing, column.values
+    number = None if values is None else len(values)
+    if number == 1 and not forced:
+        return left_out(name, j, "constant", gone, 1)
+    if not forced and (number is None or (number > FEW_VALUES and number > ID_SHARE * (n_rows - gone))):
+        many = f"more than {MOST_VALUES}" if number is None else number
+        return left_out(name, j, f"an identifier: {many} distinct values", gone, number)
+    if number is None:
+        raise ColumnError(
+            j,
+            f"has more than {MOST_VALUES} distinct values, and so many categories are not counted. Drop it, "
+            "or merge its rare values.",
+            name,
+        )
+    try:
+        ordered = tuple(sorted(values.tolist() if isinstance(values, np.ndarray) else values))
+    except TypeError:
+        raise ColumnError(j, "holds categories of several types. Convert all to strings.", name) from None
+    codes = {value: float(code) for code, value in enumerate(ordered)}
+    own = Column(name, "category", ("category",), "", gone, number)
+    return Reader(own, j, ordered, (), codes)
 
 
 def decoded(reader: Reader, values: Array, gone: Array) -> list:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from riskbayes.arrow import lacking_column, of_file
+from riskbayes.input.arrow import lacking_column, of_file
 from riskbayes.reading import UserError
 from riskbayes.reading.blocks import CSV, MOST_ROWS, Block, arrow_needed
 from riskbayes.reading.expected import FLAG, NUMBER, PRESENT, UNREAD, Expected

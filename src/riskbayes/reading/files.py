@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from riskbayes.arrow import FORMATS
+from riskbayes.input.arrow import FORMATS
 from riskbayes.reading import UserError
 
 STDIN = "-"

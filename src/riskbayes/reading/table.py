@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.arrow import lacking_column, open_files
+from riskbayes.input.arrow import lacking_column, open_files
 from riskbayes.reading import UserError
 from riskbayes.reading.blocks import CSV, arrow_needed
 from riskbayes.reading.dialect import refuse_twins

@@ -1,4 +1,4 @@
-"""Rows that are read in batches: from files, queries, arrays on a disk, and streams."""
+"""Rows that are read in batches: from files, queries, arrays on a disk, and streams; and `source_of`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.arrow import (
+from riskbayes.input.arrow import (
     Named,
-    RowBatch,
     arrow_names,
     arrow_reader,
     is_dataset_of_files,
@@ -19,18 +18,17 @@ from riskbayes.arrow import (
     of_dataset,
     open_files,
 )
-from riskbayes.engines.spool import Spool
+from riskbayes.input.batch import RowBatch
+from riskbayes.input.dask_source import DaskSource, is_dask
+from riskbayes.input.source import ArraySource, Source
 from riskbayes.progress import RowProgress
 
 BATCH_ROWS = 2**17
 """Rows that are read at a time."""
 
 
-class Rows:
+class Rows(Source):
     """Rows that are read in batches; :func:`rows` makes them of files, queries and streams.
-
-    An estimator's `fit` reads them once, encodes them to a temporary folder and removes that folder at its
-    end. `predict*` yields the results of one batch after another.
 
     Parameters
     ----------
@@ -46,8 +44,6 @@ class Rows:
         True to show a progress bar.
     once : bool
         True if the batches can be read only once.
-    engine : Engine or None
-        An engine over these rows, if they were encoded before.
     """
 
     def __init__(
@@ -58,12 +54,10 @@ class Rows:
         merge: bool | None = None,
         progress: bool = False,
         once: bool = False,
-        engine: Any = None,
     ):
-        self.n_rows, self.spool, self.merge, self.once, self.engine = n_rows, spool, merge, once, engine
+        self.n_rows, self.spool, self.merge, self.once = n_rows, spool, merge, once
         self.progress = RowProgress(progress, n_rows)
         self._read, self._was_read = read, False
-        self._spools: list[Spool] = []
 
     def __repr__(self) -> str:
         return f"riskbayes.rows({'' if self.n_rows is None else f'{self.n_rows} rows'})"
@@ -78,16 +72,30 @@ class Rows:
         self._was_read = True
         return self._read()
 
-    def new_spool(self) -> Spool:
-        """Return a new temporary folder, which `close` removes."""
-        self._spools.append(Spool(self.spool))
-        return self._spools[-1]
 
-    def close(self) -> None:
-        """Remove the temporary folders."""
-        self.progress.stop()
-        while self._spools:
-            self._spools.pop().close()
+def source_of(X: Any, y: Any = None, sample_weight: Any = None, suffix: str = "") -> Source:
+    """Return where rows come from: the only place that asks what the user passed.
+
+    Messages append `suffix` to the names of the arguments.
+    """
+    if isinstance(X, Source):
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                f"X{suffix} is riskbayes.rows, which hold their labels and weights: pass no y{suffix} and no "
+                f"sample_weight{suffix}."
+            )
+        return X
+    return (DaskSource if is_dask(X) else ArraySource)(X, y, sample_weight)
+
+
+def in_memory(clf: Any, X: Any) -> Any:
+    """Return rows that are in memory; refuse all others where an array is needed."""
+    if not isinstance(source_of(X), ArraySource):
+        raise TypeError(
+            f"Only fit and predict* of {type(clf).__name__} take riskbayes.rows and Dask collections: pass "
+            "one batch after another as arrays."
+        )
+    return X
 
 
 def rows(
@@ -104,10 +112,11 @@ def rows(
 ) -> Rows:
     """Return rows that an estimator reads in batches, so that they need not fit into memory.
 
-    `fit` reads them once and writes them to a temporary folder in `spool`, encoded: a category takes a byte,
-    a number four or eight as it did before. The scans read that folder; it is removed when `fit` ends, also
-    by an error or Ctrl-C. The kinds of the columns of a table are those of the first batch, categories are
-    those of all rows; knots, trees and components are learned from a sample if there are many rows.
+    `fit` writes them to a temporary folder in `spool`, encoded: a category takes a byte, a number four or
+    eight as it did before. The scans read that folder; it is removed when `fit` ends, also by an error or
+    Ctrl-C. What the columns of a table are is found by reading all rows, before they are encoded: files and
+    queries are read twice, a stream is first written to that folder as it comes. Knots, trees and components
+    are learned from a sample if there are many rows.
 
     Parameters
     ----------

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from riskbayes.arrays import Array
+from riskbayes.input.batch import RowBatch
 
 READERS = ("to_pyarrow_batches", "to_arrow_reader", "fetch_record_batch", "to_reader")
 """Methods of queries and tables that return a reader of Arrow batches: Ibis, DuckDB, Arrow."""
@@ -20,16 +19,6 @@ FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather":
 
 READ_AHEAD: dict[str, Any] = {"batch_readahead": 2, "fragment_readahead": 1}
 """How far a scanner of Arrow reads ahead: its defaults hold gigabytes of a wide table."""
-
-
-class RowBatch(NamedTuple):
-    """Some rows: an array or a table, and their labels and weights, if there are any."""
-
-    X: Any
-    y: Any = None
-    w: Any = None
-    names: Any = None
-    """Names of the columns, if the source knows them and X is an array."""
 
 
 class Named(NamedTuple):
@@ -229,14 +218,14 @@ def of_arrow(batches: Iterable[Any], named: Named, size: int) -> Iterator[RowBat
 
 
 def of_arrow_table(table: Any, named: Named) -> RowBatch:
-    """Return a batch of an Arrow table: its numbers as an array, with NaN for nulls, or the table itself."""
+    """Return a batch of an Arrow table: the columns of X as a table, labels and weights as arrays."""
     named.check(table.column_names, None)
 
     def column(name: str | None) -> Array | None:
         return None if name is None else plain_column(table[name], name)
 
     X = table.select(named.read(table.column_names))
-    return RowBatch(numbers_of(X), column(named.target), column(named.weight), X.column_names)
+    return RowBatch(X, column(named.target), column(named.weight))
 
 
 def plain_column(column: Any, name: str) -> Array:
@@ -249,17 +238,3 @@ def plain_column(column: Any, name: str) -> Array:
         column = column.cast(column.type.value_type)
     found = column.to_numpy(zero_copy_only=False) if not hasattr(column, "chunks") else column.to_numpy()
     return found.astype(str).astype(object) if found.dtype.kind in "OU" else found
-
-
-def numbers_of(table: Any) -> Any:
-    """Return the columns of an Arrow table as an array if all are numbers; else the table itself."""
-    import pyarrow as pa  # an optional dependency, slow to import
-
-    types = [field.type for field in table.schema]
-    if not types or not all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in types):
-        return table
-    columns = [column.to_numpy() for column in table.columns]
-    found = np.empty((table.num_rows, len(columns)), dtype=np.result_type(*(c.dtype for c in columns)))
-    for j, column in enumerate(columns):
-        found[:, j] = column
-    return found

@@ -1,0 +1,290 @@
+"""How an estimator reads rows, wherever they are: what it learns of them, and an engine over them, encoded.
+
+It reads in steps that are the same for arrays, batches and partitions: `_read` validates rows and returns
+their cells, `_schema_of` describes the cells, schemas add up, `_decide` takes what all rows say, and
+`_encode` turns cells into an array.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from enum import Enum
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from riskbayes.arrays import Array, namespace, take_rows, to_device
+from riskbayes.engines import engine_for
+from riskbayes.engines.block_work import joined_rows
+from riskbayes.engines.block_writer import BlockWriter, smallest
+from riskbayes.engines.blocks import BlockEngine
+from riskbayes.engines.dask import DaskEngine, computed, delayed, shared
+from riskbayes.engines.disk import DiskEngine
+from riskbayes.engines.memory import MemoryEngine
+from riskbayes.engines.spool import read
+from riskbayes.estimators.checks import (
+    check_total,
+    check_weights,
+    class_codes,
+    class_weights,
+    classes_and_codes,
+    labels_like,
+    row_weights,
+)
+from riskbayes.input.batch import RowBatch
+from riskbayes.input.labels import LabelCodes
+from riskbayes.input.schema import Cells, Schema
+from riskbayes.tables import plain
+
+
+class Learns(Enum):
+    """What an estimator learns from rows."""
+
+    NOTHING = "nothing"
+    ALL = "what the columns are, and the classes"
+    COLUMNS = "what the columns are; the classes are declared"
+    CATEGORIES = "further categories of known columns"
+
+
+class Look(NamedTuple):
+    """What is summed over batches before rows are encoded."""
+
+    n_rows: int
+    labels: Array
+    """The distinct labels, sorted."""
+    schema: Schema
+
+    def plus(self, other: Look) -> Look:
+        """Return the sum for the rows of both."""
+        a, b = self.labels, other.labels
+        if (a.dtype.kind in WORDS) != (b.dtype.kind in WORDS):
+            raise TypeError(
+                f"y has labels of several kinds, such as {plain(a[0])!r} and {plain(b[0])!r}: make all of "
+                "them strings or all numbers."
+            )
+        return Look(self.n_rows + other.n_rows, np.union1d(a, b), self.schema + other.schema)
+
+
+WORDS = "OUST"
+"""Kinds of arrays of strings."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An estimator that reads rows: what it learns from them, and how messages call its arguments."""
+
+    clf: Any
+    learns: Learns = Learns.NOTHING
+    suffix: str = ""
+    """Appended to the names of arguments in messages."""
+
+    @property
+    def resets(self) -> bool:
+        """True if what earlier rows said of the columns is discarded."""
+        return self.learns in (Learns.ALL, Learns.COLUMNS)
+
+    def in_memory(self, X: Any, y: Any, sample_weight: Any) -> MemoryEngine:
+        """Return an engine over rows in memory."""
+        clf, learns = self.clf, self.learns is not Learns.NOTHING
+        cells, labels, w = self.cells_of(RowBatch(X, y, sample_weight), reset=self.resets)
+        like = host_rows(cells)
+        if self.learns is Learns.ALL:
+            clf.classes_, codes = classes_and_codes(labels)
+        else:
+            clf.classes_ = labels_like(clf, clf.classes_, like) if self.resets else clf.classes_
+            codes = class_codes(labels, clf.classes_, f"y{self.suffix}")
+        codes = codes if namespace(codes) is namespace(like) else to_device(codes, like)
+        if learns:
+            cells, codes, w = with_weight(cells, codes, w)
+            clf._decide(clf._schema_of(cells), more=self.learns is Learns.CATEGORIES)
+        if clf.class_weight is not None:
+            w = row_weights(clf, w, host_rows(cells), codes, f"sample_weight{self.suffix}", learns)
+        return engine_for(clf._encode(cells), codes, w, clf.classes_.shape[0])
+
+    def cells_of(self, batch: RowBatch, reset: bool, name: str = "") -> tuple[Any, Array, Array | None]:
+        """Return the cells of rows, their labels and weights, all validated; `name` is that of a batch."""
+        clf, suffix = self.clf, self.suffix
+        cells = clf._read(batch.X, reset=reset, learn=self.learns is not Learns.NOTHING)
+        if batch.y is None:
+            raise ValueError(
+                f"{type(clf).__name__} requires y to be passed, but the target y is None. Of riskbayes.rows "
+                "name the column of the labels, target=..., or pass batches (X, y)."
+            )
+        like = host_rows(cells)
+        labels = labels_like(clf, batch.y, like)
+        if cells.shape[0] != labels.shape[0]:
+            raise ValueError(
+                f"X{suffix} has {cells.shape[0]} rows and y{suffix} has {labels.shape[0]} labels{name}."
+            )
+        w = None
+        if batch.w is not None:
+            w = check_weights(batch.w, like, f"sample_weight{suffix}", whole=not name)
+        return cells, labels, w
+
+    def look(self, cells: Any, labels: Array, w: Array | None) -> Look:
+        """Return what is summed over batches, of one of them."""
+        seen = with_weight(cells, labels, w)[0]
+        return Look(len(labels), np.unique(labels), self.clf._schema_of(seen, whole=False))
+
+    def decide(self, schema: Schema, labels: Array) -> None:
+        """Let the estimator decide by all rows: classes, names of columns, and how cells are encoded."""
+        clf = self.clf
+        if self.resets:
+            clf.n_features_in_ = len(schema.names)
+            vars(clf).pop("feature_names_in_", None)
+            if schema.named:
+                clf.feature_names_in_ = np.array(schema.names, dtype=object)
+        clf._decide(schema, more=self.learns is Learns.CATEGORIES)
+        if self.learns is Learns.ALL:
+            clf.classes_ = labels
+
+    def encode(self, batch: RowBatch, name: str = "") -> tuple[Any, Array, Array | None]:
+        """Return the encoded rows of a batch, codes of their labels, and their weights."""
+        clf = self.clf
+        cells, labels, w = self.cells_of(batch, reset=False, name=name)
+        codes = class_codes(labels, clf.classes_, f"y{self.suffix}")
+        if self.learns is not Learns.NOTHING:
+            cells, codes, w = with_weight(cells, codes, w)
+        return (clf._encode(cells) if len(codes) else np.empty((0, 0))), codes, w
+
+    def on_disk(self, source: Any) -> BlockEngine:
+        """Read all batches of a source and return an engine over them, encoded, in files of a spool.
+
+        Where what all rows say decides how each is encoded, the source is read twice; a stream, which can be
+        read only once, is written to the spool as it comes.
+        """
+        clf, spool, learns = self.clf, source.new_spool(), self.learns is not Learns.NOTHING
+        # Unless the user says so, identical rows are not merged for a learner that picks rows.
+        merge = not clf._picks_rows if source.merge is None else source.merge
+        writer, labels = BlockWriter(spool, merge), LabelCodes()
+        twice, total, kept = learns and clf._schema_decides, None, []
+        for number, batch in enumerate(source.batches()):
+            cells, y, w = self.cells_of(batch, self.resets and not number, f" in batch {number}")
+            if learns:
+                look = self.look(cells, y, w)
+                total = look if total is None else total.plus(look)
+            if not twice:
+                codes = labels.codes(y) if learns else class_codes(y, clf.classes_, f"y{self.suffix}")
+                rows, codes, w = with_weight(cells, codes, w) if learns else (cells, codes, w)
+                writer.add(clf._encode(rows), codes, w)
+            elif source.once:
+                kept.append(spool.write(batch))
+            source.progress.advance(cells.shape[0])
+        if total is not None:
+            self.decide(total.schema, total.labels)
+        if twice and total is not None:
+            source.progress.next_pass(total.n_rows)
+            for number, batch in enumerate(map(read, kept) if source.once else source.batches()):
+                writer.add(*self.encode(batch, f" in batch {number}"))
+                source.progress.advance(batch.n_rows)
+        if not writer.n_rows:
+            raise ValueError("The rows are empty: there is no batch with a row.")
+        writer.flush()
+        source.progress.next_pass(writer.n_rows)
+        order = labels.sorted()[1] if learns and not twice else None
+        advance = source.progress.advance
+        return self.weighted(
+            DiskEngine(writer.files, spool, len(clf.classes_), order, on_rows=advance, merged=writer.merged)
+        )
+
+    def weighted(self, engine: BlockEngine) -> Any:
+        """Return the engine with the weights of the estimator's classes, which a fit sets."""
+        clf = self.clf
+        check_total(engine.masses, f"sample_weight{self.suffix}")
+        if clf.class_weight is None:
+            return engine
+        if self.learns is not Learns.NOTHING:
+            codes = np.arange(len(clf.classes_))
+            clf.class_weight_ = class_weights(clf.class_weight, clf.classes_, codes, engine.masses)
+        return engine.weighted(clf.class_weight_)
+
+    def on_dask(self, parts: list[tuple[Any, Any, Any]]) -> Any:
+        """Return an engine over partitions of Dask collections: rows, labels and weights of each as tasks."""
+        sent, look = shared(self.on_worker()), delayed(look_at_partition)
+        looks = computed(*(look(sent, *part, number) for number, part in enumerate(parts)))
+        filled = [number for number, (rows, _) in enumerate(looks) if rows]
+        if not filled:
+            raise ValueError(f"X{self.suffix} is empty: no partition has a row with a weight.")
+        if self.learns is not Learns.NOTHING:
+            total = reduce(Look.plus, (looks[number][1] for number in filled))
+            self.decide(total.schema, total.labels)
+        sent, encode = shared(self.on_worker()), delayed(encode_partitions)
+        groups = merged_partitions([looks[i][0] for i in filled], self.clf.n_features_in_)
+        blocks = [encode(sent, [list(parts[filled[i]]) for i in group]) for group in groups]
+        return self.weighted(DaskEngine(blocks, len(self.clf.classes_)))
+
+    def on_worker(self) -> Reading:
+        """Return a reading by a copy of the estimator, without what belongs to the fit on the driver."""
+        reader = copy(self.clf)
+        for name in [name for name in vars(reader) if name.startswith(("_callback", "_skl"))]:
+            delattr(reader, name)
+        return Reading(reader, self.learns, self.suffix)
+
+
+def look_at_partition(reading: Reading, X: Any, y: Any, w: Any, number: int) -> tuple[int, Look | None]:
+    """Return how many rows of a partition are read, and what the driver needs of them."""
+    own = Reading(copy(reading.clf), reading.learns, reading.suffix)
+    if not X.shape[0]:
+        return 0, None
+    found = own.cells_of(partition(X, y, w), own.resets, f" in partition {number}")
+    if own.learns is Learns.NOTHING:
+        return X.shape[0], None
+    look = own.look(*found)
+    return look.schema.n_rows, look
+
+
+def partition(X: Any, y: Any, w: Any) -> RowBatch:
+    """Return a partition as a batch: labels and weights as arrays of one axis."""
+    labels = np.empty(0) if y is None else np.asarray(y)
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.dtype.kind in "OT" and all(isinstance(label, str) for label in labels.tolist()):
+        labels = np.array(labels.tolist(), dtype=object)
+    return RowBatch(X, None if y is None else labels, None if w is None else np.asarray(w).ravel())
+
+
+def encode_partitions(reading: Reading, parts: list[list[Any]]) -> MemoryEngine:
+    """Return partitions as one block."""
+    blocks = []
+    for X, y, w in parts:
+        rows, codes, weights = reading.encode(partition(X, y, w), " in a partition")
+        narrow = isinstance(rows, np.ndarray) and rows.dtype.kind in "iu"
+        blocks.append((smallest(rows) if narrow else rows, codes, weights))
+    return MemoryEngine(*joined_rows(blocks), len(reading.clf.classes_))
+
+
+def merged_partitions(sizes: list[int], width: int) -> list[list[int]]:
+    """Return groups of neighbouring partitions of enough cells; they depend on nothing but sizes."""
+    groups: list[list[int]] = [[]]
+    cells = 0
+    for number, rows in enumerate(sizes):
+        if groups[-1] and cells + rows * width > LEAST_CELLS:
+            groups.append([])
+            cells = 0
+        groups[-1].append(number)
+        cells += rows * width
+    return groups
+
+
+LEAST_CELLS = 2**20
+"""Neighbouring partitions with fewer cells are merged: a task costs as much as a scan of so many."""
+
+
+def host_rows(cells: Any) -> Array:
+    """Return rows by which labels and weights are judged: an array, or as many empty rows as a table has."""
+    return np.empty((cells.shape[0], 0)) if isinstance(cells, Cells) else cells
+
+
+def with_weight(cells: Any, codes: Array, w: Array | None) -> tuple[Any, Array, Array | None]:
+    """Return the rows that have a weight: others must not affect what is learned of the columns."""
+    if w is None:
+        return cells, codes, w
+    positive = w > 0
+    xp = namespace(positive)
+    if bool(xp.all(positive)):
+        return cells, codes, w
+    if isinstance(cells, Cells):
+        return cells.rows(positive), codes[positive], w[positive]
+    rows = xp.nonzero(positive)[0]
+    return take_rows(cells, rows), take_rows(codes, rows), take_rows(w, rows)

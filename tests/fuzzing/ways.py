@@ -162,6 +162,7 @@ def ways(table: Table, rng: np.random.Generator, dask: bool) -> dict[str, Callab
 
 def dask_arguments(table: Table, cuts: list[int]) -> dict:
     """Return the rows as Dask collections."""
+    import dask
     import dask.array as da
     import dask.dataframe as dd
 
@@ -170,6 +171,8 @@ def dask_arguments(table: Table, cuts: list[int]) -> dict:
     w = None if table.w is None else da.from_array(table.w, chunks=sizes)
     if isinstance(table.X, np.ndarray):
         return {"X": da.from_array(table.X, chunks=(sizes[0], -1)), "y": y, "sample_weight": w}
+    # Strings stay as they are: Dask would make strings of booleans too.
+    dask.config.set({"dataframe.convert-string": False})
     frame = dd.concat([dd.from_pandas(table.part(a, b)[0], npartitions=1) for a, b in pairwise(cuts)])
     return {"X": frame, "y": y, "sample_weight": w}
 

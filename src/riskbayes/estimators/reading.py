@@ -237,7 +237,7 @@ def look_at_partition(reading: Reading, X: Any, y: Any, w: Any, number: int) -> 
 
 def partition(X: Any, y: Any, w: Any) -> RowBatch:
     """Return a partition as a batch: labels and weights as arrays of one axis."""
-    labels = np.empty(0) if y is None else np.asarray(y)
+    labels: Any = np.empty(0) if y is None else np.asarray(y)
     labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
     if labels.dtype.kind in "OT" and all(isinstance(label, str) for label in labels.tolist()):
         labels = np.array(labels.tolist(), dtype=object)

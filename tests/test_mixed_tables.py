@@ -572,3 +572,28 @@ def test_parameters_of_dates_are_named_by_dates():
     assert pd.to_datetime(named).between(days.min(), days.max()).all()
     numbers = table.loc[table["column"] == "how much", "parameter"].str.extract(r"log density at (.*)$")[0]
     assert numbers.dropna().astype(float).between(frame["how much"].min(), frame["how much"].max()).all()
+
+
+def test_the_schema_shows_a_table_and_travels_with_the_model(tmp_path):
+    table = pd.DataFrame(
+        {
+            "age": [30.0, 41.5, None, 25.0] * 10,
+            "<b>job</b>": ["cook", "smith", "cook", None] * 10,
+            "since": ["2024-01-31", "2023-05-01", "2024-02-29", "2022-12-24"] * 10,
+            "always": ["x"] * 40,
+        }
+    )
+    y = np.array([0, 1] * 20)
+    for clf in (MixedNB(), RiskBayesClassifier()):
+        schema = clf.fit(table, y).schema_
+        assert (schema.n_rows, schema.classes) == (40, {"0": 20.0, "1": 20.0})
+        age, job, since, always = schema.columns
+        assert (age.kind, age.n_missing, age.low, age.high, age.example) == ("number", 10, 25.0, 41.5, "30.0")
+        assert (job.kind, job.n_missing, job.n_values) == ("category", 10, 2)
+        assert (since.kind, always.kind, always.reason) == ("date", "left out", "constant")
+        shown = repr(schema)
+        assert "2022-12-24" in shown
+        assert "40 rows, 4 columns; classes: 0 (20), 1 (20)" in shown
+        assert "<b>" not in schema._repr_html_()
+        clf.save(tmp_path / "model.rb")
+        assert repr(riskbayes.load(tmp_path / "model.rb").schema_) == shown

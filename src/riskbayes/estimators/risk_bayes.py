@@ -43,12 +43,14 @@ from riskbayes.estimators.table_input import (
     onnx_columns,
     read_cells,
     schema_of,
+    table_schema,
 )
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.findings import Finding
 from riskbayes.input.schema import Schema
 from riskbayes.input.source import ArraySource, EncodedSource, Result, closing_sources
 from riskbayes.input.sources import source_of
+from riskbayes.input.table_schema import TableSchema
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.loaded import require, require_shape
 from riskbayes.objectives import check_cost_matrix
@@ -179,8 +181,10 @@ class RiskBayesClassifier(
     _takes_missing = True
     _table: TableEncoder | None
     """The encoder of the table; None for rows of numbers."""
-    _n_missing: Array | None = None
-    """Missing cells of each column of such rows."""
+    _seen_columns: tuple[Column, ...] = ()
+    """What became of each column of the table."""
+    _n_rows: int = 0
+    """The number of training rows that have a weight."""
     _library: Any = None
     """The library of the data frame that was fitted; None for an array."""
     _scales: ColumnScales
@@ -383,6 +387,14 @@ class RiskBayesClassifier(
                 self.members_.append((clf.fit(X, codes, w), float(weight)))
         refit.end()
         self.leaderboard_ = cross_validated([member.name for member in members], found, seconds, weights)
+
+    def _class_masses(self) -> Array:
+        return self.class_prior_ * self._training_weight()
+
+    @property
+    def schema_(self) -> TableSchema:
+        """What the table was: its columns with their kinds, missing cells and ranges, and the classes."""
+        return table_schema(self)
 
     @property
     def columns_(self) -> list[Column]:

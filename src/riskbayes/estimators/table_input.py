@@ -8,16 +8,18 @@ from typing import Any, ClassVar, Self
 import narwhals as nw
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.estimators.fitted_checks import masses_of
 from riskbayes.input.schema import Cells, Schema
+from riskbayes.input.table_schema import TableSchema
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.onnx_export.inputs import columns_of_table
 from riskbayes.preprocessing.columns import Column
 from riskbayes.preprocessing.encoder import TableEncoder, decoded
-from riskbayes.tables import check_plain, names_of, naming_columns, validated_numbers
+from riskbayes.tables import check_plain, names_of, naming_columns, plain, validated_numbers
 
 TABLE_PARAMETERS: dict = {
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
@@ -42,8 +44,10 @@ class TableInput(BaseGenerativeClassifier):
     _takes_missing = True
     _table: TableEncoder | None
     """The encoder of the table; None for rows of numbers, which need none."""
-    _n_missing: Array | None = None
-    """Missing cells of each column of such rows."""
+    _seen_columns: tuple[Column, ...] = ()
+    """What became of each column of the table."""
+    _n_rows: int = 0
+    """The number of training rows that have a weight."""
     _library: Any = None
     """The library of the data frame that was fitted; None for an array."""
     categorical_features: Any
@@ -71,6 +75,9 @@ class TableInput(BaseGenerativeClassifier):
         `numbers` is True for an array of numbers.
         """
         return categorical_mask(self, names)
+
+    def _class_masses(self) -> Array:
+        return masses_of(self)
 
     @property
     def _encoder_of_table(self) -> TableEncoder | None:
@@ -101,6 +108,11 @@ class TableInput(BaseGenerativeClassifier):
                     f"{what} needs columns of the same kinds and categories: {names[j]!r} has other ones. "
                     "Set warm_start=False."
                 )
+
+    @property
+    def schema_(self) -> TableSchema:
+        """What the table was: its columns with their kinds, missing cells and ranges, and the classes."""
+        return table_schema(self)
 
     @property
     def columns_(self) -> list[Column]:
@@ -149,9 +161,31 @@ def decide_table(estimator: Any, schema: Schema) -> None:
     numbers = not schema.columns
     categorical = estimator._categorical(list(schema.names), numbers)
     informative = estimator.missing == "informative"
-    estimator._table, estimator._n_missing, estimator._library = None, schema.n_missing, schema.library
+    estimator._table, estimator._library, estimator._n_rows = None, schema.library, schema.n_rows
     if not numbers or categorical is not None or (informative and schema.n_missing.any()):
         estimator._table = TableEncoder.decide(schema, categorical, estimator.unseen, informative)
+    estimator._seen_columns = (
+        number_columns(schema) if estimator._table is None else tuple(estimator._table.columns)
+    )
+
+
+def number_columns(schema: Schema) -> tuple[Column, ...]:
+    """Return the columns of rows of numbers, which are read as they are."""
+    ends = zip(schema.low.tolist(), schema.high.tolist(), strict=True)
+    pairs = zip(schema.names, schema.n_missing.tolist(), ends, strict=True)
+    return tuple(
+        Column(name, "number", ("number",), "", gone, None, *((low, high) if low <= high else (None, None)))
+        for name, gone, (low, high) in pairs
+    )
+
+
+def table_schema(estimator: Any) -> TableSchema:
+    """Return what the table was that an estimator was fitted to."""
+    check_is_fitted(estimator)
+    classes = [str(plain(label)) for label in estimator.classes_.tolist()]
+    masses = estimator._class_masses().tolist()
+    columns = tuple(estimator.columns_)
+    return TableSchema(columns, estimator._n_rows, dict(zip(classes, masses, strict=True)))
 
 
 def decode_rows(estimator: Any, rows: Array) -> Any:
@@ -253,11 +287,11 @@ def chosen_columns(given: Any, names: list[str], what: str) -> list[bool]:
 
 def columns_read(estimator: Any) -> list[Column]:
     """Return what became of each column of the table that an estimator was fitted to."""
-    if estimator._table is not None:
+    if estimator._seen_columns:
+        return list(estimator._seen_columns)
+    if estimator._table is not None:  # of a model file of before
         return estimator._table.columns
-    names, gone = column_names_of(estimator), estimator._n_missing
-    counts = [None] * len(names) if gone is None else gone.tolist()  # a model file of before has none
-    return [Column(name, "number", ("number",), "", n) for name, n in zip(names, counts, strict=True)]
+    return [Column(name, "number", ("number",)) for name in column_names_of(estimator)]
 
 
 def column_names_of(estimator: Any) -> list[str]:

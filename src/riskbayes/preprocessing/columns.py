@@ -50,7 +50,12 @@ class Column:
     n_missing: int | None = None
     """Number of missing cells in training."""
     n_values: int | None = None
-    """Number of distinct values that are not missing; None in a table of numbers."""
+    """Number of distinct values that are not missing; None if they were not counted."""
+    low: float | None = None
+    high: float | None = None
+    """The least and the largest number, or date in days since 1970."""
+    example: str = ""
+    """The first cell that is not missing, as it is shown."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +200,14 @@ def unit_of(example: Any) -> str:
     if isinstance(example, datetime.timedelta):
         return "durations"
     return "times of day" if isinstance(example, datetime.time) else "numbers"
+
+
+def shown_number(value: float, kind: str) -> str:
+    """Return a number of a column as it is shown; that of a date is in days since 1970."""
+    if kind != "date":
+        return f"{value:.6g}"
+    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(days=value)
+    return moment.date().isoformat() if value == int(value) else moment.isoformat(" ", "seconds")
 
 
 def left_out(name: str, j: int, reason: str, gone: int, number: int | None) -> Reader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -27,6 +28,7 @@ from riskbayes.preprocessing.columns import (
     left_out,
     read_column,
 )
+from riskbayes.tables import shown
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class TableEncoder(Loadable):
         """What became of each column of the table."""
         marked = dict.fromkeys(self.marks, ("is missing",))
         return [
-            Column(c.name, c.kind, c.encoded + marked.get(j, ()), c.reason, c.n_missing, c.n_values)
+            replace(c, encoded=c.encoded + marked.get(j, ()))
             for j, c in enumerate(reader.column for reader in self.readers)
         ]
 
@@ -185,7 +187,12 @@ class TableEncoder(Loadable):
 
 def decide_column(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader:
     """Return how one column is encoded; `forced` makes it a column of categories."""
-    return replace(reader_of(column, j, forced, n_rows), example=column.example)
+    reader = reader_of(column, j, forced, n_rows)
+    scale = DAY if reader.column.kind == "date" else 1.0
+    low, high = (end / scale if math.isfinite(end) else None for end in (column.low, column.high))
+    example = "" if column.example is None else shown(column.example)
+    seen = replace(reader.column, low=low, high=high, example=example)
+    return replace(reader, column=seen, example=column.example)
 
 
 def reader_of(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader:

@@ -25,6 +25,7 @@ from riskbayes import (
     QuadraticDiscriminantAnalysis,
     RiskBayesClassifier,
     SmoothNB,
+    load,
 )
 from riskbayes.learners import RC
 from riskbayes.preprocessing.encoder import TableEncoder
@@ -596,4 +597,4 @@ def test_the_schema_shows_a_table_and_travels_with_the_model(tmp_path):
         assert "40 rows, 4 columns; classes: 0 (20), 1 (20)" in shown
         assert "<b>" not in schema._repr_html_()
         clf.save(tmp_path / "model.rb")
-        assert repr(riskbayes.load(tmp_path / "model.rb").schema_) == shown
+        assert repr(load(tmp_path / "model.rb").schema_) == shown

@@ -120,7 +120,7 @@ def test_where_nothing_can_be_written(run, tmp_path):
     (tmp_path / "file").write_text("")
     result = run("--json", "file/bench.json")
     assert result.exit_code == 1
-    assert result.stderr == "Error: Cannot write to file: File exists.\n"
+    assert result.stderr == "Error: Cannot write to file: Not a directory.\n"
 
 
 def test_verdicts():

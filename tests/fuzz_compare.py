@@ -247,7 +247,8 @@ def check_sentence(message: str) -> None:
 def figures_of_sklearn(drawn: Drawn, report: Report, study: Study) -> None:
     """The figures of every model are those of scikit-learn, from its probabilities of the held-out rows."""
     held, r = study.held, len(study.data.classes)
-    classes = np.arange(r)
+    classes, ends = np.arange(r), np.cumsum([len(part.held) for part in study.parts])
+    folds = np.split(np.arange(len(held)), ends[:-1])
     if report.split.test_rows != len(held):
         raise Violation(f"{report.split.test_rows} held-out rows; there are {len(held)}")
     for contender in report.contenders:
@@ -261,10 +262,8 @@ def figures_of_sklearn(drawn: Drawn, report: Report, study: Study) -> None:
             "log_loss": own if (P < LEAST).any() else log_loss(held, P, labels=classes),
             "brier": brier_score_loss(held, P if r > 2 else P[:, 1], labels=classes),
         }
-        folds = [np.flatnonzero(study.folds == fold) for fold in np.unique(study.folds)]
-        both = [rows for rows in folds if len(set(held[rows].tolist())) == 2]
-        if r == 2 and both:
-            expected["auc"] = np.mean([roc_auc_score(held[rows], P[rows, 1]) for rows in both])
+        areas = [area_of(held[rows], P[rows]) for rows in folds if len(set(held[rows].tolist())) > 1]
+        expected |= {"auc": np.mean(areas)} if areas else {}
         for name, value in expected.items():
             told = contender.scores[name].value
             if told is None or abs(told - value) > TOLERANCE * (1 + abs(value)):
@@ -279,6 +278,11 @@ def figures_of_sklearn(drawn: Drawn, report: Report, study: Study) -> None:
         raise Violation(f"the confusion is {report.confusion}, by scikit-learn {counted.tolist()}")
     if report.reliability and sum(part.rows for part in report.reliability) != len(held):
         raise Violation("the bins of confidence do not have all held-out rows")
+
+
+def area_of(y: Array, P: Array) -> float:
+    """The areas under the ROC curves of the classes against all others, weighted by their rows."""
+    return sum((y == c).mean() * roc_auc_score(y == c, P[:, c]) for c in np.unique(y))
 
 
 def counts_of_findings(drawn: Drawn, report: Report, study: Study) -> None:

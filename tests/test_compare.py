@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import re
 from dataclasses import replace
 
@@ -20,7 +21,7 @@ from riskbayes import MixedNB
 from riskbayes.compare import Report, compare, comparison, contenders, explained, scores
 from riskbayes.compare.contenders import MAJORITY
 from riskbayes.compare.data import Data, drawn_by_class
-from riskbayes.compare.drift import drifts
+from riskbayes.compare.drift import compare_parts, drifts
 from riskbayes.compare.report import SCHEMA
 from riskbayes.compare.splits import make_split
 from riskbayes.compare.study import contenders as contender_figures
@@ -493,6 +494,15 @@ def test_what_calibration_changed_is_of_a_named_model_and_of_enough_rows(compare
     assert frame["rows"].iloc[0] < explained.LEAST_ROWS  # what moved most, few rows tell of
     enough = frame[frame["rows"] >= explained.LEAST_ROWS][: len(towns)]
     assert [m.after for m in towns] == pytest.approx(enough["calibrated"].tolist())
+
+
+@pytest.mark.parametrize(("earlier", "later"), [(1, 1), (6, 1), (6, 2), (20, 3)])
+def test_few_later_rows_prove_a_drift_by_their_number_only(earlier, later):
+    """All later rows above all earlier ones, or below: two of all the ways to choose their places."""
+    x = np.arange(earlier + later, dtype=float)
+    distance, p = compare_parts(x[:earlier], x[earlier:], True)
+    assert distance == 1
+    assert p == pytest.approx(min(1, 2 / math.comb(earlier + later, later)))
 
 
 def weighted_auc(y, P):

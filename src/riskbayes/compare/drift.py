@@ -19,6 +19,9 @@ LEAST_DISTANCE = 0.1
 GROWS = 0.99
 """A column whose rank correlation with time is above this must grow."""
 
+MOST_EXACT = 200
+"""Rows up to which the distribution of the distance is exact: by its limit two rows could prove a drift."""
+
 LEAST_EXPECTED = 5
 """Categories with fewer expected rows in a part are counted together."""
 
@@ -62,7 +65,8 @@ def compare_parts(earlier: Array, later: Array, number: bool) -> tuple[float, fl
         earlier, later = earlier[~np.isnan(earlier)], later[~np.isnan(later)]
         if not len(earlier) or not len(later):
             return 0.0, 1.0
-        test = ks_2samp(earlier, later, method="asymp")
+        few = len(earlier) + len(later) <= MOST_EXACT
+        test = ks_2samp(earlier, later, method="exact" if few else "asymp")
         return float(test.statistic), float(test.pvalue)
     return compare_categories(np.nan_to_num(earlier, nan=-1), np.nan_to_num(later, nan=-1))
 

@@ -226,7 +226,7 @@ def test_validation_rows_and_splits_on_dask(here):
         (lambda A, b: (A, b[:700]), ValueError, "X has 1500 rows and y has 700"),
         (lambda A, b: (A, b.compute()), TypeError, "X is a Dask collection and y is not"),
         (lambda A, b: (A, None), ValueError, "target y is None"),
-        (lambda A, b: (A[A[:, 0] < 9], b), ValueError, "labels in partition 0"),
+        (lambda A, b: (A[A[:, 0] < 9], b), ValueError, "labels in partition"),
         (lambda A, b: (A[A[:, 0] < 9], b.rechunk(100)), ValueError, "has 5 partitions and y has 15"),
         (lambda A, b: (A[A[:, 0] > 99], b[b > 99]), ValueError, "no partition has a row"),
         (lambda A, b: (A, b * 0), ValueError, "at least two classes"),
@@ -235,7 +235,7 @@ def test_validation_rows_and_splits_on_dask(here):
 def test_collections_that_do_not_match_are_refused(change, error, message, here):
     X, y = table()
     A, b = change(da.from_array(X, chunks=(300, 5)), da.from_array(y, chunks=300))
-    if "partition 0" in message:
+    if "in partition" in message:
         A = da.from_array(X, chunks=(300, 5))[da.from_array(X[:, 0] < 0, chunks=300)]
     with pytest.raises(error, match=message):
         riskbayes.GaussianNB().fit(A, b)

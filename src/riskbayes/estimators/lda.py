@@ -273,7 +273,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         check_is_fitted(self)
         if self.classes_.shape[0] == 2:
             return super().decision_function(X)
-        return source_of(X).map(self._linear_scores, Result(len(self.classes_), np.dtype(np.float64)))
+        return source_of(X).map(self._linear_scores, Result(self.classes_.shape[0], np.dtype(np.float64)))
 
     def _linear_scores(self, X: Any) -> Array:
         """Return the linear scores of rows in memory."""

@@ -98,7 +98,7 @@ class Reading:
         codes = codes if namespace(codes) is namespace(like) else to_device(codes, like)
         if learns:
             cells, codes, w = with_weight(cells, codes, w)
-            clf._decide(clf._schema_of(cells), more=self.learns is Learns.CATEGORIES)
+            clf._decide(clf._schema_of(cells, whole=self.resets), more=self.learns is Learns.CATEGORIES)
         if clf.class_weight is not None:
             w = row_weights(clf, w, host_rows(cells), codes, f"sample_weight{self.suffix}", learns)
         return engine_for(clf._encode(cells), codes, w, clf.classes_.shape[0])

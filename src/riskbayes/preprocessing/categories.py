@@ -167,10 +167,7 @@ def as_array(values: Sequence) -> Array:
 
 def decide_codes(column: ColumnSchema, name: str) -> ColumnCodes:
     """Return the encoding of a column by its schema."""
-    if column.kind == "numbers" and column.low >= 0:
-        return ColumnCodes(name, None)
-    known = ColumnCodes(name, (), 0)
-    return known if column.kind == "missing" and not column.declared else extend_codes(known, column)
+    return extend_codes(ColumnCodes(name, ()), column)
 
 
 def extend_codes(known: ColumnCodes, column: ColumnSchema) -> ColumnCodes:
@@ -182,13 +179,15 @@ def extend_codes(known: ColumnCodes, column: ColumnSchema) -> ColumnCodes:
                 f"counted from 0 to at most {UNSEEN - 1}. Pass such values as strings."
             )
         return known
+    if known.is_open and column.kind == "numbers" and column.low >= 0:
+        return ColumnCodes(known.name, None)
+    if column.kind == "missing" and not column.declared:
+        return known
     if column.values is None:
         raise ValueError(
             f"{known.name} has more than {MOST_VALUES} distinct values. Drop it, or merge its rare values."
         )
     values = column.values.tolist() if isinstance(column.values, np.ndarray) else list(column.values)
-    if known.is_open and column.kind == "numbers" and column.low >= 0:
-        return ColumnCodes(known.name, None)
     declared = list(column.declared)
     if not declared and values and all(isinstance(value, bool) for value in values):
         declared = [False, True]

@@ -339,7 +339,7 @@ def test_weights_and_columns_that_are_dropped():
     assert X.column_names == ["a"]
     assert y.tolist() == [0, 1]
     assert w.tolist() == [1.0, 0.5]
-    with pytest.raises(UserError, match="-1 in row 2"):
+    with pytest.raises(UserError, match="-1 in row 1"):
         split_columns(table.set_column(2, "w", pa.array([1.0, -1.0])), "y", "w")
     with pytest.raises(UserError, match="holds string"):
         split_columns(table.set_column(2, "w", pa.array(["1", "x"])), "y", "w")

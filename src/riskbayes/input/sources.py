@@ -85,7 +85,8 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None, suffix: str = ""
                 f"sample_weight{suffix}."
             )
         return X
-    return (DaskSource if is_dask(X) else ArraySource)(X, y, sample_weight)
+    in_memory = isinstance(X, np.ndarray) or not is_dask(X)
+    return (ArraySource if in_memory else DaskSource)(X, y, sample_weight)
 
 
 def in_memory(clf: Any, X: Any) -> Any:

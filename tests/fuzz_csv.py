@@ -181,7 +181,7 @@ def fit(found, split_columns, number: int) -> None:
     """Fit a quick model to a table, by some column."""
     from riskbayes import MixedNB
 
-    X, y, _ = split_columns(found, found.column_names[number % found.num_columns])
+    X, y, *_ = split_columns(found, found.column_names[number % found.num_columns])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         MixedNB(learner="closed_form").fit(X, y).predict_proba(X.slice(0, 5))

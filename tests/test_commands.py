@@ -122,6 +122,20 @@ def test_fit_says_what_it_did(run, tmp_path):
     assert run("fit", "people.csv.gz", "--target", "answer").stdout.splitlines()[-1] == "The model: model.rb"
 
 
+def test_fit_leaves_rows_without_a_target_out_and_says_so(run, tmp_path):
+    rows = people()
+    holes = [[f"q{i}", "1", "Bonn", "1e9", cell] for i, cell in enumerate(["", "NA", "?", "None"])]
+    for name, table in (("a.csv", rows), ("b.csv", rows[:9] + holes + rows[9:])):
+        (tmp_path / name).write_text(text_of([row[1:] for row in table]) + ",,,\n" * (name == "b.csv"))
+        result = run("fit", name, "--target", "answer", "-o", f"{name}.rb")
+        assert result.exit_code == 0, result.output
+    assert "RB028 rows without a target: 5 of 205 rows" in " ".join(result.stdout.split())
+    assert "RB028" in run("inspect", "b.csv.rb").stdout
+    X = open_table("a.csv").drop_columns(["answer"])
+    one, other = (riskbayes.load(f"{name}.csv.rb").predict_proba(X) for name in "ab")
+    np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("weight", [False, True])
 def test_held_out_figures_are_those_of_scikit_learn(run, tmp_path, weight):
     """The same folds and fits by hand, and scikit-learn's metrics; with weights, the baseline's too."""
@@ -380,7 +394,7 @@ def test_inspect_says_what_is_in_the_file(fitted, tmp_path):
         ("mixed.csv", "mixes encodings: line 3"),
         ("wide.csv", "columns"),
         ("ragged.csv", "line 3 has 3 cells"),
-        ("holes.csv", "1 missing cells among 3 rows"),
+        ("holes.csv", "missing in all 3 rows"),
         ("one.csv", "one class only"),
         ("regression.csv", "regression"),
         ("other.csv", "has no column 'answer'"),
@@ -400,7 +414,7 @@ def test_fit_refuses_a_bad_file_in_a_line(run, tmp_path, data, words):
         "mixed.csv": "a,answer\né,x\n".encode() + "é,y\n".encode("latin-1"),
         "wide.csv": b"1," * 10**6 + b"1\n",
         "ragged.csv": b"a,answer\n1,x\n2,y,z\n",
-        "holes.csv": b"a,answer\n1,x\n2,\n3,y\n",
+        "holes.csv": b"a,answer\n1,\n2,?\n3,NA\n",
         "one.csv": b"a,answer\n1,x\n2,x\n",
         "regression.csv": b"a,answer\n" + b"".join(b"%d,%d.5\n" % (i, i) for i in range(50)),
         "other.csv": b"a,anwser\n1,x\n2,y\n",

@@ -27,6 +27,7 @@ from riskbayes.compare.splits import make_split
 from riskbayes.compare.study import contenders as contender_figures
 from riskbayes.compare.study import run_study
 from riskbayes.compare.terminal import print_report
+from riskbayes.reading.table import split_columns
 
 
 def made_table(m=240, seed=0, signal=2.0):
@@ -303,6 +304,69 @@ def test_the_last_rows_in_time_are_held_out_whole():
         assert "day" not in [column.name for column in data.columns]
 
 
+EMPTY = st.sampled_from([None, "", " "])
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.one_of(EMPTY, st.sampled_from(["a", "b"])), min_size=30, max_size=60), st.integers(9, 90))
+def test_rows_without_a_label_are_left_out_and_counted(labels, most):
+    """The rest is what it would be without them; the numbers of rows are those of the table."""
+    table = made_table(len(labels)).assign(bought=["a", "a", "b", "b", *labels[4:]])
+    kept = np.flatnonzero([str(label).strip() in ("a", "b") for label in table["bought"]])
+    expected = data_of(table.iloc[kept].reset_index(drop=True), max_rows=most)
+    for way in (lambda t: t, pl.from_pandas, pa.Table.from_pandas):
+        found = data_of(way(table), max_rows=most)
+        assert found.rows.tolist() == kept[expected.rows].tolist()
+        assert found.labels.tolist() == expected.labels.tolist()
+        assert found.class_rows == expected.class_rows
+        np.testing.assert_array_equal(found.Z, expected.Z)
+        assert found.summary("", "").rows_without_target == len(labels) - len(kept)
+
+
+def test_a_report_counts_the_rows_without_a_label_and_is_else_the_same(plain):
+    table = made_table()
+    holed = compare(pd.concat([table, table[:3].assign(bought=None, size=1e9)]), "bought", cv=2)
+    (finding,) = set(map(str, holed.report.findings)) - set(map(str, plain.report.findings))
+    assert finding.startswith("RB028 rows without a target: 3 of 243 rows")
+    assert [c.scores for c in holed.report.contenders] == [c.scores for c in plain.report.contenders]
+    X = table.drop(columns="bought")
+    np.testing.assert_array_equal(holed.model.predict_proba(X), plain.model.predict_proba(X))
+
+
+TARGETS = {
+    "whole numbers as fractions": [float(i % 25) for i in range(300)],
+    "whole numbers": [i % 100 for i in range(300)],
+    "too many whole numbers": [i % 101 for i in range(300)],
+    "fractions": [(i % 4) / 2 for i in range(300)],
+    "infinity": [[1.0, np.inf][i % 2] for i in range(300)],
+    "words": [f"w{i % 150}" for i in range(300)],
+    "too many words": [f"w{i % 1001}" for i in range(3003)],
+    "names": [f"w{i % 151}" for i in range(300)],
+    "flags": [i % 2 == 0 for i in range(300)],
+    "one class": ["a"] * 300,
+    "dates": pd.to_datetime([f"2024-01-{1 + i % 9}" for i in range(300)]).date.tolist(),
+    "lists": [[i % 2] for i in range(300)],
+    "none": [None] * 300,
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_is_checked_in_one_way(name):
+    """The table of `compare` and that of `fit` are one; a target is taken by both or refused by both."""
+    table = pa.table({"x": np.arange(len(TARGETS[name])), "y": TARGETS[name]})
+    answers = []
+    for read in (lambda: data_of(table, "y").labels, lambda: split_columns(table, "y").y):
+        try:
+            answers.append(read().tolist())
+        except ValueError as error:
+            answers.append(str(error))
+    assert answers[0] == answers[1]
+    refused = isinstance(answers[0], str)
+    assert refused == (name not in {"whole numbers as fractions", "whole numbers", "words", "flags", "dates"})
+    if not refused:  # and no estimator refuses it after that
+        assert len(MixedNB(learner="closed_form").fit(table.select(["x"]), answers[0]).classes_) > 1
+
+
 @given(st.integers(1, 300), st.integers(0, 2**31))
 def test_a_sample_keeps_every_class(most, seed):
     codes = np.random.default_rng(seed).choice(4, 200, p=[0.7, 0.2, 0.09, 0.01])
@@ -316,15 +380,15 @@ def test_a_sample_keeps_every_class(most, seed):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target": "bougth"}, "did you mean 'bought'"),
-        ({"target": "size"}, "240 distinct numbers"),
-        ({"target": "weight"}, "missing cells"),
+        ({"target": "bougth"}, "Did you mean 'bought'"),
+        ({"target": "size"}, "240 distinct values"),
         ({"target": "key"}, "240 distinct values"),
-        ({"target": "same"}, "one class, 'x'"),
+        ({"target": "same"}, "one class only, 'x'"),
+        ({"target": "gone"}, "missing in all 240 rows"),
         ({"cv": 1}, "two or more"),
         ({"cv": 200}, "too few"),
         ({"group": "same"}, "one value only"),
-        ({"group": "nobody"}, "group='nobody' is no column"),
+        ({"group": "nobody"}, "no column 'nobody' for the group"),
         ({"time_column": "colour"}, "numbers or dates"),
         ({"time_column": "weight"}, "missing cells"),
         ({"time_column": "size", "cv": 2}, "exclude each other"),
@@ -334,7 +398,7 @@ def test_a_sample_keeps_every_class(most, seed):
     ],
 )
 def test_mistakes_are_told_in_a_sentence(options, message):
-    table = made_table().assign(key=[f"k{i}" for i in range(240)], same="x")
+    table = made_table().assign(key=[f"k{i}" for i in range(240)], same="x", gone=None)
     with pytest.raises(ValueError, match=message) as error:
         compare(table, **{"target": "bought", **options})
     assert "\n" not in str(error.value)

@@ -113,7 +113,8 @@ def bad_files():
     yield "gzip cut short", gzip.compress(TABLE * 50)[:-40], "answer", ""
     yield "mixed encodings", TABLE + "\n61,blé,yes\n".encode() + "62,blé,no\n".encode("latin-1"), "answer", ""
     yield "a million columns", b"x" + b",y" * 1_000_000 + b"\n1" + b",2" * 1_000_000 + b"\n", "x", ""
-    yield "target with missing cells", TABLE.replace(b"yes", b"", 3), "answer", "3"
+    words = b"\n".join(f"{i},w{i % 1001}".encode() for i in range(3003))
+    yield "a thousand words as target", b"x,answer\n" + words, "answer", "1001 distinct values"
     yield "numbers as target", TABLE, "x", "x"
 
 

@@ -188,6 +188,13 @@ CODES = {
         "The best model is none of naive Bayes.",
         "Leave one of them out.",
     ),
+    "RB028": Code(
+        "rows without a target",
+        "The cell of the target is empty in some rows, or holds a word for missing ones, such as NA, None or "
+        "a question mark; these rows were left out.",
+        "The answer is not known there: an empty last row, a row of totals, cases that are still open.",
+        "Ask whether such rows differ from the others. If the word is a class, write it in another way.",
+    ),
 }
 """What the codes mean. A code, once given, keeps its meaning."""
 

@@ -34,9 +34,10 @@ def is_of_fit(about: dict[str, Any]) -> bool:
     """True if notes are those of `riskbayes fit`: whoever saves a model may write anything there."""
     from riskbayes.saving.hints import fits
 
+    lost = about.get("rows_without_target", 0)
     held = about.get("held_out") or dict.fromkeys(FIGURES, 0)
     known = all(fits(about.get(name), kind) for name, kind in STORED.items())
-    return known and fits(held, dict[str, float]) and set(FIGURES) <= held.keys()
+    return known and fits(lost, int) and fits(held, dict[str, float]) and set(FIGURES) <= held.keys()
 
 
 def require_file(path: str) -> None:

@@ -17,19 +17,33 @@ from riskbayes import estimators
 from riskbayes.arrays import Array
 from riskbayes.compare.scores import row_losses
 from riskbayes.compare.splits import default_folds, random_parts, too_few
+from riskbayes.input.labels import rows_without_target
 from riskbayes.reading.expected import NUMBER, TEXT
 from riskbayes.reading.table import open_table, split_columns
 from riskbayes.versions import versions
 
 
 @dataclass(frozen=True)
-class Training:
-    """A table to learn from, and where it came from."""
+class Origin:
+    """What a model was learned from, for its file."""
 
     data: str
     target: str
-    weight: str | None
-    dropped: Sequence[str]
+    schema: Any
+    """The Arrow schema of the features."""
+    classes: Mapping[str, int]
+    """The rows of each class."""
+    lost: int
+    """Rows that were left out because they have no label."""
+    weight: str | None = None
+    dropped: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Training:
+    """A table to learn from, and where it came from."""
+
+    origin: Origin
     X: Any
     y: Array
     weights: Array | None
@@ -38,8 +52,11 @@ class Training:
 def read(data: str, target: str, weight: str | None, drop: Sequence[str]) -> Training:
     """Read a file and return its features, labels and weights."""
     table = open_table(data)
-    X, y, weights = split_columns(table, target, weight, drop, "standard input" if data == "-" else data)
-    return Training(data, target, weight, drop, X, y, weights)
+    name = "standard input" if data == "-" else data
+    X, y, weights, lost = split_columns(table, target, weight, drop, name)
+    labels, counts = np.unique(y, return_counts=True)
+    classes = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
+    return Training(Origin(data, target, X.schema, classes, lost, weight, drop), X, y, weights)
 
 
 def estimator(model: str, strategy: str | None, learner: str | None, seed: int) -> Any:
@@ -59,10 +76,10 @@ def held_out_figures(clf: Any, task: Training, seed: int) -> dict[str, Any]:
     """Return figures on the rows that `compare` with this seed holds out; empty if there are too few rows."""
     classes, codes = np.unique(task.y, return_inverse=True)
     k = default_folds(codes)
-    if too_few(codes, k, task.target):
+    if too_few(codes, k, task.origin.target):
         return {}
     w = np.ones(len(codes)) if task.weights is None else task.weights
-    parts = random_parts(codes, None, k, seed, task.target)
+    parts = random_parts(codes, None, k, seed, task.origin.target)
     P, majority = np.zeros((len(codes), len(classes))), np.zeros(len(codes), dtype=int)
     for kept, held in parts:
         train, test = (np.isin(np.arange(len(codes)), rows) for rows in (kept, held))
@@ -93,23 +110,23 @@ def figures(P: Array, codes: Array, majority: Array, w: Array, parts: Sequence[A
     return found
 
 
-def describe(clf: Any, task: Training, found: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def describe(clf: Any, origin: Origin, found: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Return what is stored about a model: the file, the rows, the settings, the versions, the figures."""
     import pyarrow as pa  # an optional dependency, slow to import
 
     numeric = {
         field.name: pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-        for field in task.X.schema
+        for field in origin.schema
     }
-    classes, counts = np.unique(task.y, return_counts=True)
     return {
-        "file": task.data,
-        "sha256": sha256(task.data),
-        "rows": len(task.y),
-        "target": task.target,
-        "classes": {str(label): int(count) for label, count in zip(classes, counts, strict=True)},
-        "weight": task.weight,
-        "dropped": list(task.dropped),
+        "file": origin.data,
+        "sha256": sha256(origin.data),
+        "rows": sum(origin.classes.values()),
+        "rows_without_target": origin.lost,
+        "target": origin.target,
+        "classes": dict(origin.classes),
+        "weight": origin.weight,
+        "dropped": list(origin.dropped),
         "kinds": {name: NUMBER if is_number else TEXT for name, is_number in numeric.items()},
         "model": type(clf).__name__,
         "settings": settings_of(clf),
@@ -146,6 +163,8 @@ def summary(about: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ("target", f"{about['target']}: {counts}{f' and {more} more' if more > 0 else ''}"),
         ("model", f"{about['model']}({settings})"),
     ]
+    lost = rows_without_target(about.get("rows_without_target", 0), about["rows"], about["target"])
+    pairs += [("finding", str(finding)) for finding in lost]
     found = about.get("held_out")
     if not found:
         return [*pairs, ("held out", "nothing was held out, so there are no figures")]

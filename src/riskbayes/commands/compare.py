@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,21 +167,26 @@ def shown_progress() -> Iterator[Progress | None]:
         yield lambda name, done, total: bar.update(task, description=name, completed=done, total=total)
 
 
-def stored(found: Comparison, table: Any, data: str, dropped: list[str], seed: int) -> dict[str, Any]:
+def stored(found: Comparison, table: Any, data: str, dropped: Sequence[str], seed: int) -> dict[str, Any]:
     """Return what the model file says about the model: as `riskbayes fit`, with the figures of the report."""
     from riskbayes.commands import _training
-    from riskbayes.reading.table import split_columns
 
-    report, target = found.report, found.report.data.target
+    report = found.report
     best = next(one for one in report.contenders if one.name == report.best)
     base = next(one for one in report.contenders if one.kind == "baseline")
     held = {name: score.value for name, score in best.scores.items() if score.value is not None}
     held["error"] /= 100  # a share there
     majority = (base.scores["error"].value or 0.0) / 100
     figures = {"rows": report.split.test_rows, "majority_error": majority, **held}
-    X, y, _ = split_columns(table, target, None, dropped, data)
-    task = _training.Training(data, target, None, dropped, X, y, None)
-    return {**_training.describe(found.model, task, figures, seed), "compared": report.best}
+    origin = _training.Origin(
+        data,
+        report.data.target,
+        table.drop_columns([report.data.target, *dropped]).schema,
+        {each.label: each.rows for each in report.data.classes},
+        report.data.rows_without_target,
+        dropped=dropped,
+    )
+    return {**_training.describe(found.model, origin, figures, seed), "compared": report.best}
 
 
 def write(found: Comparison, folder: Path, about: dict[str, Any]) -> None:

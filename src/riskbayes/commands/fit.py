@@ -100,7 +100,7 @@ def fit(
             figures = _training.held_out_figures(clf, task, seed)
         tell(f"fitting to {len(task.y)} rows")
         clf = _training.fitted(clf, task.X, task.y, task.weights)
-        about = _training.describe(clf, task, figures, seed)
+        about = _training.describe(clf, task.origin, figures, seed)
         out.parent.mkdir(parents=True, exist_ok=True)
         clf.save(out, about=about)
     if as_json:

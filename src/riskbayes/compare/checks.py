@@ -20,6 +20,7 @@ from riskbayes.compare.study import Study, Trial
 from riskbayes.compare.verdict import apart, compare_peer, judged_by
 from riskbayes.estimators.fitted_checks import column_findings, few_rows, grouped
 from riskbayes.findings import Finding
+from riskbayes.input.labels import rows_without_target
 
 STRONG_SHARE, STRONG_RATIO, VERY_STRONG = 1 / 3, 1.5, 0.1
 """A single column is strong if it has this share of what can be gained in log loss, and so many times that of
@@ -62,6 +63,7 @@ def all_findings(study: Study, by_column: list[Alone], model: Any) -> list[Findi
         *running_numbers(study),
         *unseen_categories(study),
         *sampled(study),
+        *rows_without_target(data.labelled.lost, len(data.labelled.rows), data.target),
         *(f for f in model.checks_ if f.code not in ("RB005", "RB006", "RB007", "RB008")),
     ]
     weight = {"error": 0, "warning": 1, "info": 2}

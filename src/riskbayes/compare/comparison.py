@@ -9,12 +9,10 @@ from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
-import narwhals as nw
-
 from riskbayes.compare.alone import alone
 from riskbayes.compare.checks import all_findings
 from riskbayes.compare.contenders import candidates
-from riskbayes.compare.data import Data, labels_of
+from riskbayes.compare.data import Data
 from riskbayes.compare.explained import explain_study
 from riskbayes.compare.report import Report, Run
 from riskbayes.compare.scores import DEFINITIONS, METRICS, confusion, reliability
@@ -109,7 +107,7 @@ def compare(
     split = make_split(data, cv, seed)
     models = candidates(data, strategies, seed, len(split.parts))
     study = run_study(data, split, models, progress, metric)
-    model = refit(study, table)
+    model = refit(study)
     found, by_column = contenders(study), alone(study)
     explained = explain_study(study, found, by_column)
     findings = without(all_findings(study, by_column, model), ignore)
@@ -145,11 +143,10 @@ def compare(
     return Comparison(report, model)
 
 
-def refit(study: Study, table: Any) -> Any:
+def refit(study: Study) -> Any:
     """Return the best model fitted to all rows of the table, with the labels as they stand there."""
-    frame = nw.from_native(table, eager_only=True)
+    frame, labels, *_ = study.data.labelled
     names = [column.name for column in study.data.columns]
-    labels = labels_of(frame[study.data.target], study.data.target)
     model = study.best.candidate.make(study.data.encoder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is wrong with it is asked of the fitted model

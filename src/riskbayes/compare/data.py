@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Self
 
 import narwhals as nw
@@ -12,16 +11,11 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.compare.report import ClassShare, ColumnSummary, DataSummary
-from riskbayes.estimators.checks import listed
+from riskbayes.input.labels import Labelled, labelled_rows
 from riskbayes.preprocessing.columns import Column
 from riskbayes.preprocessing.encoder import TableEncoder
+from riskbayes.reading.table import require_column
 from riskbayes.tables import is_missing, plain
-
-MOST_WHOLE = 100
-"""A target of whole numbers with more distinct values than this is a measurement; one of fractions is."""
-
-TEXT_SHARE = 0.5
-"""A target of strings with more distinct values than this share of the rows names rows, not classes."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +37,8 @@ class Data:
     """The number of each row in the table that was given, from 0."""
     class_rows: tuple[int, ...]
     """Rows of each class in that table, which are more than here if these are a sample."""
+    labelled: Labelled
+    """All rows of that table that have a label."""
     time: Array | None = None
     """The values of the time column, as numbers."""
     groups: Array | None = None
@@ -58,10 +54,10 @@ class Data:
         frame = nw.from_native(table, eager_only=True)
         for what, name in (("target", target), ("time_column", time_column), ("group", group)):
             if name is not None:
-                check_column(frame.columns, name, what)
-        labels = labels_of(frame[target], target)
+                require_column("The table", frame.columns, name, what)
+        labelled = labelled_rows(frame, target)
+        frame, labels = labelled.frame, labelled.labels
         classes, codes = np.unique(labels, return_inverse=True)
-        check_classes(classes, len(labels), target)
         left = [name for name in frame.columns if name not in (target, time_column, group)]
         if not left:
             raise ValueError(f"The table has no column besides {target!r} to predict it from.")
@@ -79,8 +75,9 @@ class Data:
             target,
             encoder,
             Z,
-            rows,
+            labelled.rows[rows],
             class_rows,
+            labelled,
             None if time_column is None else times_of(frame.select(time_column), time_column),
             None if group is None else groups_of(frame[group], group),
             time_column or "",
@@ -111,58 +108,14 @@ class Data:
             ColumnSummary(c.name, c.kind, c.encoded, c.reason, (c.n_missing or 0) / m, c.n_values)
             for c in self.columns
         )
-        return DataSummary(name, total, self.target, tuple(classes), tuple(columns), sha256, m)
+        return DataSummary(
+            name, total, self.target, tuple(classes), tuple(columns), sha256, m, self.labelled.lost
+        )
 
 
 def number_columns(encoder: TableEncoder) -> list[str]:
     """Return the names of the columns that are read as numbers, dates included."""
     return [column.name for column in encoder.columns if "number" in column.encoded]
-
-
-def check_column(columns: Sequence[str], name: str, what: str) -> None:
-    """Refuse a column that the table does not have; name one with a similar name."""
-    if name not in columns:
-        near = get_close_matches(name, columns, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else f": {listed(np.array(columns))}."
-        raise ValueError(f"{what}={name!r} is no column of the table, which has {len(columns)} columns{hint}")
-
-
-def labels_of(column: nw.Series, name: str) -> Array:
-    """Return the target as an array of labels; refuse missing cells."""
-    values = column.to_list()
-    gone = sum(is_missing(value) or value == "" for value in values)
-    if gone:
-        raise ValueError(
-            f"The target column {name!r} has {gone} missing cells of {len(values)}. Drop these rows, or name "
-            "what their label is."
-        )
-    if not values:
-        raise ValueError("The table has no rows.")
-    kinds = set(map(type, values))
-    if kinds <= {int} or kinds <= {bool} or kinds <= {float}:
-        return np.array(values)
-    return np.array([str(value) for value in values])
-
-
-def check_classes(classes: Array, m: int, name: str) -> None:
-    """Refuse a target with one class, or with more values than classes have."""
-    n, numbers = len(classes), classes.dtype.kind in "iuf"
-    if n == 1:
-        raise ValueError(
-            f"The target column {name!r} has one class, {listed(classes)}: nothing is to be told apart."
-        )
-    whole = numbers and bool((classes == np.floor(classes)).all())
-    if numbers and (n > MOST_WHOLE or not whole):
-        raise ValueError(
-            f"The target column {name!r} holds {n} distinct numbers, such as {listed(classes)}: it is a "
-            "measurement, and classes are predicted here. Divide it into ranges first, or write classes as "
-            "text."
-        )
-    if n > max(2, TEXT_SHARE * m):
-        raise ValueError(
-            f"The target column {name!r} has {n} distinct values in {m} rows, too many to learn from. Choose "
-            "a column whose values repeat."
-        )
 
 
 def drawn_by_class(codes: Array, most: int, seed: int) -> Array:

@@ -62,7 +62,7 @@ class DataSummary:
     name: str
     """Name of the file."""
     rows: int
-    """Rows of the whole table."""
+    """Rows of the whole table that have a label."""
     target: str
     """The column to predict."""
     classes: tuple[ClassShare, ...]
@@ -72,6 +72,8 @@ class DataSummary:
     """Hash of the file, if it is known."""
     used_rows: int = 0
     """Rows that the figures come from; fewer than `rows` if a sample was taken."""
+    rows_without_target: int = 0
+    """Rows of the file that have no label; they were left out, and are not among `rows`."""
 
 
 @dataclass(frozen=True)

@@ -7,21 +7,17 @@ import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.input.arrow import lacking_column, open_files
+from riskbayes.input.labels import labelled_rows
 from riskbayes.reading import UserError
 from riskbayes.reading.blocks import CSV, arrow_needed
 from riskbayes.reading.dialect import refuse_twins
 from riskbayes.reading.files import EXPORT, STDIN, is_arrow, open_file, reading
 from riskbayes.reading.numbers import typed
-
-MANY_NUMBERS = 100
-"""A target of more distinct whole numbers than this is a quantity, not a class; one of fractions is."""
-
-MANY_LABELS = 1000
-"""A target of more distinct labels than this is no class."""
 
 
 def open_table(path: str | os.PathLike) -> Any:
@@ -130,21 +126,24 @@ class Training(NamedTuple):
     """An Arrow table of features."""
     y: Array
     weights: Array | None
+    lost: int
+    """Rows that were left out because they have no label."""
 
 
 def split_columns(
     table: Any, target: str, weight: str | None = None, drop: Sequence[str] = (), name: str = "The table"
 ) -> Training:
-    """Return features, labels and weights of a table; refuse a target that no classifier can learn."""
+    """Return features, labels and weights of the rows that have a label."""
     for what, column in (("target", target), ("weight", weight), *(("drop", each) for each in drop)):
         if column is not None:
             require_column(name, table.column_names, column, what)
     features = [each for each in table.column_names if each not in (target, weight, *drop)]
     if not features:
         raise UserError(f"{name} has no column but the target {target!r} to learn from. Add columns.")
-    y = labels_of(table.column(target), target)
-    weights = None if weight is None else weights_of(table.column(weight), weight)
-    return Training(table.select(features), y, weights)
+    found = labelled_rows(nw.from_native(table, eager_only=True), target)
+    table = found.frame.to_native()
+    weights = None if weight is None else weights_of(table.column(weight), weight, found.rows)
+    return Training(table.select(features), found.labels, weights, found.lost)
 
 
 def require_column(name: str, names: Sequence[str], column: str, what: str) -> None:
@@ -158,46 +157,8 @@ def require_column(name: str, names: Sequence[str], column: str, what: str) -> N
     raise UserError(f"{name} has no column {column!r} for the {what}; it has {listed}.{hint}")
 
 
-def labels_of(column: Any, name: str) -> Array:
-    """Return a column as labels; refuse missing ones, a single one, and what looks like a quantity."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    kind = column.type
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind):
-        raise UserError(f"The target {name!r} holds {kind}. Labels are text, whole numbers or booleans.")
-    gone = column.null_count
-    if pa.types.is_floating(kind):
-        gone += int(pc.sum(pc.is_nan(column)).as_py() or 0)
-    if gone:
-        raise UserError(
-            f"The target {name!r} has {gone} missing cells among {len(column)} rows. Drop these rows or fill "
-            "them."
-        )
-    distinct = pc.unique(column)
-    if len(distinct) < 2:
-        raise UserError(
-            f"The target {name!r} has one class only, {distinct[0].as_py()!r}. Two or more are needed."
-        )
-    numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    broken = numeric and not pc.all(pc.equal(pc.floor(distinct), distinct)).as_py()
-    limit = MANY_NUMBERS if numeric else MANY_LABELS
-    if broken or len(distinct) > limit or (not numeric and len(distinct) > max(2, len(column) // 2)):
-        what = "a quantity: that is regression" if numeric else "a name or a key"
-        raise UserError(
-            f"The target {name!r} has {len(distinct)} distinct values in {len(column)} rows and looks like "
-            f"{what}. A classifier needs classes: name another column, or put the values into groups."
-        )
-    if not numeric and not pa.types.is_boolean(kind):
-        column = column.cast(pa.string())
-    found = column.to_numpy()
-    return found.astype(str).astype(object) if found.dtype.kind in "OU" else found
-
-
-def weights_of(column: Any, name: str) -> Array:
-    """Return a column as weights of rows; refuse what is no weight."""
+def weights_of(column: Any, name: str, rows: Array) -> Array:
+    """Return a column as weights of rows, of which `rows` are the numbers; refuse what is no weight."""
     import pyarrow as pa  # an optional dependency, slow to import
 
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
@@ -207,7 +168,7 @@ def weights_of(column: Any, name: str) -> Array:
     if bad.any():
         i = int(np.argmax(bad))
         raise UserError(
-            f"The weight {name!r} is {found[i]:g} in row {i} (counted from 0). Weights are numbers of at "
-            "least zero."
+            f"The weight {name!r} is {found[i]:g} in row {rows[i]} (counted from 0). Weights are numbers "
+            "of at least zero."
         )
     return found

@@ -63,30 +63,6 @@ def range_of(block: MemoryEngine, number: int) -> tuple[Array, Array]:
     return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
 
 
-FIRST_ROWS = 2**14
-"""Rows of the first block that an estimator is shown."""
-
-
-def representatives(block: MemoryEngine, number: int) -> Array:
-    """Return rows of a block with its ends and its missing cells in every column, and with all of its codes.
-
-    Codes are whole numbers from 0. The first block begins with its first rows, as they are.
-    """
-    X, taken = block._X, [np.arange(0 if number else min(FIRST_ROWS, block.n_rows))]
-    for j in range(X.shape[1] if block.n_rows else 0):
-        column, holes = X[:, j], np.isnan(X[:, j])
-        seen = np.flatnonzero(~holes)
-        if len(seen):
-            values = column[seen]
-            least, most = values.argmin(), values.argmax()
-            taken.append(seen[[least, most]])
-            if values[least] >= 0 and values[most] < len(values) and (values == np.floor(values)).all():
-                taken.append(seen[np.unique(values, return_index=True)[1]])
-        if len(seen) < len(column):
-            taken.append(np.flatnonzero(holes)[:1])
-    return X[np.unique(np.concatenate(taken).astype(np.int64))]
-
-
 def digest_of(block: MemoryEngine, number: int) -> str:
     """Return the digest of a block."""
     return block.fingerprint()

@@ -52,7 +52,7 @@ Work = Callable[..., Any]
 class BlockEngine(Engine):
     """Rows in blocks.
 
-    A subclass writes `_map`, `_sum`, `_part` and `shown`. Folds, held rows and draws are stratified, and each
+    A subclass writes `_map`, `_sum` and `_part`. Folds, held rows and draws are stratified, and each
     is a small value (see :mod:`riskbayes.engines.parts`).
     """
 
@@ -112,10 +112,6 @@ class BlockEngine(Engine):
     def weighted(self, by_class: Array) -> Self:
         """Return an engine over the same rows, with weights multiplied by one of their class."""
         return self._part(Scaled(by_class=by_class))
-
-    @abstractmethod
-    def shown(self) -> Iterator[Array]:
-        """Yield rows which have all that an estimator learns of the columns: first the first rows."""
 
     def fingerprint(self) -> str:
         """Return a digest of the rows, labels and weights, block after block."""

@@ -11,8 +11,7 @@ from uuid import uuid4
 import numpy as np
 
 from riskbayes.allocation import KeptMemory
-from riskbayes.arrays import Array
-from riskbayes.engines.block_work import Total, block_of, representatives
+from riskbayes.engines.block_work import Total, block_of
 from riskbayes.engines.blocks import BlockEngine, Work
 from riskbayes.engines.memory import EncodedRows, MemoryEngine
 from riskbayes.engines.parts import Batch, Part
@@ -56,10 +55,6 @@ class DaskEngine(BlockEngine):
                 *(task(sent, block, number) for number, block in enumerate(self.blocks)), client=self.client
             )
         )
-
-    def shown(self) -> Iterator[Array]:
-        """Yield the first rows of the first block, and some rows of each."""
-        return iter(self._map(representatives))
 
     def _sum(self, work: Work, model: GenerativeModel, frame: Frame, batch: Batch | None = None) -> Total:
         task, sent = delayed(summed_block), shared(work)

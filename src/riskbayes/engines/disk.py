@@ -113,10 +113,6 @@ class DiskEngine(BlockEngine):
         """Yield all blocks; the next one is read while one is worked on."""
         return self._in_turn(lambda number: self._read(number, labels_only), not labels_only)
 
-    def shown(self) -> Iterator[Array]:
-        """Yield the rows of all blocks."""
-        return (block._X for block in self.blocks())
-
     def _in_turn(self, get: Callable[[int], MemoryEngine], counted: bool = True) -> Iterator[MemoryEngine]:
         self._last = None
         for block in read_ahead(get, range(len(self.files))):

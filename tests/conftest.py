@@ -8,6 +8,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +16,18 @@ import pandas as pd
 import pytest
 from hypothesis import settings
 from scipy.special import softmax
+from sklearn.base import BaseEstimator
 
 import riskbayes.engines
 import riskbayes.learners
 import riskbayes.models
 from riskbayes.engines import MemoryEngine
 from riskbayes.experiments.datasets import load_csv
+from riskbayes.loaded import Loadable
 from riskbayes.loop import run
 from riskbayes.models import GenerativeModel
 from riskbayes.models.base import Fitted, Sample
+from riskbayes.statistics import Statistics
 from riskbayes.task import Task
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=30)
@@ -66,6 +70,31 @@ def random_rows(model, rng, m=40, n=3, r=3, balanced=True):
     else:
         X = rng.standard_normal((m, n)) @ rng.standard_normal((n, n)) + rng.standard_normal((r, n))[y]
     return X, y, rng.uniform(0.2, 3.0, size=m)
+
+
+def assert_same(copied, value):
+    """Compare all that two values hold: in dataclasses also fields by which they are not compared."""
+    assert type(copied) is type(value)
+    if isinstance(value, Statistics):
+        assert_same((dict(copied), copied.frame), (dict(value), value.frame))
+    elif isinstance(value, list | tuple):
+        assert len(copied) == len(value)
+        for ours, theirs in zip(copied, value, strict=True):
+            assert_same(ours, theirs)
+    elif isinstance(value, dict):
+        assert copied.keys() == value.keys()
+        assert_same([copied[name] for name in value], list(value.values()))
+    elif is_dataclass(value):
+        names = [f.name for f in fields(value) if f.name not in getattr(value, "_unsaved", ())]
+        assert_same(*([getattr(each, name) for name in names] for each in (copied, value)))
+    elif isinstance(value, BaseEstimator | GenerativeModel | Loadable):
+        assert_same(vars(copied), vars(value))
+    elif isinstance(value, np.random.RandomState):
+        assert_same(copied.get_state(), value.get_state())
+    elif isinstance(value, np.ndarray | float):
+        np.testing.assert_array_equal(copied, value)
+    else:
+        assert copied == value or repr(copied) == repr(value)
 
 
 def closed_form(model, X, y, w, r):

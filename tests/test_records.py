@@ -1,5 +1,6 @@
 """Values of a fit come back from bytes as they were, and bytes of others run no code."""
 
+import copy
 import importlib
 import io
 import json
@@ -18,11 +19,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays, floating_dtypes, integer_dtypes
 
 import riskbayes
-from conftest import MODELS, random_rows
+from conftest import MODELS, assert_same, random_rows
 from riskbayes.engines import MemoryEngine
 from riskbayes.frames import Frame
 from riskbayes.journal import DIGEST, HEAD, LENGTH, Journal, digest, head_of
-from riskbayes.models import GaussianNBModel
+from riskbayes.models import GaussianNBModel, TreeModel
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import LogLoss
 from riskbayes.records import NotKeptError, class_of, packed, unpacked
@@ -61,23 +62,33 @@ def test_states_of_random_numbers_come_back(state):
     assert plain(unpacked(packed(state))) == plain(state)
 
 
+COPIES = (
+    lambda value: pickle.loads(pickle.dumps(value)),
+    copy.deepcopy,
+    lambda value: unpacked(packed(value)),
+)
+"""Ways to another process, another variable and a file."""
+
+
 @pytest.mark.parametrize("holes", [False, True])
-@pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
-def test_what_a_model_learned_and_counted_comes_back_to_the_last_bit(kind, holes):
-    model = kind()
+@pytest.mark.parametrize(
+    "model", [*(kind() for kind in MODELS), TreeModel(structure="tree")], ids=lambda model: str(model)[:12]
+)
+def test_what_a_model_learned_and_counted_comes_back_to_the_last_bit(model, holes):
     X, y, w = random_rows(model, np.random.default_rng(0), m=200)
     if holes and not model.takes_missing:
         return
     if holes:
         X = X.astype(float)
-        X[::7, 0] = np.nan
+        X[::7, 0] = X[1::7, 1] = X[2::7, 2] = np.nan
     engine = MemoryEngine(X, y, w, 3)
     frame = engine.learn(model)
-    again = unpacked(packed(frame))
-    assert again == frame
     S = model.settle(engine.statistics(model, frame))
+    for copied in COPIES:
+        assert_same(copied(frame), frame)
+        assert_same(copied(S.frame), S.frame)
+        assert copied(S) == S
     T = unpacked(packed(S))
-    assert T == S
     scans = [MemoryEngine(X, y, w, 3) for _ in range(2)]
     if model.keeps_rows:
         return

@@ -22,7 +22,7 @@ from sklearn.covariance import LedoitWolf
 from sklearn.model_selection import StratifiedKFold
 
 import riskbayes
-from conftest import MODELS
+from conftest import MODELS, assert_same
 from fuzzing.estimators import learner_kinds
 from fuzzing.file_mutations import Parts
 from fuzzing.saved_models import ESTIMATORS, STRATEGIES, fits, frame, table
@@ -35,6 +35,7 @@ from riskbayes import (
 )
 from riskbayes.exceptions import ModelFileError
 from riskbayes.learners import RC
+from riskbayes.models import LDAModel, TreeModel
 from riskbayes.objectives import ExpectedCost
 from riskbayes.saving import describe
 from riskbayes.saving.reader import Reader
@@ -152,6 +153,23 @@ def test_a_loaded_model_goes_on_as_the_saved_one_would(every_fit, saved):
             assert answer(work, theirs, fit.X, fit.y) == expected, f"{fit.name}: {name}"
             answered |= {name} if not isinstance(expected, str) else set()
     assert answered == set(GOES_ON)
+
+
+@pytest.mark.parametrize("copied", [lambda clf: pickle.loads(pickle.dumps(clf)), copy.deepcopy])
+def test_a_copy_has_all_that_the_model_has(copied, every_fit):
+    for fit in every_fit:
+        assert_same(copied(fit.clf), fit.clf)
+
+
+@pytest.mark.parametrize("copied", [lambda clf: pickle.loads(pickle.dumps(clf)), copy.deepcopy])
+@pytest.mark.parametrize("model", [TreeModel(structure="tree"), LDAModel()])
+def test_a_copy_forgets_rows_as_the_model_does(model, copied):
+    X, y = table(model.support)
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X)
+    clf = GenerativeClassifier(model, learner="closed_form").fit(X, y)
+    assert clf.data_statistics_.frame.start is not None
+    again = copied(clf)
+    assert again.forget(X[:6], y[:6]).statistics_ == clf.forget(X[:6], y[:6]).statistics_
 
 
 def test_pickle_and_joblib_go_on_working(tmp_path):

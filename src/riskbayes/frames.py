@@ -240,7 +240,7 @@ class Categories(Frame):
         return self
 
     def __getstate__(self) -> dict:
-        return self._measured()  # the rest is derived
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # the rest is derived
 
     def __setstate__(self, state: dict) -> None:
         for name, value in state.items():

@@ -43,9 +43,6 @@ class Leaves(Categories):
         require_shape(self.shares, (sum(self.n_categories.tolist()),), "f", "shares")
         super().check_loaded(size)
 
-    def __getstate__(self) -> dict:
-        return {**super().__getstate__(), "trees": self.trees, "shares": self.shares}
-
     def join(self, other: Frame) -> Frame:
         """Return this frame; raise an error if the other one has other trees."""
         if self != other:

@@ -16,6 +16,7 @@ from riskbayes import (
     CategoricalNB,
     GenerativeClassifier,
     KDependenceNB,
+    MixedNB,
     SmoothNB,
     TreeAugmentedNB,
 )
@@ -511,3 +512,28 @@ def test_an_order_of_columns_moves_with_them(seed):
 
     for a, b in zip(order, columns[moved], strict=True):
         assert (content(X[:, [a]]) == content(X[:, [b]])).all()  # itself, or one that holds the same
+
+
+# Weights are repeats: a row without weight is as good as absent
+
+
+@given(seed=seeds, kind=st.sampled_from(["int64", "float64", "strings", "objects", "missing"]))
+@settings(max_examples=8)
+@pytest.mark.parametrize("clf", [CategoricalNB(), TreeAugmentedNB(), MixedNB()])
+def test_rows_without_weight_set_no_categories(clf, seed, kind):
+    rng = np.random.default_rng(seed)
+    y, w = np.arange(60) % 2, rng.integers(0, 3, 60)
+    X = some_codes(rng, 60, np.array([3, 4]), y)
+    X[w == 0] += rng.integers(0, 4, (int((w == 0).sum()), 2))
+    if kind == "missing":
+        X = np.where((w == 0)[:, None] & (rng.random(X.shape) < 0.5), np.nan, X)
+    else:
+        X = cast(X, kind)
+    again = np.repeat(np.arange(60), w)
+    weighted, repeated = clone(clf).fit(X, y, w), clone(clf).fit(X[again], y[again])
+    np.testing.assert_allclose(
+        weighted.predict_proba(X[w > 0]), repeated.predict_proba(X[w > 0]), atol=1e-7
+    )
+    if hasattr(clf, "partial_fit"):
+        stream = clone(clf).set_params(learner="closed_form").partial_fit(X, y, [0, 1], w)
+        np.testing.assert_array_equal(stream.n_categories_, repeated.n_categories_)

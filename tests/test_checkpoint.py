@@ -188,6 +188,11 @@ def test_validation_rows_are_recorded_too(tmp_path, killing):
     assert found.statistics_ == plain.statistics_
     with pytest.raises(ValueError, match="its validation rows differs"):
         clone(clf).fit(X[100:], y[100:], X_val=X[:99], y_val=y[:99], checkpoint=tmp_path / "file")
+    with pytest.raises(ValueError, match="its validation rows differs"):
+        clone(clf).fit(X[100:], y[100:], checkpoint=tmp_path / "file")
+    clone(clf).fit(X[100:], y[100:], checkpoint=tmp_path / "without")
+    with pytest.raises(ValueError, match="its validation rows differs"):
+        clone(clf).fit(X[100:], y[100:], **val, checkpoint=tmp_path / "without")
 
 
 SCRIPT = """

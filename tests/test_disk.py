@@ -139,10 +139,12 @@ def test_a_sample_has_rows_of_every_class_and_of_every_missing_cell():
     np.testing.assert_array_equal(sample.largest, np.nanmax(X, axis=0))
 
 
-def test_online_dfe_says_what_a_disk_cannot_do():
-    y = np.arange(100) % 2
-    with pytest.raises(NotImplementedError, match="DiskEngine cannot go row by row"):
-        riskbayes.CategoricalNB(learner=DFE(mode="online")).fit(rows(y[:, None], y))
+def test_online_dfe_is_refused_before_a_row_is_read():
+    def read():
+        raise AssertionError("a row was read")
+
+    with pytest.raises(ValueError, match=r"DFE goes row by row, .* Pass an array, or take another learner"):
+        riskbayes.CategoricalNB(learner=DFE(mode="online")).fit(rows(read))
 
 
 ESTIMATORS = [

@@ -277,6 +277,8 @@ def test_held_out_rows_are_judged_by_kept_and_unlabelled_rows(kind, folds):
         ((X, np.full(150, -1), None, -1), "Every label in y is -1"),
         ((X, PART[:10], None, -1), "X has 150 rows and y has 10 labels"),
         ((X, PART, np.ones(3), -1), r"sample_weight has shape \(3,\), and X has 150 rows"),
+        ((X, PART, np.where(HIDDEN, -1.0, 1.0), -1), "Negative values in data passed to `sample_weight`"),
+        ((X, PART, np.where(HIDDEN, np.nan, 1.0), -1), "sample_weight contains NaN"),
         ((X, np.where(PART == 1, 1, -1), None, -1), "at least two classes"),
         ((np.where(HIDDEN[:, None], 1e200, X), PART, None, -1), "Column . of X holds 1e\\+200"),
         ((np.where(HIDDEN[:, None], np.inf, X), PART, None, -1), "contains infinity in column 0"),

@@ -64,11 +64,11 @@ class RecordedEngine(Engine):
         found._check({"data": engine.fingerprint()} | {k: described(v) for k, v in settings.items()})
         return found
 
-    def beside(self, engine: Engine, name: str) -> Self:
+    def beside(self, engine: Engine | None, name: str) -> Self | None:
         """Return an engine over other rows (for validation), recorded in the same journal."""
-        found = type(self)(engine, self.journal, name)
-        found._check({f"{name} rows": engine.fingerprint()})
-        return found
+        found = type(self)(self.engine if engine is None else engine, self.journal, name)
+        found._check({f"{name} rows": "none" if engine is None else engine.fingerprint()})
+        return None if engine is None else found
 
     def finish(self) -> None:
         """Write the records that wait."""

@@ -28,7 +28,7 @@ from riskbayes.exceptions import ColumnError, FlooredWarning, RowsLostError, war
 from riskbayes.findings import Finding
 from riskbayes.frames import same_values
 from riskbayes.input.schema import Schema
-from riskbayes.input.source import Source, closing_sources
+from riskbayes.input.source import ArraySource, Source, closing_sources
 from riskbayes.input.sources import source_of
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.loaded import require
@@ -246,10 +246,10 @@ class BaseGenerativeClassifier(
                 frame = task.S.frame.join(start.frame)  # one of the two may know more categories
                 task = replace(task, S=task.S.to_frame(frame), start=start.to_frame(frame))
             self._forgotten = None
+            held = None
             if not (X_val is None and y_val is None and sample_weight_val is None):
                 held = self._validation_rows(task.S, X_val, y_val, sample_weight_val)
-                held = task.engine.beside(held, "validation")
-                task = replace(task, validation=held)
+            task = replace(task, validation=task.engine.beside(held, "validation"))
             try:
                 self._calibrate(task, (X, y, sample_weight))
             finally:
@@ -432,6 +432,11 @@ def begin_fit(
     have a weight. Scans are recorded in the file `checkpoint`, if there is one.
     """
     clf.learner_, clf.class_weight_ = resolve_learner(clf.learner, clf._named_learners), None
+    if clf.learner_.goes_row_by_row and not isinstance(source_of(X), ArraySource):
+        raise ValueError(
+            f"{type(clf.learner_).__name__} goes row by row, which needs all rows in memory, and X is read in "
+            "batches or is a Dask collection. Pass an array, or take another learner."
+        )
     engine = clf._engine(X, y, sample_weight, learns)
     if learns is Learns.ALL:
         check_masses(clf.classes_, engine.masses, every=clf._needs_all_classes())

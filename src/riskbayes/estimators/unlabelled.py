@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_sample_weight, _num_samples
+from sklearn.utils.validation import _num_samples
 
-from riskbayes.arrays import Array, sum_of, to_device
-from riskbayes.estimators.checks import list_of
+from riskbayes.arrays import Array, sum_of
+from riskbayes.estimators.checks import check_weights, list_of
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.risks import log_evidence, posterior
 from riskbayes.statistics import Statistics
@@ -75,7 +75,7 @@ def with_unlabelled(clf: Any, task: Task, split: Split) -> Task:
     clf._check_rows(X, Fitted.of(task.model, task.S), "X")
     w = None
     if split.weights is not None:
-        w = to_device(_check_sample_weight(split.weights, split.others, dtype=np.float64), X)
+        w = check_weights(split.weights, X, "sample_weight")
     S, expected = expectation_maximisation(task, X, w)
     return replace(task, S=S, past=expected)
 

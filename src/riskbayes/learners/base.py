@@ -33,6 +33,8 @@ class Learner(BaseEstimator):
     picks_rows: bool = True
     """False if a fit only scans all rows: identical ones may then be merged. True if it holds rows out, draws
     them or takes batches, or if nobody said."""
+    goes_row_by_row: bool = False
+    """True if a fit takes one row after another, which must be in memory."""
     cost_matrix: Array | None = None
     """The costs that the model is trained for, if any: `predict` then takes the label of least cost."""
 

@@ -115,9 +115,11 @@ class DFE(Learner):
         self.random_state = random_state
 
     @property
-    def picks_rows(self) -> bool:  # type: ignore[override]
-        """True in online mode, which goes row by row."""
+    def goes_row_by_row(self) -> bool:  # type: ignore[override]
+        """True in online mode."""
         return self.mode == "online"
+
+    picks_rows = goes_row_by_row  # type: ignore[assignment]
 
     def check(self, model: GenerativeModel, n_classes: int) -> None:
         """Raise an error for a model whose statistics are not counts: DFE adds to counts."""

@@ -531,9 +531,7 @@ def test_rows_without_weight_set_no_categories(clf, seed, kind):
         X = cast(X, kind)
     again = np.repeat(np.arange(60), w)
     weighted, repeated = clone(clf).fit(X, y, w), clone(clf).fit(X[again], y[again])
-    np.testing.assert_allclose(
-        weighted.predict_proba(X[w > 0]), repeated.predict_proba(X[w > 0]), atol=1e-7
-    )
+    np.testing.assert_allclose(weighted.predict_proba(X[w > 0]), repeated.predict_proba(X[w > 0]), atol=1e-7)
     if hasattr(clf, "partial_fit"):
         stream = clone(clf).set_params(learner="closed_form").partial_fit(X, y, [0, 1], w)
         np.testing.assert_array_equal(stream.n_categories_, repeated.n_categories_)

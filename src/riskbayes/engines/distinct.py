@@ -66,10 +66,13 @@ class Merger:
         self._read = self._kept = 0
 
     def pays(self, X: Array, y: Array) -> bool:
-        """True if rows repeat often enough: those of this block, the first one, or those merged so far."""
+        """True if rows repeat often enough: those of this block, the first one, or those merged so far.
+
+        Only rows of codes are merged; a block with missing cells, which are no codes, ends it.
+        """
+        if not isinstance(X, np.ndarray) or X.dtype.kind not in "iu" or X.min() < 0:
+            return False
         if not self._read:
-            if not isinstance(X, np.ndarray) or X.dtype.kind not in "iu" or X.min() < 0:
-                return False
             return len(y) >= LEAST_GAIN * len(np.unique(hashes_of(X, y)))
         return self._read >= LEAST_GAIN * self._kept
 

@@ -434,8 +434,8 @@ def begin_fit(
     clf.learner_, clf.class_weight_ = resolve_learner(clf.learner, clf._named_learners), None
     if clf.learner_.goes_row_by_row and not isinstance(source_of(X), ArraySource):
         raise ValueError(
-            f"{type(clf.learner_).__name__} goes row by row, which needs all rows in memory, and X is read in "
-            "batches or is a Dask collection. Pass an array, or take another learner."
+            f"{type(clf.learner_).__name__} goes row by row, which needs all rows in memory, and X is read "
+            "in batches or is a Dask collection. Pass an array, or take another learner."
         )
     engine = clf._engine(X, y, sample_weight, learns)
     if learns is Learns.ALL:

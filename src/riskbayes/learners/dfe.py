@@ -119,7 +119,7 @@ class DFE(Learner):
         """True in online mode."""
         return self.mode == "online"
 
-    picks_rows = goes_row_by_row  # type: ignore[assignment]
+    picks_rows = goes_row_by_row
 
     def check(self, model: GenerativeModel, n_classes: int) -> None:
         """Raise an error for a model whose statistics are not counts: DFE adds to counts."""

@@ -11,6 +11,7 @@ from riskbayes.markup import printable
 
 AS_JSON: Any = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 DATA: Any = click.argument("data", type=click.Path(), metavar="DATA")
+FORCE: Any = click.option("--force", is_flag=True, help="Replace results of another table or target.")
 MODEL: Any = click.argument("model", type=click.Path(dir_okay=False), metavar="MODEL")
 
 

@@ -14,7 +14,9 @@ from riskbayes.reading.batches import Batch, Batches
 from riskbayes.reading.expected import NUMBER
 
 STDOUT = "-"
-FORMATS = {".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+FORMATS = {".csv": "csv", ".tsv": "tsv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+"""Of new files; predictions for a CSV have the delimiter of that file, but for a TSV."""
 
 
 class Output(Protocol):
@@ -38,10 +40,12 @@ def open_output(out: str, batches: Batches, names: Sequence[str]) -> Iterator[Ou
         output: Output
         if kind == "parquet":
             output = ParquetRows(file, batches, names)
-        elif batches.csv is not None:
-            output = SplicedLines(file, batches, names)
+        elif batches.csv is None:
+            output = ArrowCSV(file, DELIMITERS[kind], names)
+        elif kind == "tsv" and batches.csv.dialect.delimiter != DELIMITERS[kind]:
+            output = ArrowCSV(file, DELIMITERS[kind], names, batches.csv.dialect.decimal)
         else:
-            output = ArrowCSV(file, names)
+            output = SplicedLines(file, batches, names)
         yield output
         output.close()
 
@@ -52,7 +56,7 @@ def format_of(out: str) -> str:
         return "csv"
     found = FORMATS.get(Path(out).suffix.lower())
     if found is None:
-        raise UserError(f"Cannot write {out}: its name must end with .csv or .parquet.")
+        raise UserError(f"Cannot write {out}: its name must end with .csv, .tsv or .parquet.")
     return found
 
 
@@ -91,11 +95,9 @@ class SplicedLines:
     def cells(self, column: Any) -> Any:
         """Return a column as text in the dialect of the file."""
         import pyarrow as pa  # an optional dependency, slow to import
-        import pyarrow.compute as pc
 
         if pa.types.is_floating(column.type):
-            text = pc.cast(column, pa.string())
-            return pc.replace_substring(text, ".", ",") if self.dialect.decimal == "," else text
+            return number_texts(column, self.dialect.decimal)
         coded = column.dictionary_encode()
         known = [quoted(value, self.dialect.delimiter) for value in coded.dictionary.to_pylist()]
         return pa.array(known, pa.string()).take(coded.indices)
@@ -103,6 +105,15 @@ class SplicedLines:
     def close(self) -> None:
         """Write the last line break."""
         self.file.write(b"\n")
+
+
+def number_texts(column: Any, decimal: str) -> Any:
+    """Return a column of numbers as text with the decimal sign of a file."""
+    import pyarrow as pa  # an optional dependency, slow to import
+    import pyarrow.compute as pc
+
+    text = pc.cast(column, pa.string())
+    return pc.replace_substring(text, ".", ",") if decimal == "," else text
 
 
 def quoted(value: str, delimiter: str) -> str:
@@ -113,14 +124,19 @@ def quoted(value: str, delimiter: str) -> str:
 
 
 class ArrowCSV:
-    """The rows of an Arrow table as CSV."""
+    """The rows of an Arrow table as CSV; further columns of numbers have the decimal sign of the others."""
 
-    def __init__(self, file: Any, names: Sequence[str]):
-        self.file, self.names = file, names
+    def __init__(self, file: Any, delimiter: str, names: Sequence[str] = (), decimal: str = "."):
+        self.file, self.delimiter, self.names, self.decimal = file, delimiter, names, decimal
         self._writer: Any = None
 
     def write(self, batch: Batch, columns: Sequence[Any]) -> None:
         """Write the rows of a batch with further columns."""
+        import pyarrow as pa  # an optional dependency, slow to import
+
+        columns = [
+            number_texts(each, self.decimal) if pa.types.is_floating(each.type) else each for each in columns
+        ]
         self.write_table(with_columns(batch.rows(), self.names, columns))
 
     def write_table(self, table: Any) -> None:
@@ -130,7 +146,7 @@ class ArrowCSV:
 
         table = pa.table([decoded(column) for column in table.columns], names=table.column_names)
         if self._writer is None:
-            options = pacsv.WriteOptions(quoting_style="needed")
+            options = pacsv.WriteOptions(quoting_style="needed", delimiter=self.delimiter)
             self._writer = pacsv.CSVWriter(self.file, table.schema, write_options=options)
         self._writer.write_table(table)
 
@@ -190,6 +206,6 @@ def write_table(table: Any, out: str) -> None:
     """Write a table to a file by its ending, or as CSV to standard output."""
     kind = format_of(out)
     with new_file(out) as file:
-        output = ParquetRows(file) if kind == "parquet" else ArrowCSV(file, ())
+        output = ParquetRows(file) if kind == "parquet" else ArrowCSV(file, DELIMITERS[kind])
         output.write_table(table)
         output.close()

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.commands._output import Output, open_output
 from riskbayes.commands._progress import FileProgress
-from riskbayes.reading import UserError
 from riskbayes.reading.batches import Batches
 from riskbayes.reading.expected import Expected
 from riskbayes.threads import OneBlasThread
@@ -22,8 +20,6 @@ from riskbayes.threads import OneBlasThread
 
 def predict_file(clf: Any, about: Mapping[str, Any], data: str, out: str, what: str) -> dict[str, Any]:
     """Write a file with predictions; return how many rows it has, and how many of each class."""
-    if out != "-" and Path(out).exists() and Path(data).exists() and Path(out).samefile(data):
-        raise UserError(f"{out} is the file that is read. Write to another one.")
     rows, counts, start = 0, Counter[str](), time.perf_counter()
     labels = np.array([str(label) for label in clf.classes_.tolist()], dtype=object)
     names = added_names(clf.classes_, what)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 from riskbayes import estimators
 from riskbayes.arrays import Array
+from riskbayes.commands._replacing import place_of, sha256
 from riskbayes.compare.scores import row_losses
 from riskbayes.compare.splits import default_folds, random_parts, too_few
 from riskbayes.input.labels import rows_without_target
@@ -121,6 +120,7 @@ def describe(clf: Any, origin: Origin, found: Mapping[str, Any], seed: int) -> d
     return {
         "file": origin.data,
         "sha256": sha256(origin.data),
+        "path_sha256": place_of(origin.data),
         "rows": sum(origin.classes.values()),
         "rows_without_target": origin.lost,
         "target": origin.target,
@@ -143,14 +143,6 @@ def settings_of(clf: Any) -> dict[str, Any]:
     plain = str | int | float | bool | None
     changed = {name: v for name, v in clf.get_params(deep=False).items() if repr(v) != repr(default[name])}
     return {name: v if isinstance(v, plain) else repr(v) for name, v in changed.items()}
-
-
-def sha256(path: str) -> str | None:
-    """Return the hash of a file; None for standard input and folders."""
-    if not Path(path).is_file():
-        return None
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def summary(about: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from riskbayes.commands._completion import columns_of_file
-from riskbayes.commands._options import AS_JSON, DATA, say
+from riskbayes.commands._options import AS_JSON, DATA, FORCE, say
 from riskbayes.commands._paths import NEW_FOLDER, check_folder
+from riskbayes.commands._replacing import refuse_inputs, refuse_other_results, sha256
 from riskbayes.commands.fit import STRATEGIES
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ FILES = ("report.html", "report.json", "report.md", "model.rb")
     type=NEW_FOLDER,
     help=f"Folder of {', '.join(FILES)}.  [default: {REPORT}; with --json, none]",
 )
+@FORCE
 @AS_JSON
 def compare(
     data: str,
@@ -84,6 +86,7 @@ def compare(
     ignore: tuple[str, ...],
     max_rows: int,
     out: Path | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Compare models on a file, on rows that they were not trained on.
@@ -92,17 +95,20 @@ def compare(
     printed; a page with more of it and the best model, fitted to all rows, are written to a folder.
     """
     folder = out if out is not None or as_json else Path(REPORT)
+    files = [folder / name for name in FILES] if folder is not None else []
+    refuse_inputs(files, data)
     if folder is not None:  # before the work, not after it
         check_folder(folder, *FILES)
 
     from rich.console import Console
 
-    from riskbayes.commands._training import sha256
     from riskbayes.compare import compare as run
     from riskbayes.compare.terminal import print_report
     from riskbayes.reading.table import open_table
 
     table = open_table(data)
+    if files and not force:
+        refuse_other_results(data, target, files[-1], *files[:-1])
     with shown_progress() as progress:
         found = run(
             table,

@@ -82,13 +82,15 @@ def row_of(data: str, row: int, expected: Any) -> tuple[list[str], Any, dict[str
             m = batch.X.num_rows
             if row < before + m:
                 own = batch.rows().slice(row - before, 1).to_pylist()[0]
-                names = list(expected.kinds)
-                cells = {name: own[batches.columns[name]] for name in names}
-                marked = [
-                    name for name in names if expected.kinds[name] == PRESENT and cells[name] is not None
-                ]
-                cells |= dict.fromkeys(marked, "not missing")  # all that the model reads of them
-                return names, batch.X.slice(row - before, 1), cells
+                X = batch.X.slice(row - before, 1)
+                seen, names = X.to_pylist()[0], list(expected.kinds)
+                present = {
+                    n: "not missing" for n in names if expected.kinds[n] == PRESENT
+                }  # all it reads there
+                cells = {
+                    n: None if seen[n] is None else present.get(n, own[batches.columns[n]]) for n in names
+                }
+                return names, X, cells
             before += m
     raise UserError(f"{batches.name} has {before} rows, so there is no row {row}: the first is row 0.")
 

@@ -9,8 +9,9 @@ import click
 
 from riskbayes.commands._completion import columns_of_file
 from riskbayes.commands._models import show_pairs
-from riskbayes.commands._options import AS_JSON, DATA, print_json, say
+from riskbayes.commands._options import AS_JSON, DATA, FORCE, print_json, say
 from riskbayes.commands._paths import NEW_FILE, check_folder
+from riskbayes.commands._replacing import refuse_inputs, refuse_other_results
 from riskbayes.markup import printable
 
 STRATEGIES = ("single", "neighbours", "cv", "ensemble")
@@ -54,6 +55,7 @@ class ModelName(click.ParamType):
 @click.option(
     "--held-out/--no-held-out", default=True, help="First hold rows out as `compare` does, for figures."
 )
+@FORCE
 @AS_JSON
 def fit(
     data: str,
@@ -66,6 +68,7 @@ def fit(
     drop: tuple[str, ...],
     seed: int,
     held_out: bool,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Fit a model to a file and write it to a file.
@@ -79,6 +82,7 @@ def fit(
         raise click.UsageError(f"--strategy is of {DEFAULT_MODEL}, and --model is {model}.")
     if learner is not None and model == DEFAULT_MODEL:
         raise click.UsageError(f"--learner needs another --model: {DEFAULT_MODEL} chooses for itself.")
+    refuse_inputs([out], data)
     check_folder(out.parent)
 
     from rich.console import Console
@@ -93,6 +97,8 @@ def fit(
         )
         tell(f"reading {data}")
         task = _training.read(data, target, weight, drop)
+        if not force:
+            refuse_other_results(data, target, out)
         clf = _training.estimator(model, strategy, learner, seed)
         figures: dict[str, Any] = {}
         if held_out:

@@ -6,6 +6,7 @@ import click
 
 from riskbayes.commands._models import load_model
 from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json, say
+from riskbayes.commands._replacing import refuse_inputs
 
 
 @click.command()
@@ -17,7 +18,7 @@ from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json, say
     type=click.Path(dir_okay=False),
     default="-",
     show_default=True,
-    help="File: .csv or .parquet; - for CSV on standard output.",
+    help="File: .csv, .tsv or .parquet; - for CSV on standard output.",
 )
 @click.option("--labels-only", is_flag=True, help="Add the column `predicted` alone.")
 @click.option("--probabilities", is_flag=True, help="Add the columns p_CLASS alone.")
@@ -31,6 +32,7 @@ def predict(model: str, data: str, out: str, labels_only: bool, probabilities: b
     """
     if labels_only and probabilities:
         raise click.UsageError("--labels-only and --probabilities exclude each other.")
+    refuse_inputs([out], data, model)
     clf, about = load_model(model)
 
     from riskbayes.commands import _predicting

@@ -8,6 +8,7 @@ import click
 
 from riskbayes.commands._models import load_model
 from riskbayes.commands._options import AS_JSON, MODEL, print_json, say
+from riskbayes.commands._replacing import refuse_inputs
 
 
 @click.command()
@@ -19,7 +20,7 @@ from riskbayes.commands._options import AS_JSON, MODEL, print_json, say
     type=click.Path(dir_okay=False),
     default="-",
     show_default=True,
-    help="File: .csv or .parquet; - for CSV on standard output.",
+    help="File: .csv, .tsv or .parquet; - for CSV on standard output.",
 )
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Makes the draw repeatable."
@@ -32,6 +33,7 @@ def sample(model: str, rows: int, out: str, seed: int, as_json: bool) -> None:
     """
     from riskbayes.reading import UserError
 
+    refuse_inputs([out], model)
     clf, about = load_model(model)
     try:
         X, y = clf.sample(rows, random_state=seed)

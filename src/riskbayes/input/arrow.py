@@ -76,11 +76,7 @@ def open_files(data: Any) -> Any:
 
     found: list[str] = []
     for each in [data] if isinstance(data, str | os.PathLike) else data:
-        path = Path(each)
-        if path.is_dir():
-            files = sorted(str(file) for file in path.rglob("*") if file.suffix in FORMATS)
-        else:
-            files = [str(path)] if path.exists() else sorted(glob.glob(str(each), recursive=True))
+        files = files_of(each)
         if not files:
             raise FileNotFoundError(
                 f"riskbayes.rows found no file {str(each)!r}. It reads files, folders and patterns of "
@@ -95,6 +91,13 @@ def open_files(data: Any) -> Any:
             f"{odd!r} among them."
         )
     return ds.dataset(found, format=formats.pop())
+
+
+def files_of(path: str | os.PathLike) -> list[str]:
+    """Return the file at a path, the Parquet and Arrow files of a folder, or the files of a pattern."""
+    if Path(path).is_dir():
+        return sorted(str(file) for file in Path(path).rglob("*") if file.suffix in FORMATS)
+    return [str(path)] if Path(path).exists() else sorted(glob.glob(str(path), recursive=True))
 
 
 def lacking_column(dataset: Any, wanted: Sequence[str] | None = None) -> str:

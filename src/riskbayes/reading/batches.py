@@ -30,7 +30,7 @@ class Batch(NamedTuple):
     X: Any
     """An Arrow table of the columns that the model reads."""
     rows: Any
-    """A function that returns all columns of the file, as an Arrow table."""
+    """A function that returns all columns of the file as they are there, as an Arrow table."""
     lines: Any
     """The rows of a CSV as they are in the file, an Arrow array of text, each with a line break before it and
     none after; None for other files."""
@@ -97,7 +97,7 @@ class Batches:
         for block in file.blocks():
             empty = False
             X = self.features(block)
-            rows = lambda block=block: file.strings(block)  # noqa: E731
+            rows = lambda block=block: file.cells(block)  # noqa: E731
             yield Batch(X, rows, lines_of(file, block, X.num_rows), file.file.position())
         if empty:
             raise UserError(f"{file.name} has a header and no rows. Add them.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -145,10 +145,10 @@ class CSV:
             "it twice where it is part of a cell in quotes."
         )
 
-    def parse(self, block: Block, types: Mapping[str, Any]) -> Any:
+    def parse(self, block: Block, types: Mapping[str, Any], missing: Collection[str] = MISSING) -> Any:
         """Return the columns of a block as an Arrow table; a column that is named in `types` has that type.
 
-        Cells that cannot be read as their type raise pyarrow's ArrowInvalid.
+        Cells among `missing` are null. Cells that cannot be read as their type raise pyarrow's ArrowInvalid.
         """
         import pyarrow as pa  # an optional dependency, slow to import
         import pyarrow.csv as pacsv
@@ -172,7 +172,7 @@ class CSV:
             check_utf8=False,
             column_types=types,
             include_columns=list(types),
-            null_values=sorted(MISSING),
+            null_values=sorted(missing),
             strings_can_be_null=True,
             quoted_strings_can_be_null=True,
             decimal_point=self.dialect.decimal,
@@ -203,6 +203,12 @@ class CSV:
                 gone = pc.is_in(trimmed, value_set=pa.array(sorted(MISSING)))
                 columns[j] = pc.if_else(gone, pa.scalar(None, pa.string()), kept)
         return pa.table(columns, names=list(wanted))
+
+    def cells(self, block: Block) -> Any:
+        """Return all columns of a block as the text that is in the file; empty cells are null."""
+        import pyarrow as pa  # an optional dependency, slow to import
+
+        return self.parse(block, dict.fromkeys(self.dialect.names, pa.string()), missing=("",))
 
     def ragged(self, block: Block, row: Any) -> UserError:
         """Return the error for a row with another number of cells than the header."""

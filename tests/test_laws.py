@@ -277,6 +277,52 @@ def test_samples_give_back_the_parameters(kind):
     assert S.allclose(expected, rtol=0.03)
 
 
+@pytest.mark.parametrize("kind", [LDAModel, QDAModel])
+def test_samples_have_the_covariances_of_their_classes(kind):
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((60, 3)) @ [[1.0, 0, 0], [2.0, 0.3, 0], [-1.5, 0.2, 0.1]], np.arange(60) % 2
+    model, _, theta = closed_form(kind(), X, y, np.ones(60), 2)[1]
+    drawn = model.sample_rows(theta, np.arange(40_000) % 2, rng)
+    covariances = theta.covariances if kind is QDAModel else [theta.covariance] * 2
+    for k, C in enumerate(covariances):
+        np.testing.assert_allclose(np.cov(drawn[k::2].T), C, atol=0.03 * np.abs(C).max())
+
+
+@pytest.mark.parametrize("kind", [GaussianNBModel, LDAModel, QDAModel])
+@given(seed=seeds, m1=st.floats(0.1, 5.0), m2=st.floats(0.1, 5.0))
+def test_moments_of_a_given_prior_are_those_of_the_textbook(kind, seed, m1, m2):
+    """Normal-inverse-Wishart: the prior's mean counts as m1 rows, its covariance as m2."""
+    rng = np.random.default_rng(seed)
+    X, y, mu0 = rng.standard_normal((40, 2)) + 3, np.arange(40) % 2, rng.standard_normal(2)
+    root = rng.standard_normal((2, 2))
+    C0 = root @ root.T + np.eye(2)
+    diagonal = kind is GaussianNBModel
+    smoothed = {"var_smoothing": 0.0} if diagonal else {}
+    prior = {"prior_mean": mu0, "prior_covariance": np.diag(C0) if diagonal else C0}
+    model = kind(mean_strength=m1, covariance_strength=m2, **prior, **smoothed)
+    theta = closed_form(model, X, y, np.ones(40), 2)[1].theta
+    means, scatters = [], []
+    for k in range(2):
+        own = X[y == k]
+        mu = (m1 * mu0 + own.sum(axis=0)) / (m1 + len(own))
+        means.append(mu)
+        scatters.append((own - mu).T @ (own - mu) + m1 * np.outer(mu - mu0, mu - mu0))
+    np.testing.assert_allclose(theta.means + theta.frame.origin, means)
+    if kind is LDAModel:
+        np.testing.assert_allclose(theta.covariance, (m2 * C0 + sum(scatters)) / (m2 + 40))
+        return
+    found = theta.variances if diagonal else theta.covariances
+    expected = [(m2 * C0 + scatter) / (m2 + 20) for scatter in scatters]
+    np.testing.assert_allclose(found, [np.diag(C) for C in expected] if diagonal else expected)
+
+
+def test_smoothed_variances_are_expected_without_what_was_added():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50, 2)), np.arange(50) % 2
+    model, S, theta = closed_form(GaussianNBModel(var_smoothing=0.3), X, y, np.ones(50), 2)[1]
+    assert model.expected_statistics(theta, S.total).allclose(S, rtol=1e-9)
+
+
 def is_finite(theta):
     values = [getattr(theta, field.name) for field in fields(theta)]
     return all(np.isfinite(v).all() for v in values if isinstance(v, np.ndarray | float))

@@ -48,6 +48,7 @@ from riskbayes.models import (
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
 from riskbayes.preprocessing import KMeansBins
+from riskbayes.risks import posterior_and_risks
 from riskbayes.search import bootstrap_start
 from riskbayes.statistics import Statistics
 from riskbayes.task import Iteration, Status, Task
@@ -399,17 +400,18 @@ def test_long_training_reaches_one_hot_logistic_regression(learner, data, paper_
 # --- DFE ----------------------------------------------------------------------------------------------
 
 
-def test_online_dfe_by_hand():
+@pytest.mark.parametrize("w", [(1.0, 1.0, 1.0), (0.5, 2.0, 3.0)])
+def test_online_dfe_by_hand(w):
     """Three rows of one binary feature, alpha = 1: every number written out."""
     X, y = np.array([[0], [1], [1]]), np.array([0, 1, 0])
     learner = DFE(mode="online", max_iter=1, lr=1.0)
-    task = task_for(CategoricalModel(alpha=1.0), X, y, r=2)
-    counts, classes = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([2.0, 1.0])
+    task = task_for(CategoricalModel(alpha=1.0), X, y, np.array(w), r=2)
+    counts, classes = np.array([[w[0], w[2]], [0.0, w[1]]]), np.array([w[0] + w[2], w[1]])
     np.testing.assert_allclose(task.S["counts"], counts)
     grown = 0.0
-    for x, k in zip(X[:, 0], y, strict=True):
+    for x, k, weight in zip(X[:, 0], y, w, strict=True):
         joint = classes / classes.sum() * (counts[:, x] + 1) / (counts.sum(axis=1) + 2)
-        loss = 1 - joint[k] / joint.sum()
+        loss = weight * (1 - joint[k] / joint.sum())
         counts[k, x] += loss
         classes[k] += loss
         grown += loss
@@ -782,6 +784,53 @@ def test_stochastic_steps_get_shorter_from_epoch_to_epoch():
     history = GaussianNB(learner=learner).fit(np.repeat(X, 2, axis=1), y).history_
     assert history["accepted"].all()
     np.testing.assert_allclose(history["lr"][1:], 0.2 / (1 + np.arange(5) / 10))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_restart_that_validates_well_is_no_worse_on_the_training_rows(seed):
+    """Of noise, where a bootstrap sample often has the lower error on few held-out rows."""
+    rng = np.random.default_rng(seed)
+    task = task_for(GaussianNBModel(), rng.standard_normal((40, 3)), np.arange(40) % 2, r=2)
+    learner = RC(lr=1e-3, max_iter=1, early_stopping=True, validation_fraction=0.2, random_state=seed)
+    closed_form = learner.fit_statistics(task).start_value
+    found = clone(learner).set_params(n_restarts=5).fit_statistics(task)
+    assert found.value <= closed_form
+
+
+def test_a_fit_ends_at_the_first_fall_below_the_tolerance():
+    X, y = np.repeat(IRIS[0], 2, axis=1), IRIS[1]
+    learner = RC(lr=0.1, max_iter=12, monitor="log_loss")
+    whole = GaussianNB(learner=learner).fit(X, y).history_["log_loss"]
+    falls = -np.diff(whole)
+    assert (falls > 0).all()
+    for tol in (falls[0] * 1.01, falls[3] * 1.01, falls[-1] / 2):
+        clf = GaussianNB(learner=clone(learner).set_params(tol=tol)).fit(X, y)
+        below = np.flatnonzero(falls < tol)
+        assert clf.n_iter_ == (below[0] + 1 if len(below) else 12)
+        assert (clf.status_ is Status.TOLERANCE) == bool(len(below))
+
+
+@models_with_natural_parameters
+def test_gradient_steps_are_those_of_the_mean(kind):
+    """All rows twice, or with twice the weight, have the same mean and the same path."""
+    X, y = data_for(kind), IRIS[1]
+    learner = GD(lr=1e-4, max_iter=3, monitor="log_loss", eigenvalue_floor=1e-6)
+    one, twice = (run(task_for(kind(), X, y, w), learner) for w in (np.ones(150), np.full(150, 2.0)))
+    assert one.history["accepted"][1]
+    np.testing.assert_allclose(one.history["log_loss"], twice.history["log_loss"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_risks_of_scores_that_tie(weighted):
+    """The first of the largest is predicted, as `predict` does."""
+    rng = np.random.default_rng(0)
+    scores, y = rng.integers(-1, 2, size=(200, 3)).astype(float), rng.integers(3, size=200)
+    w = rng.uniform(0.1, 3.0, size=200) if weighted else None
+    P, risks = posterior_and_risks(scores.copy(), y, w, LogLoss())
+    own = log_softmax(scores, axis=1)[np.arange(200), y]
+    expected = {"error": scores.argmax(axis=1) != y, "log_loss": -own, "soft_error": 1 - np.exp(own)}
+    np.testing.assert_allclose(P, softmax(scores, axis=1))
+    assert risks.mean() == pytest.approx({k: np.average(v, weights=w) for k, v in expected.items()})
 
 
 def test_a_restart_begins_at_a_bootstrap_sample():

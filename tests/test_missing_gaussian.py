@@ -442,3 +442,21 @@ def test_naive_bayes_is_the_sum_over_observed_cells():
     np.testing.assert_allclose(log_joint(fitted, X), theirs, rtol=1e-10)
     P = np.exp(theirs - logsumexp(theirs, axis=1, keepdims=True))
     np.testing.assert_allclose(posterior(fitted, X), P, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis])
+def test_draws_have_the_conditional_moments_whatever_the_units(kind):
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 2
+    X = rng.standard_normal((120, 3)) @ rng.standard_normal((3, 3)) + 50 * y[:, None]
+    X, units = X * [1.0, 1e3, 1e-2], np.array([1e3, 1e-2])
+    clf = kind(learner="closed_form", store_covariance=True).fit(X, y)
+    row = X[1].copy()
+    row[1:] = np.nan
+    drawn = clf.impute(np.tile(row, (20_000, 1)), random_state=0)[:, 1:] / units
+    C, mu = (clf.covariance_ if kind is LinearDiscriminantAnalysis else clf.covariance_[1]), clf.means_[1]
+    slope = C[1:, 0] / C[0, 0]
+    expected = (C[1:, 1:] - np.outer(slope, C[0, 1:])) / np.outer(units, units)
+    np.testing.assert_allclose(np.cov(drawn.T), expected, atol=0.05 * np.abs(expected).max())
+    middle = (mu[1:] + slope * (row[0] - mu[0])) / units
+    np.testing.assert_allclose(drawn.mean(axis=0), middle, atol=0.05 * np.sqrt(np.diag(expected)).max())

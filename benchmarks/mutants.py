@@ -686,9 +686,9 @@ FAULTS = [
         "an unseen category is the first one",
     ),
     Fault(
-        "preprocessing/columns.py",
-        "number > ID_SHARE * (m - gone)",
-        "number > ID_SHARE * m",
+        "preprocessing/encoder.py",
+        "number > ID_SHARE * (n_rows - gone)",
+        "number > ID_SHARE * n_rows",
         "test_mixed_tables.py",
         "identifiers with missing cells are categories",
     ),

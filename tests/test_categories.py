@@ -372,6 +372,24 @@ def test_dense_networks_have_an_anchor_but_no_expected_counts(monkeypatch):
         model.expected_statistics(clf.parameters_, 1.0)
 
 
+@given(seed=st.integers(0, 2**32 - 1), alpha=st.floats(0.1, 3.0), backoff=st.floats(0.1, 8.0))
+def test_a_child_backs_off_to_its_frequencies_in_the_class(seed, alpha, backoff):
+    """(count + backoff p(x | y)) / (rows of the parent's value + backoff); alpha smooths p(x | y)."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(3, size=(30, 2)), np.arange(30) % 2
+    model = TreeModel(((), (0,)), alpha, backoff)
+    frame = model.learn(Sample(X, y, None, 2))
+    theta = model.parameters(model.label_statistics(model.encode(X, frame), y, None, 2))
+    K, new = X.max(axis=0) + 1, np.array([[a, b] for a in set(X[:, 0]) for b in set(X[:, 1])])
+    expected = np.empty((len(new), 2))
+    for (i, (a, b)), k in cartesian(enumerate(new), range(2)):
+        own = X[y == k]
+        root, child = (((own[:, j] == v).sum() + alpha) / (15 + alpha * K[j]) for j, v in ((0, a), (1, b)))
+        both, above = (own == [a, b]).all(axis=1).sum(), (own[:, 0] == a).sum()
+        expected[i, k] = np.log(0.5 * root * (both + backoff * child) / (above + backoff))
+    np.testing.assert_allclose(model.log_joint(model.encode(new, frame), theta), expected)
+
+
 def test_degrees_of_freedom_of_categories_count_classes_and_their_cells():
     """Of the second class no cell of the first column is present."""
     X, y = np.array([[0, 1], [2, 0], [np.nan, 3], [np.nan, 1]]), np.array([0, 0, 1, 1])

@@ -20,7 +20,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import KBinsDiscretizer
 
-from conftest import random_rows
+from conftest import closed_form, random_rows
 from riskbayes import (
     GaussianNB,
     KDependenceNB,
@@ -38,7 +38,7 @@ from riskbayes.estimators.member import CHECKPOINTS
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.learners import RC
 from riskbayes.loop import run
-from riskbayes.models import LDAModel, QDAModel, TreeModel, mixture
+from riskbayes.models import LDAModel, MixtureModel, ProductModel, QDAModel, TreeModel, mixture
 from riskbayes.models.base import Sample
 from riskbayes.models.structure import dependences, k_parents, topological_order, tree_parents
 from riskbayes.objectives import LogLoss
@@ -219,6 +219,23 @@ def test_a_product_with_what_an_expert_lacks(iris):
 
 
 @pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_degrees_of_freedom_of_experts_count_by_their_weights(iris):
+    experts = LDAModel(), QDAModel()
+    alone = [closed_form(model, *iris, None, 3)[1] for model in experts]
+    both = closed_form(ProductModel(experts, (0.25, 0.5)), *iris, None, 3)[1]
+    one, other = (model.degrees_of_freedom(S) for model, S, _ in alone)
+    assert both.model.degrees_of_freedom(both.S) == pytest.approx(0.25 * one + 0.5 * other)
+
+
+def test_components_are_drawn_by_their_shares():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, 90), rng.normal(20, 1, 10), rng.normal(8, 1, 100)])[:, None]
+    y, model = np.repeat([0, 1], 100), MixtureModel(QDAModel(), n_components=2)
+    theta = closed_form(model, X, y, None, 2)[1].theta
+    drawn = model.sample_rows(theta, np.zeros(4000, dtype=int), rng)
+    assert (drawn > 10).mean() == pytest.approx(0.1, abs=0.03)
+
+
 def test_a_class_that_is_impossible_stays_so_in_a_product(iris):
     X, y = iris
     P = ProductOfExperts([SmoothNB(priors=[0.0, 0.5, 0.5])], learner="closed_form").fit(X, y).predict_proba(X)

@@ -508,6 +508,22 @@ def test_filled_categories_follow_their_distribution_given_what_is_present(model
     assert p[place] == p[near].max()  # no single cell is better filled
 
 
+def test_the_anchor_of_densities_expects_the_cells_that_are_present():
+    """As draws do that lack as many cells: heavy tails on both sides, half of a column missing."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_t(2, size=(400, 2)), np.arange(400) % 2
+    X[rng.random(400) < 0.5 + 0.3 * y, 0] = np.nan
+    model, S, theta = closed_form(SmoothModel(n_knots=4), X, y, None, 2)[1]
+    labels = np.repeat([0, 1], 50_000)
+    drawn, present = model.sample_rows(theta, labels, rng), ~np.isnan(X)
+    shares = np.stack([present[y == k].mean(axis=0) for k in range(2)])
+    drawn[rng.random(drawn.shape) > shares[labels]] = np.nan
+    counted = model.label_statistics(model.encode(drawn, S.frame), labels, None, 2)
+    found = model.anchor_statistics(S)
+    for name in ("counts", "beyond"):
+        np.testing.assert_allclose(found[name], counted[name] / 100_000, rtol=0.05, atol=2e-3)
+
+
 def test_filled_numbers_are_means_of_the_density_or_draws_of_it():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.gamma(2.0, size=500), rng.integers(0, 3, size=500)])

@@ -322,6 +322,37 @@ def test_a_prediction_reads_no_training_data(here, tmp_path):
     assert len(tasks) <= 4  # one pass: a task a partition
 
 
+@pytest.mark.parametrize("r", [2, 3, 5])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        riskbayes.QuadraticDiscriminantAnalysis,
+        riskbayes.LinearDiscriminantAnalysis,
+        riskbayes.GaussianNB,
+        riskbayes.MixedNB,
+    ],
+)
+def test_scores_are_those_of_rows_in_memory_and_wait_for_compute(kind, r, here):
+    """Of Dask they stay lazy: no partition is asked for before `compute`; of batches they are batches."""
+    rng = np.random.default_rng(r)
+    y = np.arange(90) % r
+    X = rng.standard_normal((90, 4)) * [1e-3, 1, 1, 1e3] + 0.5 * y[:, None]
+    clf = kind().fit(X, y)
+    expected = clf.decision_function(X)
+    read = []
+    rows = da.from_array(X, chunks=(40, 4)).map_blocks(
+        lambda block: read.append(len(block)) or block, dtype=float, meta=np.empty((0, 4))
+    )
+    scores = clf.decision_function(rows)
+    assert isinstance(scores, da.Array)
+    assert sum(read) == 0
+    np.testing.assert_allclose(scores.compute(), expected, rtol=1e-12, atol=1e-8)
+    assert sum(read) == 90
+    batches = list(clf.decision_function(riskbayes.rows(X, batch_rows=40)))
+    assert [len(batch) for batch in batches] == [40, 40, 10]
+    np.testing.assert_allclose(np.concatenate(batches), expected, rtol=1e-12, atol=1e-8)
+
+
 def test_the_driver_gets_no_more_than_twice_the_statistics(client):
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=20_000)

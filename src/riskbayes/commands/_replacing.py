@@ -16,6 +16,7 @@ from typing import Any
 from riskbayes.reading import UserError
 
 STREAM = "-"
+"""Standard input or output."""
 
 
 def refuse_inputs(outputs: Iterable[str | Path], *inputs: str) -> None:
@@ -67,18 +68,19 @@ def refuse_other_results(data: str, target: str, model: Path, *pages: Path) -> N
         else:
             continue
         if not same or about.get("target") != target:
-            raise other_table(path, about)
+            raise other_table(path, about, data)
         said = True
     if not said:
-        raise other_table(there[0], {})
+        raise other_table(there[0], {}, data)
 
 
-def other_table(path: Path, about: Mapping[str, Any]) -> UserError:
+def other_table(path: Path, about: Mapping[str, Any], data: str) -> UserError:
     """Return the error for a file that must not be replaced in silence."""
-    of = f"of {about.get('file')!r}, target {about.get('target')!r}" if about else "does not say of what"
+    told = f"of {about.get('file')!r}, target {about.get('target')!r}" if about else "of no table"
+    why = "standard input may be" if data == STREAM else "this is"
     return UserError(
-        f"{path} is there already ({of}), and it cannot be told that it is of this table and target. Write "
-        "to another place, or replace it with --force."
+        f"{path} is there already, {told}, and {why} another table or target. Write to another place, or "
+        "replace it with --force."
     )
 
 

@@ -21,6 +21,7 @@ from fuzzing.laws import change, near_and_far, row_weights
 from fuzzing.tables import EPS, EPS32, FLOATS, Array, Table, unnamed
 from riskbayes.arrays import to_numpy
 from riskbayes.learners import DFE, GD, RC, RCCV, ClosedForm
+from riskbayes.models import LeavesModel, NeighboursModel
 
 
 def picks_rows(case: Case) -> bool:
@@ -98,8 +99,9 @@ def samples(case: Case) -> str:
     X, y = drawn
     if not np.isin(y, case.labels).all() or np.shape(X) != (12, table.X.shape[1]):
         raise Violation(f"samples of shape {np.shape(X)} with labels {sorted(set(y.tolist()))}")
-    frame = {name: X[:, j] for j, name in enumerate(table.names)}
-    rows = type(table.held(table.X))(frame) if table.has_names else X
+    rows = X
+    if table.has_names and isinstance(X, np.ndarray):
+        rows = type(table.held(table.X))({name: X[:, j] for j, name in enumerate(table.names)})
     P = attempt(lambda: clf.predict_proba(rows))
     if isinstance(P, Refusal) or not np.isfinite(P).all():
         raise Violation(f"samples cannot be predicted: {P}")
@@ -256,7 +258,12 @@ def affine(case: Case) -> str:
 # Weights.
 
 
-@change("weights are repeats", lambda case: not picks_rows(case))
+def counts_rows(case: Case) -> bool:
+    """True if a model tells rows from weights: a row is no neighbour of its own, and its repeat is one."""
+    return isinstance(getattr(case.estimator, "model", None), NeighboursModel | LeavesModel)
+
+
+@change("weights are repeats", lambda case: not picks_rows(case) and not counts_rows(case))
 def weights_as_repeats(case: Case) -> str:
     table = case.table
     times = case.rng(3).integers(1, 4, size=len(table.y))
@@ -414,6 +421,8 @@ def scikit_learn(case: Case) -> str:
     """Of Gaussians without weights: discriminant analysis takes none there, nor does GaussianNB's epsilon."""
     (twin, shared), categories = TWINS[case.name], case.table.kind == "categories"
     table = case.table if categories else case.table.with_(w=None, holder="float64")
+    if table.w is not None:  # to scikit-learn a category is there that only rows without weight have
+        table = table.rows(table.w > 0)
     arguments = {name: getattr(case.estimator, name) for name in shared}
     weights = {} if table.w is None else {"sample_weight": table.w}
     ours, theirs = type(case.estimator)(learner=ClosedForm.name, **arguments), twin(**arguments)

@@ -14,11 +14,21 @@ from scipy.special import softmax
 from scipy.stats import chi2_contingency
 from sklearn.base import clone
 
-from fuzzing.cases import HELD, REFUSED, UNDECIDED, Case, Refusal, Violation, attempt, random_classes
+from fuzzing.cases import (
+    HELD,
+    REFUSED,
+    ROUNDING,
+    UNDECIDED,
+    Case,
+    Refusal,
+    Violation,
+    attempt,
+    random_classes,
+)
 from fuzzing.estimators import changed, random_estimator, random_kind
 from fuzzing.laws import answer, change
 from fuzzing.streams import adds_up, taken, whole
-from fuzzing.tables import Array, Table, random_labels, random_weights
+from fuzzing.tables import EPS, Array, Table, random_labels, random_weights
 
 ACROSS_ROWS = ("estimate_priors",)
 """Methods that take rows and answer for all of them together."""
@@ -129,8 +139,35 @@ def alone(case: Case) -> str:
             if isinstance(other, Refusal):
                 raise Violation(f"{name} of rows {index} is refused: {other.message}")
             if far_apart(found[index], other).any():
+                if rounding_tells(case, name, ask, found):
+                    return ROUNDING
                 raise Violation(f"{name} of rows {index}: {other}, among others {found[index]}")
     return HELD
+
+
+def rounding_tells(case: Case, name: str, ask: Any, found: Array) -> bool:
+    """True if the last digits of the cells move answers as far, as nearly singular covariances let them.
+
+    Ranks among densities jump where densities move at all.
+    """
+    table, scores = case.table, "score_samples" if name in RANKS else name
+    if table.kind == "categories":
+        return False
+    before = found if scores == name else ask(scores, np.arange(len(table.near)))
+    nudged = table.near * (1 + 4 * EPS * np.resize([1.0, -1.0], table.near.shape))
+    moved = attempt(lambda: cells_of(getattr(case.fitted, scores)(table.held(nudged))))
+    if isinstance(moved, Refusal) or isinstance(before, Refusal) or before.dtype.kind != "f":
+        return False
+    with np.errstate(invalid="ignore"):
+        change = np.nanmax(np.abs(moved - before) / (1 + np.abs(before)), initial=0.0)
+    return bool(change > (NEARLY_EQUAL if name in RANKS else TOLERANCE / 1000))
+
+
+RANKS = ("outlier_score", "is_outlier")
+"""Methods that compare densities with those of other rows."""
+
+NEARLY_EQUAL = 1e-10
+"""Densities that move by less are ties still."""
 
 
 def is_a_tie(case: Case) -> bool:

@@ -168,10 +168,11 @@ def too_sure(study: Study) -> Iterator[Finding]:
         return
     if gap.value > TOO_SURE and gap.value > CERTAINLY * gap.error:
         sure = 100 * float(study.best.P.max(axis=1).mean())
+        right = max(0.0, round(sure - gap.value, 9))  # a difference of rounded sums may be just below zero
         yield Finding(
             "RB002",
             f"{study.best.candidate.name} is sure of {sure:.3g} % on average and right on "
-            f"{sure - gap.value:.3g} % of the held-out rows: {gap.value:.2g} ± {gap.error:.1g} points apart.",
+            f"{right:.3g} % of the held-out rows: {gap.value:.2g} ± {gap.error:.1g} points apart.",
             study.best.candidate.name,
         )
 

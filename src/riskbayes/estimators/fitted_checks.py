@@ -120,7 +120,8 @@ def grouped(code: str, named: dict[str, str], together: str, severity: str = "wa
 
 def few_rows(labels: Sequence[str], masses: Array) -> Iterator[Finding]:
     """Yield RB008 for every class of few rows, or one finding if they are many."""
-    rare = {label: float(n) for label, n in zip(labels, to_numpy(masses), strict=True) if n < FEW_ROWS}
+    least = FEW_ROWS * (1 - 1e-9)  # sums of weights are rounded
+    rare = {label: float(n) for label, n in zip(labels, to_numpy(masses), strict=True) if n < least}
     if len(rare) > MOST_SINGLE:
         first = ", ".join(repr(label) for label in list(rare)[:MOST_SINGLE])
         yield Finding(

@@ -96,8 +96,8 @@ class Reading:
             clf.classes_ = labels_like(clf, clf.classes_, like) if self.resets else clf.classes_
             codes = class_codes(labels, clf.classes_, f"y{self.suffix}")
         codes = codes if namespace(codes) is namespace(like) else to_device(codes, like)
+        cells, codes, w = with_weight(cells, codes, w)
         if learns:
-            cells, codes, w = with_weight(cells, codes, w)
             clf._decide(clf._schema_of(cells, whole=self.resets), more=self.learns is Learns.CATEGORIES)
         if clf.class_weight is not None:
             w = row_weights(clf, w, host_rows(cells), codes, f"sample_weight{self.suffix}", learns)

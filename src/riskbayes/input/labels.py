@@ -114,12 +114,6 @@ class LabelCodes:
     def codes(self, labels: Array) -> Array:
         """Return the codes of a batch of labels."""
         found, inverse = distinct_labels(labels)
-        kinds = {isinstance(label, str) for label in (*list(self.known)[:1], *found[:1].tolist())}
-        if len(kinds) > 1:
-            raise TypeError(
-                f"y has labels of several kinds, such as {next(iter(self.known))!r} and {found[0].item()!r}: "
-                "make all of them strings or all numbers."
-            )
         self.values.append(found)
         own = [self.known.setdefault(label, len(self.known)) for label in found.tolist()]
         return np.array(own)[inverse]

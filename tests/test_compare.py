@@ -350,6 +350,14 @@ TARGETS = {
 }
 
 
+def test_objects_of_any_kind_are_labels_by_their_text():
+    for values in ([["a"], ["b"]], [{"a": 1}, None, "x"], [1, "1", 2.5], [True, None, False], [2, None, 3.0]):
+        table = pd.DataFrame({"x": np.arange(60), "y": pd.Series([*values, *values][:3] * 20, dtype=object)})
+        found = data_of(table, "y")
+        assert set(found.texts) == {str(value) for value in found.labels.tolist()}
+        assert found.labelled.lost == table["y"].isna().sum()
+
+
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_target_is_checked_in_one_way(name):
     """The table of `compare` and that of `fit` are one; a target is taken by both or refused by both."""

@@ -50,8 +50,10 @@ def labelled_rows(frame: nw.DataFrame, target: str) -> Labelled:
         raise ValueError(f"The target {target!r} is missing in all {total} rows. Name another column.")
     if len(rows) < total:
         frame, column = frame[rows], column[rows]
-    check_target(values_of(column.unique()), len(rows), target)
-    return Labelled(frame, values_of(column), rows, total - len(rows))
+    labels = values_of(column)
+    distinct = np.unique(labels) if column.dtype == nw.Object else values_of(column.unique())
+    check_target(distinct, len(rows), target)
+    return Labelled(frame, labels, rows, total - len(rows))
 
 
 def without_label(column: nw.Series) -> Array:
@@ -72,6 +74,8 @@ def values_of(column: nw.Series) -> Array:
         column = column.cast(nw.Float64)
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         return column.to_numpy()
+    if column.dtype == nw.String:
+        return column.to_numpy().astype(object)
     values = [plain(value) for value in column.to_list()]
     kinds = set(map(type, values))
     if kinds <= {int, float} or kinds == {bool}:

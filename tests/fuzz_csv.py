@@ -150,7 +150,8 @@ def run(number: int, folder: Path) -> str:
     from riskbayes.commands._errors import BadInput, as_sentence
     from riskbayes.reading import UserError
     from riskbayes.reading.batches import Batches
-    from riskbayes.reading.expected import TEXT, Expected
+    from riskbayes.reading.expected import Expected
+    from riskbayes.reading.notation import Notation
     from riskbayes.reading.table import open_table, split_columns
 
     path = folder / "case.csv"
@@ -159,7 +160,7 @@ def run(number: int, folder: Path) -> str:
         found = open_table(path)
         found.validate(full=True)
         if number % 4 == 0:
-            expected = Expected(dict.fromkeys(found.column_names, TEXT))
+            expected = Expected(dict.fromkeys(found.column_names, Notation()))
             with Batches(path, expected) as batches:
                 count = sum(batch.X.num_rows for batch in batches)
             assert count == found.num_rows, f"{count} rows in batches, and {found.num_rows} in the table"

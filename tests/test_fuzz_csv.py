@@ -16,7 +16,7 @@ def test_cases(tmp_path):
 
 
 def test_an_error_that_is_no_sentence_is_a_violation(tmp_path, monkeypatch):
-    def broken(file):
+    def broken(*given):
         raise KeyError("x")
 
     monkeypatch.setattr(table, "read_csv", broken)

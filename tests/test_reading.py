@@ -10,6 +10,7 @@ import pickle
 import sqlite3
 import sys
 import time
+from datetime import date
 
 import numpy as np
 import pytest
@@ -27,12 +28,16 @@ from riskbayes.reading import batches as batches_module  # noqa: E402
 from riskbayes.reading import blocks  # noqa: E402
 from riskbayes.reading.batches import Batches  # noqa: E402
 from riskbayes.reading.blocks import CSV  # noqa: E402
-from riskbayes.reading.expected import NUMBER, TEXT, UNREAD, Expected  # noqa: E402
-from riskbayes.reading.numbers import MISSING  # noqa: E402
+from riskbayes.reading.expected import Expected  # noqa: E402
+from riskbayes.reading.notation import MISSING, NUMBER, TEXT, UNREAD, Notation  # noqa: E402
 from riskbayes.reading.table import open_table, split_columns  # noqa: E402
 
 LATIN = st.characters(codec="cp1252", exclude_categories=["Cc", "Cs", "Zl", "Zp"])
 ANY = st.characters(exclude_categories=["Cc", "Cs", "Cn", "Co"])
+
+
+def reads(kinds):
+    return Expected({name: Notation(kind) for name, kind in kinds.items()})
 
 
 def words(letters):
@@ -145,7 +150,7 @@ def test_blocks_of_any_size_hold_the_same_rows(tmp_path, monkeypatch, table, siz
     kinds = {name: NUMBER if name[0] in "in" else TEXT for name in names}
     with monkeypatch.context() as patch:
         patch.setattr(blocks, "BLOCK", max(size, len(text.split(ending)[0].encode()) + 2))
-        with Batches(path, Expected(kinds)) as opened:
+        with Batches(path, reads(kinds)) as opened:
             batches = list(opened)
     found = pa.concat_tables([batch.X for batch in batches], promote_options="permissive")
     for column, expected in zip(found.columns, columns, strict=True):
@@ -201,7 +206,7 @@ def read(tmp_path, text, encoding="utf-8"):
         ("a,b\n1, \n2,3\n", {"a": [1, 2], "b": [None, 3]}),
         ('a,b\n5" pipe,1\n3" pipe,2\n', {"a": ['5" pipe', '3" pipe'], "b": [1, 2]}),
         ("a,b\nTrue,2024-01-02\nFalse,2024-01-03\n",
-         {"a": ["True", "False"], "b": ["2024-01-02", "2024-01-03"]}),
+         {"a": [True, False], "b": [date(2024, 1, 2), date(2024, 1, 3)]}),
         ("id,n\n12345678901234567890,1\n12345678901234567891,2\n",
          {"id": ["12345678901234567890", "12345678901234567891"], "n": [1, 2]}),
         ("a,b\n1,9007199254740993\n2,-1\n", {"a": [1, 2], "b": [9007199254740993, -1]}),
@@ -288,7 +293,7 @@ def test_a_file_that_lacks_a_column_of_the_others_is_named(tmp_path):
     for name, part in parts.items():
         pq.write_table(part, tmp_path / f"{name}.parquet")
     assert open_table(tmp_path).to_pydict() == {"x": [1.5, 2.5], "k": [1, 2]}
-    expected = Expected({"x": NUMBER, "k": UNREAD})
+    expected = reads({"x": NUMBER, "k": UNREAD})
     for name in ("0", "z"):
         pq.write_table(pa.table({"x": [3.5]}), tmp_path / f"{name}.parquet")
         with pytest.raises(UserError, match=rf"{name}\.parquet' lacks the column 'k', which .*a\.parquet'"):
@@ -296,7 +301,7 @@ def test_a_file_that_lacks_a_column_of_the_others_is_named(tmp_path):
         if name == "z":
             assert sum(len(batch.X) for batch in Batches(tmp_path, expected)) == 3
             with pytest.raises(UserError, match=r"z\.parquet' lacks the column 'k'"):
-                Batches(tmp_path, Expected({"x": NUMBER, "k": NUMBER}))
+                Batches(tmp_path, reads({"x": NUMBER, "k": NUMBER}))
         (tmp_path / f"{name}.parquet").unlink()
 
 
@@ -372,7 +377,7 @@ def test_no_batch_has_more_rows_than_it_may(kind, most, tmp_path, monkeypatch):
         path.write_text("a,b\n" + "".join(f"{i},{odd.format(i)}\n" for i in numbers))
     else:
         {"parquet": pq.write_table, "feather": feather.write_feather}[kind](table, str(path))
-    with Batches(path, Expected({"b": TEXT, "a": NUMBER})) as batches:
+    with Batches(path, reads({"b": TEXT, "a": NUMBER})) as batches:
         found = list(batches)
     assert max(batch.X.num_rows for batch in found) <= most
     X = pa.concat_tables(
@@ -391,7 +396,7 @@ def test_lines_are_counted_through_the_parts_of_a_block(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text('a,b\n1,"x\ny"\n\n2,z\n3,z\n4,z\n5,z\nhello,z\n')
     with (
         pytest.raises(UserError, match=r"line 9, column 'a' has 'hello'"),
-        Batches(tmp_path / "t.csv", Expected({"a": NUMBER, "b": TEXT})) as batches,
+        Batches(tmp_path / "t.csv", reads({"a": NUMBER, "b": TEXT})) as batches,
     ):
         list(batches)
 
@@ -405,7 +410,7 @@ def test_parquet_is_read_with_the_memory_of_a_row_group(tmp_path, monkeypatch):
     size, most = table.nbytes, 0
     del table
     before = pa.total_allocated_bytes()
-    with Batches(tmp_path / "t.parquet", Expected(dict.fromkeys(names, NUMBER))) as batches:
+    with Batches(tmp_path / "t.parquet", reads(dict.fromkeys(names, NUMBER))) as batches:
         for i, _ in enumerate(batches):
             time.sleep(0.1 if i < 2 else 0)
             most = max(most, pa.total_allocated_bytes() - before)
@@ -416,10 +421,10 @@ def test_cells_that_are_no_numbers_are_named_with_their_line(tmp_path):
     (tmp_path / "t.csv").write_text('a,b\n1,"x\ny"\n2,z\nhello,z\n')
     with (
         pytest.raises(UserError, match=r"line 5, column 'a' has 'hello'"),
-        Batches(tmp_path / "t.csv", Expected({"a": NUMBER, "b": TEXT})) as batches,
+        Batches(tmp_path / "t.csv", reads({"a": NUMBER, "b": TEXT})) as batches,
     ):
         list(batches)
     (tmp_path / "t.csv").write_text('a;b\n"1.234,5";x\n 2 ;y\nNA;z\n')
-    with Batches(tmp_path / "t.csv", Expected({"b": TEXT, "a": NUMBER})) as batches:
+    with Batches(tmp_path / "t.csv", reads({"b": TEXT, "a": NUMBER})) as batches:
         [batch] = batches
     np.testing.assert_array_equal(batch.X.column("a").to_numpy(), [1234.5, 2, np.nan])

@@ -195,6 +195,33 @@ CODES = {
         "The answer is not known there: an empty last row, a row of totals, cases that are still open.",
         "Ask whether such rows differ from the others. If the word is a class, write it in another way.",
     ),
+    "RB029": Code(
+        "cells that were not read",
+        "Most cells of a column of a text file are numbers or dates, and some are not: these count as "
+        "missing; where they are many, the column is read as text.",
+        "The cells are words for missing values.",
+        "Write all cells in one way, or say what the column holds: --kind COLUMN=number, date or category.",
+    ),
+    "RB030": Code(
+        "notation that was guessed",
+        "The cells of a column can be read in two ways, as 1,234 and 03/04/2025 can, and no cell of the file "
+        "tells which is right.",
+        "The way that was taken, which the finding says, is the right one.",
+        "Say how the file is written: --decimal, --date-order.",
+    ),
+    "RB031": Code(
+        "lines below the table",
+        "Lines at the end of a text file are no rows, but totals or footnotes; they were left out.",
+        "It is so.",
+        "Take them out of the file. If the last one is a row, fill its first cell in another way.",
+    ),
+    "RB032": Code(
+        "free text",
+        "The column holds sentences of its own in most rows, as comments and descriptions are. Models "
+        "here do not read words, so it was left out.",
+        "It says nothing about the answer that other columns do not say.",
+        "Make columns of what matters in it: a word that occurs or not, its length, the number of items.",
+    ),
 }
 """What the codes mean. A code, once given, keeps its meaning."""
 

@@ -2,17 +2,119 @@
 
 from __future__ import annotations
 
+import codecs
+import functools
 import json
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
 
+from riskbayes.commands._completion import columns_of_file
 from riskbayes.markup import printable
 
 AS_JSON: Any = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 DATA: Any = click.argument("data", type=click.Path(), metavar="DATA")
 FORCE: Any = click.option("--force", is_flag=True, help="Replace results of another table or target.")
 MODEL: Any = click.argument("model", type=click.Path(dir_okay=False), metavar="MODEL")
+
+
+class Kind(click.ParamType):
+    """COLUMN=KIND, as a pair; the name of the column may hold the sign too."""
+
+    name = "kind"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return the name and the kind."""
+        from riskbayes.reading.options import KINDS
+
+        column, sign, kind = value.rpartition("=")
+        if not sign or kind not in KINDS:
+            self.fail(f"{value!r} is not COLUMN=KIND with one of {', '.join(KINDS)}.", param, ctx)
+        return column, kind
+
+
+class Sign(click.ParamType):
+    """One character; the tabulator by its name."""
+
+    name = "sign"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the character."""
+        found = {"tab": "\t", "\\t": "\t", "semicolon": ";", "comma": ",", "pipe": "|"}.get(value, value)
+        if len(found) != 1 or not found.isascii() or found in '"\r\n':
+            self.fail(f"{value!r} is no delimiter. Name one character, or tab.", param, ctx)
+        return found
+
+
+class Encoding(click.ParamType):
+    """The name of an encoding of text."""
+
+    name = "encoding"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name as Python knows it."""
+        try:
+            return codecs.lookup(value).name
+        except LookupError:
+            self.fail(f"{value!r} is no encoding that is known. Try utf-8, cp1252 or utf-16.", param, ctx)
+
+
+def reading_options(kinds: bool) -> Callable[[Callable], Callable]:
+    """Return a decorator: options on how a file is written, which the command gets as `options`.
+
+    With `kinds` also those on what columns hold; a fitted model knows that.
+    """
+    shared = [
+        click.option(
+            "--header/--no-header", default=None, help="Whether the first row of a CSV is a header."
+        ),
+        click.option("--delimiter", type=Sign(), metavar="SIGN", help="Between the cells of a CSV."),
+        click.option("--encoding", type=Encoding(), metavar="NAME", help="Of a CSV."),
+        click.option("--decimal", type=click.Choice((".", ",")), help="The decimal sign of a CSV."),
+        click.option(
+            "--date-order", type=click.Choice(("ymd", "dmy", "mdy")), help="Of day, month and year in a CSV."
+        ),
+    ]
+    what = "number, category or date; text, id and drop leave it out"
+    of_columns = [
+        click.option(
+            "--kind",
+            "kinds",
+            type=Kind(),
+            multiple=True,
+            metavar="COLUMN=KIND",
+            help=f"What it holds: {what}.",
+        ),
+        click.option(
+            "--drop", multiple=True, shell_complete=columns_of_file, help="A column to leave out; repeatable."
+        ),
+    ]
+
+    def decorate(command: Callable) -> Callable:
+        @functools.wraps(command)
+        def with_options(*args: Any, **given: Any) -> Any:
+            from riskbayes.reading.options import Options
+
+            said = {
+                name: given.pop(name) for name in ("header", "delimiter", "encoding", "decimal", "date_order")
+            }
+            said["kinds"] = dict(given.pop("kinds", ())) | dict.fromkeys(given.pop("drop", ()), "drop")
+            return command(*args, **given, options=Options(**said))
+
+        for option in reversed([*of_columns, *shared] if kinds else shared):
+            with_options = option(with_options)
+        return with_options
+
+    return decorate
+
+
+def show_findings(findings: Iterable[Any]) -> None:
+    """Print what was found while a file was read, on the standard error."""
+    for finding in findings:
+        say(str(finding), to_stderr=True)
 
 
 def print_json(value: Any, to_stderr: bool = False) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from riskbayes.new_files import new_files
 from riskbayes.reading import UserError
 from riskbayes.reading.batches import Batch, Batches
-from riskbayes.reading.expected import NUMBER
+from riskbayes.reading.notation import NUMBER
 
 STDOUT = "-"
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}
@@ -43,7 +43,7 @@ def open_output(out: str, batches: Batches, names: Sequence[str]) -> Iterator[Ou
         elif batches.csv is None:
             output = ArrowCSV(file, DELIMITERS[kind], names)
         elif kind == "tsv" and batches.csv.dialect.delimiter != DELIMITERS[kind]:
-            output = ArrowCSV(file, DELIMITERS[kind], names, batches.csv.dialect.decimal)
+            output = ArrowCSV(file, DELIMITERS[kind], names, batches.decimal)
         else:
             output = SplicedLines(file, batches, names)
         yield output
@@ -77,7 +77,7 @@ class SplicedLines:
 
     def __init__(self, file: Any, batches: Batches, names: Sequence[str]):
         assert batches.csv is not None
-        self.file, self.dialect = file, batches.csv.dialect
+        self.file, self.dialect, self.decimal = file, batches.csv.dialect, batches.decimal
         delimiter = self.dialect.delimiter
         head = delimiter.join(quoted(name, delimiter) for name in names)
         file.write(batches.csv.header() + delimiter.encode() + head.encode())
@@ -97,7 +97,7 @@ class SplicedLines:
         import pyarrow as pa  # an optional dependency, slow to import
 
         if pa.types.is_floating(column.type):
-            return number_texts(column, self.dialect.decimal)
+            return number_texts(column, self.decimal)
         coded = column.dictionary_encode()
         known = [quoted(value, self.dialect.delimiter) for value in coded.dictionary.to_pylist()]
         return pa.array(known, pa.string()).take(coded.indices)

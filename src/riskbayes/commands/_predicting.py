@@ -11,20 +11,25 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.commands._options import show_findings
 from riskbayes.commands._output import Output, open_output
 from riskbayes.commands._progress import FileProgress
 from riskbayes.reading.batches import Batches
 from riskbayes.reading.expected import Expected
+from riskbayes.reading.options import NOTHING_SAID, Options
+from riskbayes.reading.table import below_table
 from riskbayes.threads import OneBlasThread
 
 
-def predict_file(clf: Any, about: Mapping[str, Any], data: str, out: str, what: str) -> dict[str, Any]:
+def predict_file(
+    clf: Any, about: Mapping[str, Any], data: str, out: str, what: str, options: Options = NOTHING_SAID
+) -> dict[str, Any]:
     """Write a file with predictions; return how many rows it has, and how many of each class."""
     rows, counts, start = 0, Counter[str](), time.perf_counter()
     labels = np.array([str(label) for label in clf.classes_.tolist()], dtype=object)
     names = added_names(clf.classes_, what)
     with (
-        Batches(data, Expected.of(clf, about)) as batches,
+        Batches(data, Expected.of(clf, about), options) as batches,
         FileProgress(batches.total, in_bytes=batches.csv is not None) as progress,
         open_output(out, batches, names) as output,
         ThreadPoolExecutor(1) as writer,
@@ -43,6 +48,8 @@ def predict_file(clf: Any, about: Mapping[str, Any], data: str, out: str, what: 
             progress.advance(batch.position)
         if written is not None:
             written.result()
+        if batches.csv is not None:
+            show_findings(below_table(batches.csv))
     return {
         "rows": rows,
         "out": out,

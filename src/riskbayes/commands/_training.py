@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,9 +16,11 @@ from riskbayes.arrays import Array
 from riskbayes.commands._replacing import place_of, sha256
 from riskbayes.compare.scores import row_losses
 from riskbayes.compare.splits import default_folds, random_parts, too_few
+from riskbayes.findings import Finding
 from riskbayes.input.labels import rows_without_target
-from riskbayes.reading.expected import NUMBER, TEXT
-from riskbayes.reading.table import open_table, split_columns
+from riskbayes.reading.notation import NUMBER, TEXT, Notation
+from riskbayes.reading.options import Options
+from riskbayes.reading.table import read_table, split_columns
 from riskbayes.versions import versions
 
 
@@ -36,6 +38,8 @@ class Origin:
     """Rows that were left out because they have no label."""
     weight: str | None = None
     dropped: Sequence[str] = ()
+    notations: Mapping[str, Notation] = field(default_factory=dict)
+    """How the columns of a CSV are written."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +50,19 @@ class Training:
     X: Any
     y: Array
     weights: Array | None
+    findings: Sequence[Finding] = ()
+    """What reading the file found."""
 
 
-def read(data: str, target: str, weight: str | None, drop: Sequence[str]) -> Training:
+def read(data: str, target: str, weight: str | None, options: Options) -> Training:
     """Read a file and return its features, labels and weights."""
-    table = open_table(data)
+    found = read_table(data, options, [target])
     name = "standard input" if data == "-" else data
-    X, y, weights, lost = split_columns(table, target, weight, drop, name)
+    X, y, weights, lost = split_columns(found.table, target, weight, options.unread, name)
     labels, counts = np.unique(y, return_counts=True)
     classes = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
-    return Training(Origin(data, target, X.schema, classes, lost, weight, drop), X, y, weights)
+    origin = Origin(data, target, X.schema, classes, lost, weight, options.unread, found.notations)
+    return Training(origin, X, y, weights, found.findings)
 
 
 def estimator(model: str, strategy: str | None, learner: str | None, seed: int) -> Any:
@@ -128,6 +135,7 @@ def describe(clf: Any, origin: Origin, found: Mapping[str, Any], seed: int) -> d
         "weight": origin.weight,
         "dropped": list(origin.dropped),
         "kinds": {name: NUMBER if is_number else TEXT for name, is_number in numeric.items()},
+        "notation": {name: how.to_store() for name, how in origin.notations.items() if name in numeric},
         "model": type(clf).__name__,
         "settings": settings_of(clf),
         "seed": seed,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from riskbayes.commands._completion import columns_of_file
-from riskbayes.commands._options import AS_JSON, DATA, FORCE, say
+from riskbayes.commands._options import AS_JSON, DATA, FORCE, reading_options, say
 from riskbayes.commands._paths import NEW_FOLDER, check_folder
 from riskbayes.commands._replacing import refuse_inputs, refuse_other_results, sha256
 from riskbayes.commands.fit import STRATEGIES
@@ -19,6 +19,8 @@ from riskbayes.commands.fit import STRATEGIES
 if TYPE_CHECKING:
     from riskbayes.compare import Comparison
     from riskbayes.compare.study import Progress
+    from riskbayes.reading.options import Options
+    from riskbayes.reading.table import ReadTable
 
 REPORT = "report"
 """The default folder."""
@@ -73,6 +75,7 @@ FILES = ("report.html", "report.json", "report.md", "model.rb")
     help=f"Folder of {', '.join(FILES)}.  [default: {REPORT}; with --json, none]",
 )
 @FORCE
+@reading_options(kinds=True)
 @AS_JSON
 def compare(
     data: str,
@@ -88,6 +91,7 @@ def compare(
     out: Path | None,
     force: bool,
     as_json: bool,
+    options: Options,
 ) -> None:
     """Compare models on a file, on rows that they were not trained on.
 
@@ -104,9 +108,10 @@ def compare(
 
     from riskbayes.compare import compare as run
     from riskbayes.compare.terminal import print_report
-    from riskbayes.reading.table import open_table
+    from riskbayes.reading.table import read_table
 
-    table = open_table(data)
+    read = read_table(data, options, [target])
+    table = read.table.drop_columns(options.unread)
     if files and not force:
         refuse_other_results(data, target, files[-1], *files[:-1])
     with shown_progress() as progress:
@@ -125,11 +130,11 @@ def compare(
             command=command_line(),
             max_rows=max_rows,
             sha256=sha256(data) or "",
+            findings=read.findings,
         )
     if folder is not None:  # first of all: a reader of what is printed may go away
-        write(
-            found, folder, stored(found, table, data, [name for name in (time_column, group) if name], seed)
-        )
+        dropped = [*(name for name in (time_column, group) if name), *options.unread]
+        write(found, folder, stored(found, read, data, dropped, seed))
     if as_json:
         click.echo(found.report.to_json())
     else:
@@ -151,9 +156,9 @@ def command_line() -> str:
             if isinstance(parameter, click.Argument):
                 given.append(str(one))
             elif isinstance(parameter, click.Option) and parameter.is_flag:
-                given.append(parameter.opts[0])
+                given.append(parameter.opts[0] if value else parameter.secondary_opts[0])
             else:
-                given += [parameter.opts[0], str(one)]
+                given += [parameter.opts[0], "=".join(one) if isinstance(one, tuple) else str(one)]
     return shlex.join(["riskbayes", "compare", *given])
 
 
@@ -173,7 +178,9 @@ def shown_progress() -> Iterator[Progress | None]:
         yield lambda name, done, total: bar.update(task, description=name, completed=done, total=total)
 
 
-def stored(found: Comparison, table: Any, data: str, dropped: Sequence[str], seed: int) -> dict[str, Any]:
+def stored(
+    found: Comparison, read: ReadTable, data: str, dropped: Sequence[str], seed: int
+) -> dict[str, Any]:
     """Return what the model file says about the model: as `riskbayes fit`, with the figures of the report."""
     from riskbayes.commands import _training
 
@@ -187,10 +194,11 @@ def stored(found: Comparison, table: Any, data: str, dropped: Sequence[str], see
     origin = _training.Origin(
         data,
         report.data.target,
-        table.drop_columns([report.data.target, *dropped]).schema,
+        read.table.drop_columns([report.data.target, *dropped]).schema,
         {each.label: each.rows for each in report.data.classes},
         report.data.rows_without_target,
         dropped=dropped,
+        notations=read.notations,
     )
     return {**_training.describe(found.model, origin, figures, seed), "compared": report.best}
 

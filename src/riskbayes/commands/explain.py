@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from riskbayes.commands._models import load_model
-from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json
+from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json, reading_options
 from riskbayes.markup import printable
+
+if TYPE_CHECKING:
+    from riskbayes.reading.options import Options
 
 BAR = 20
 """Characters of the longest bar."""
@@ -26,9 +29,16 @@ BAR = 20
     help="The class in favour.  [default: the second of two classes, the most probable of more]",
 )
 @click.option("--against", "negative", help="The class against.  [default: the most probable other]")
+@reading_options(kinds=False)
 @AS_JSON
 def explain(
-    model: str, data: str, row: int, positive: str | None, negative: str | None, as_json: bool
+    model: str,
+    data: str,
+    row: int,
+    positive: str | None,
+    negative: str | None,
+    as_json: bool,
+    options: Options,
 ) -> None:
     """Show what the cells of a row contributed.
 
@@ -36,7 +46,7 @@ def explain(
     `clf.explain(table).plot(row)` in Python.
     """
     clf, about = load_model(model)
-    found = explanation(clf, about, data, row, positive, negative)
+    found = explanation(clf, about, data, row, positive, negative, options)
     if as_json:
         print_json(found)
     else:
@@ -44,12 +54,12 @@ def explain(
 
 
 def explanation(
-    clf: Any, about: dict, data: str, row: int, positive: str | None, negative: str | None
+    clf: Any, about: dict, data: str, row: int, positive: str | None, negative: str | None, options: Options
 ) -> dict[str, Any]:
     """Return the contributions of the cells of a row, the largest first."""
     from riskbayes.reading.expected import Expected
 
-    columns, X, cells = row_of(data, row, Expected.of(clf, about))
+    columns, X, cells = row_of(data, row, Expected.of(clf, about), options)
     labels = {str(label): label for label in clf.classes_.tolist()}
     found = clf.explain(X)
     odds = found.log_odds(label_named(labels, positive), label_named(labels, negative))
@@ -70,18 +80,19 @@ def explanation(
     }
 
 
-def row_of(data: str, row: int, expected: Any) -> tuple[list[str], Any, dict[str, Any]]:
+def row_of(data: str, row: int, expected: Any, options: Options) -> tuple[list[str], Any, dict[str, Any]]:
     """Return the names of the model's columns, the row as the model reads it, and its cells."""
     from riskbayes.reading import UserError
     from riskbayes.reading.batches import Batches
-    from riskbayes.reading.expected import PRESENT
+    from riskbayes.reading.notation import PRESENT
 
     before = 0
-    with Batches(data, expected) as batches:
+    with Batches(data, expected, options) as batches:
         for batch in batches:
             m = batch.X.num_rows
             if row < before + m:
                 own = batch.rows().slice(row - before, 1).to_pylist()[0]
+                own = {n: cell.strip() if isinstance(cell, str) else cell for n, cell in own.items()}
                 X = batch.X.slice(row - before, 1)
                 seen, names = X.to_pylist()[0], list(expected.kinds)
                 present = {

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from riskbayes.commands._completion import columns_of_file
 from riskbayes.commands._models import show_pairs
-from riskbayes.commands._options import AS_JSON, DATA, FORCE, print_json, say
+from riskbayes.commands._options import (
+    AS_JSON,
+    DATA,
+    FORCE,
+    print_json,
+    reading_options,
+    say,
+    show_findings,
+)
 from riskbayes.commands._paths import NEW_FILE, check_folder
 from riskbayes.commands._replacing import refuse_inputs, refuse_other_results
 from riskbayes.markup import printable
+
+if TYPE_CHECKING:
+    from riskbayes.reading.options import Options
 
 STRATEGIES = ("single", "neighbours", "cv", "ensemble")
 LEARNERS = ("rc", "closed_form", "rc_cv", "tm", "dfe", "gd")
@@ -47,15 +58,13 @@ class ModelName(click.ParamType):
 @click.option("--learner", type=click.Choice(LEARNERS), help="Of the other models.  [default: rc]")
 @click.option("--weight", shell_complete=columns_of_file, help="A column of weights of the rows.")
 @click.option(
-    "--drop", multiple=True, shell_complete=columns_of_file, help="A column to leave out; repeatable."
-)
-@click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the split and the fit."
 )
 @click.option(
     "--held-out/--no-held-out", default=True, help="First hold rows out as `compare` does, for figures."
 )
 @FORCE
+@reading_options(kinds=True)
 @AS_JSON
 def fit(
     data: str,
@@ -65,11 +74,11 @@ def fit(
     strategy: str | None,
     learner: str | None,
     weight: str | None,
-    drop: tuple[str, ...],
     seed: int,
     held_out: bool,
     force: bool,
     as_json: bool,
+    options: Options,
 ) -> None:
     """Fit a model to a file and write it to a file.
 
@@ -96,7 +105,7 @@ def fit(
             (lambda text: status.update(Text(printable(text)))) if console.is_terminal else lambda text: None
         )
         tell(f"reading {data}")
-        task = _training.read(data, target, weight, drop)
+        task = _training.read(data, target, weight, options)
         if not force:
             refuse_other_results(data, target, out)
         clf = _training.estimator(model, strategy, learner, seed)
@@ -109,6 +118,7 @@ def fit(
         about = _training.describe(clf, task.origin, figures, seed)
         out.parent.mkdir(parents=True, exist_ok=True)
         clf.save(out, about=about)
+    show_findings(task.findings)
     if as_json:
         print_json({"out": str(out), **about})
         return

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from riskbayes.commands._models import load_model
-from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json, say
+from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json, reading_options, say
 from riskbayes.commands._replacing import refuse_inputs
+
+if TYPE_CHECKING:
+    from riskbayes.reading.options import Options
 
 
 @click.command()
@@ -22,8 +27,11 @@ from riskbayes.commands._replacing import refuse_inputs
 )
 @click.option("--labels-only", is_flag=True, help="Add the column `predicted` alone.")
 @click.option("--probabilities", is_flag=True, help="Add the columns p_CLASS alone.")
+@reading_options(kinds=False)
 @AS_JSON
-def predict(model: str, data: str, out: str, labels_only: bool, probabilities: bool, as_json: bool) -> None:
+def predict(
+    model: str, data: str, out: str, labels_only: bool, probabilities: bool, as_json: bool, options: Options
+) -> None:
     """Add predictions to a file of any size.
 
     Writes the rows of the file DATA with predictions by the model in the file MODEL. The columns of DATA stay
@@ -38,7 +46,7 @@ def predict(model: str, data: str, out: str, labels_only: bool, probabilities: b
     from riskbayes.commands import _predicting
 
     what = "labels" if labels_only else "probabilities" if probabilities else "both"
-    done = _predicting.predict_file(clf, about, data, out, what)
+    done = _predicting.predict_file(clf, about, data, out, what, options)
     to_stderr = out == "-"
     if as_json:
         print_json(done, to_stderr)

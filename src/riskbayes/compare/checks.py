@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,16 @@ TOO_SURE, CONTRADICTORY, UNSEEN, MANY_UNSEEN = 2.0, 0.01, 0.01, 0.05
 """Points of overconfidence, share of contradictory rows, and shares of unseen cells that are mentioned."""
 
 
-def all_findings(study: Study, by_column: list[Alone], model: Any) -> list[Finding]:
-    """Return all findings, those that weigh most first; `model` is the best one, fitted to all rows."""
+def all_findings(
+    study: Study, by_column: list[Alone], model: Any, read: Iterable[Finding] = ()
+) -> list[Finding]:
+    """Return all findings, those that weigh most first; `model` is the best one, fitted to all rows.
+
+    `read` are those of whoever read the table.
+    """
     data, leaks = study.data, leaking_columns(study, by_column)
     found = [
+        *read,
         *nothing_to_predict(study),
         *single_columns(study, by_column, leaks),
         *partial_leaks(study, leaks),
@@ -64,7 +70,7 @@ def all_findings(study: Study, by_column: list[Alone], model: Any) -> list[Findi
         *unseen_categories(study),
         *sampled(study),
         *rows_without_target(data.labelled.lost, len(data.labelled.rows), data.target),
-        *(f for f in model.checks_ if f.code not in ("RB005", "RB006", "RB007", "RB008")),
+        *(f for f in model.checks_ if f.code not in ("RB005", "RB006", "RB007", "RB008", "RB032")),
     ]
     weight = {"error": 0, "warning": 1, "info": 2}
     return sorted(found, key=lambda finding: (weight[finding.severity], finding.code))

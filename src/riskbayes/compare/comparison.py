@@ -19,7 +19,7 @@ from riskbayes.compare.scores import DEFINITIONS, METRICS, confusion, reliabilit
 from riskbayes.compare.splits import make_split
 from riskbayes.compare.study import Progress, Study, contenders, run_study
 from riskbayes.compare.verdict import is_rare, rule, verdict, why
-from riskbayes.findings import without
+from riskbayes.findings import Finding, without
 from riskbayes.versions import versions
 
 MOST_ROWS = 50_000
@@ -50,6 +50,7 @@ def compare(
     command: str = "",
     max_rows: int = MOST_ROWS,
     sha256: str = "",
+    findings: Sequence[Finding] = (),
 ) -> Comparison:
     """Compare models of riskbayes and of scikit-learn on rows that they were not trained on.
 
@@ -79,6 +80,8 @@ def compare(
         Of the file, for the report.
     max_rows : int, default=50000
         Larger tables are compared on a sample of so many rows. The model is fitted to all rows.
+    findings : sequence of Finding, default=()
+        What was found when the table was read, for the report.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def compare(
     model = refit(study)
     found, by_column = contenders(study), alone(study)
     explained = explain_study(study, found, by_column)
-    findings = without(all_findings(study, by_column, model), ignore)
+    findings = without(all_findings(study, by_column, model, findings), ignore)
     best, held = study.best, study.held
     run = Run(
         *(command, versions(), seed, started.isoformat(timespec="seconds")),

@@ -82,17 +82,20 @@ def labels_alike(labels: Sequence[str]) -> Iterator[Finding]:
 
 
 def column_findings(columns: Sequence[Column], rows: int) -> Iterator[Finding]:
-    """Yield findings on columns that were left out (RB005, RB006) or have many missing cells (RB007)."""
-    constant, ids = {}, {}
+    """Yield findings on columns that were left out (RB005, RB006, RB032) or lack many cells (RB007)."""
+    constant, ids, texts = {}, {}, {}
     for column in columns:
         if column.reason.startswith("an identifier"):
             ids[column.name] = (
                 f"has {column.n_values} distinct values of {rows - (column.n_missing or 0)} cells"
             )
+        elif column.reason.startswith("text"):
+            texts[column.name] = f"holds free text ({column.reason.removeprefix('text: ')}), and was left out"
         elif column.reason:
             constant[column.name] = f"is {column.reason}"
     yield from grouped("RB005", constant, "have one value or none, and were left out", "info")
     yield from grouped("RB006", ids, "name rows, and were left out", "info")
+    yield from grouped("RB032", texts, "hold free text, and were left out")
     shares = {c.name: (c.n_missing or 0) / rows for c in columns if c.reason != "missing everywhere"}
     for severity, low, high in (("warning", MANY_MISSING, 2.0), ("info", MISSING, MANY_MISSING)):
         named = {

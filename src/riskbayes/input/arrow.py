@@ -73,6 +73,7 @@ class Named(NamedTuple):
 def open_files(data: Any) -> Any:
     """Return an Arrow dataset of Parquet or Arrow IPC files; say which files there are not."""
     import pyarrow.dataset as ds  # an optional dependency, slow to import
+    import pyarrow.fs as fs
 
     found: list[str] = []
     for each in [data] if isinstance(data, str | os.PathLike) else data:
@@ -90,7 +91,22 @@ def open_files(data: Any) -> Any:
             f"riskbayes.rows reads files of one format, Parquet or Arrow IPC ({', '.join(FORMATS)}); got "
             f"{odd!r} among them."
         )
-    return ds.dataset(found, format=formats.pop())
+    base = partition_base(data)
+    if base is None:
+        return ds.dataset(found, format=formats.pop())
+    kind = ds.ParquetFileFormat() if formats.pop() == "parquet" else ds.IpcFileFormat()
+    hive = ds.HivePartitioning.discover(infer_dictionary=False)
+    how = ds.FileSystemFactoryOptions(partition_base_dir=base, partitioning=hive)
+    return ds.FileSystemDatasetFactory(fs.LocalFileSystem(), found, kind, how).finish()
+
+
+def partition_base(data: Any) -> str | None:
+    """Return the folder below which names such as year=2024 are columns; None for one file or a list."""
+    if not isinstance(data, str | os.PathLike) or Path(data).is_file():
+        return None
+    parts = Path(data).parts
+    plain = next((k for k, part in enumerate(parts) if any(sign in part for sign in "*?[=")), len(parts))
+    return str(Path(*parts[: len(parts) if Path(data).is_dir() else plain]))
 
 
 def files_of(path: str | os.PathLike) -> list[str]:
@@ -106,7 +122,8 @@ def lacking_column(dataset: Any, wanted: Sequence[str] | None = None) -> str:
     Arrow goes by the first file: it reads a column that a later one lacks as missing, and passes over one
     that only later files have.
     """
-    names = {file.path: file.physical_schema.names for file in dataset.get_fragments()}
+    files = list(dataset.get_fragments())
+    names = {file.path: [*file.physical_schema.names, *partitions_of(file)] for file in files}
     if wanted is None:
         wanted = list(dict.fromkeys(name for own in names.values() for name in own))
     for path, own in names.items():
@@ -118,6 +135,13 @@ def lacking_column(dataset: Any, wanted: Sequence[str] | None = None) -> str:
                     "empty cells if the values are not known, or leave one of the files out."
                 )
     return ""
+
+
+def partitions_of(file: Any) -> dict[str, Any]:
+    """Return the columns that the folders of a file tell, with their value."""
+    import pyarrow.dataset as ds  # an optional dependency, slow to import
+
+    return ds.get_partition_keys(file.partition_expression)
 
 
 def is_dataset_of_files(data: Any) -> bool:

@@ -27,6 +27,9 @@ from riskbayes.tables import A_PERIOD, composed, is_missing, is_period, plain, s
 FEW_VALUES, ID_SHARE = 20, 0.5
 """Strings with more distinct values than this number, and than this share of the rows, are identifiers."""
 
+TEXT_WORDS = 4
+"""Such strings of so many words on average are text, and no identifiers."""
+
 ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}(:\d{2}(:\d{2}(\.\d+)?)?)?)?")
 """Strings that are read as dates."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from riskbayes.preprocessing.columns import (
     FEW_VALUES,
     ID_SHARE,
     PARTS,
+    TEXT_WORDS,
     Column,
     Reader,
     Values,
@@ -221,14 +222,15 @@ def reader_of(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader
 
 
 def decide_category(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader:
-    """Return how a column of categories is encoded; one of identifiers is left out unless it is `forced`."""
+    """Return how a column of categories is encoded; identifiers and text are left out unless `forced`."""
     name, gone, values = column.name, column.n_missing, column.values
     number = None if values is None else len(values)
     if number == 1 and not forced:
         return left_out(name, j, "constant", gone, 1)
     if not forced and (number is None or (number > FEW_VALUES and number > ID_SHARE * (n_rows - gone))):
         many = f"more than {MOST_VALUES}" if number is None else number
-        return left_out(name, j, f"an identifier: {many} distinct values", gone, number)
+        kind = "text" if is_text(values or [column.example]) else "an identifier"
+        return left_out(name, j, f"{kind}: {many} distinct values", gone, number)
     if number is None:
         raise ColumnError(
             j,
@@ -243,6 +245,12 @@ def decide_category(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> 
     codes = {value: float(code) for code, value in enumerate(ordered)}
     own = Column(name, "category", ("category",), "", gone, number)
     return Reader(own, j, ordered, (), codes)
+
+
+def is_text(values: Collection[Any]) -> bool:
+    """True for strings of many words, as people write comments."""
+    words = sum(len(str(value).split()) for value in values)
+    return words >= TEXT_WORDS * len(values)
 
 
 def decoded(reader: Reader, values: Array, gone: Array) -> list:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +16,25 @@ import numpy as np
 from riskbayes.input.arrow import lacking_column, of_file
 from riskbayes.reading import UserError
 from riskbayes.reading.blocks import CSV, MOST_ROWS, Block, arrow_needed
-from riskbayes.reading.expected import FLAG, NUMBER, PRESENT, UNREAD, Expected
+from riskbayes.reading.deciding import matches, number_evidence
+from riskbayes.reading.expected import Expected
 from riskbayes.reading.files import is_arrow, open_file
-from riskbayes.reading.numbers import MISSING, as_numbers
+from riskbayes.reading.notation import (
+    DATE,
+    NUMBER,
+    PRESENT,
+    TEXT,
+    UNREAD,
+    Notation,
+    parts_of_numbers,
+    trimmed,
+)
+from riskbayes.reading.options import NOTHING_SAID, Options
 from riskbayes.reading.table import open_dataset, stored
 from riskbayes.tables import shown
+
+AMBIGUOUS = 3
+"""Digits behind a sign that may as well stand between thousands."""
 
 READ_AHEAD_BLOCKS = 2
 """Blocks that are read before they are asked for."""
@@ -47,16 +63,18 @@ class Batches:
         What :func:`riskbayes.reading.table.open_table` reads.
     expected : Expected
         The columns of the model.
+    options : Options, default=NOTHING_SAID
+        What the user says about the file.
     """
 
-    def __init__(self, path: str | os.PathLike, expected: Expected):
-        self.expected = expected
+    def __init__(self, path: str | os.PathLike, expected: Expected, options: Options = NOTHING_SAID):
+        self.expected, self.options = expected, options
         self.csv: CSV | None = None
         """The file if it is a CSV."""
         with arrow_needed():
             opened = None if is_arrow(path) else open_file(path)
             if opened is not None and opened.kind == "text":
-                self.csv = CSV(path, opened)
+                self.csv = CSV(path, opened, options)
                 self.name, self.names = self.csv.name, list(self.csv.dialect.names)
                 self.total = self.csv.file.size
             else:
@@ -68,6 +86,7 @@ class Batches:
         try:
             self.columns = expected.in_file(self.name, self.names)
             read = [self.columns[name] for name, kind in expected.kinds.items() if kind != UNREAD]
+            self.settle()
             if self.csv is None and (problem := lacking_column(self._dataset, read)):
                 raise UserError(problem)
         except UserError:
@@ -102,51 +121,130 @@ class Batches:
         if empty:
             raise UserError(f"{file.name} has a header and no rows. Add them.")
 
+    def settle(self) -> None:
+        """Take the notations of the model, with what the user says and what the file proves."""
+        own = self.csv.dialect.decimal if self.csv is not None else ""
+        self.notations: dict[str, Notation] = {}
+        self.sure: set[str] = set()
+        """Columns of numbers whose cells in this file prove their decimal sign."""
+        for name, how in self.expected.notations.items():
+            if how.kind == NUMBER and not how.example:  # the model was fitted to no file of text
+                how = how.given(own or ".", None)
+            how = how.given(self.options.decimal, self.options.date_order)
+            self.notations[name] = how
+            if self.options.decimal or (how.digits >= AMBIGUOUS and own in ("", how.decimal)):
+                self.sure.add(name)
+        signs = [how.decimal for how in self.notations.values() if how.decimal]
+        self.decimal = self.options.decimal or own or ("," if signs and set(signs) == {","} else ".")
+        """The decimal sign of the file, as far as it is known."""
+
     def features(self, block: Block) -> Any:
         """Return the columns that the model reads, of a block of a CSV."""
         import pyarrow as pa  # an optional dependency, slow to import
 
         assert self.csv is not None
         coded = pa.dictionary(pa.int32(), pa.string())
-        kinds = self.expected.kinds
-        types = {
-            self.columns[name]: pa.float64() if kind == NUMBER else coded
-            for name, kind in kinds.items()
-            if kind != UNREAD
-        }
+        read = {name: how for name, how in self.notations.items() if how.kind != UNREAD}
+        types = {self.columns[name]: self.plain_type(name, how) or coded for name, how in read.items()}
         try:
-            found = self.csv.parse(block, types)
+            found = self.csv.parse(block, types, decimal=self.decimal)
         except pa.ArrowInvalid:  # numbers in another notation, or cells that are none
-            numbers = [column for column, type in types.items() if type == pa.float64()]
-            text = self.csv.strings(block, numbers)
-            found = self.csv.parse(block, {**types, **dict.fromkeys(numbers, pa.string())})
-            for column in numbers:
-                at = found.column_names.index(column)
-                found = found.set_column(at, column, self.numbers(block, text.column(column), column))
+            found = self.csv.parse(block, dict.fromkeys(types, coded))
         rows = len(block.ends)
-        columns = [
-            pa.nulls(rows, pa.string()) if kind == UNREAD else as_read(found.column(self.columns[name]), kind)
-            for name, kind in kinds.items()
-        ]
-        return pa.table(columns, names=list(kinds))
+        columns = []
+        for name, how in self.notations.items():
+            if how.kind == UNREAD:
+                columns.append(pa.nulls(rows, pa.string()))
+                continue
+            column = found.column(self.columns[name])
+            is_coded = pa.types.is_dictionary(column.type)
+            columns.append(self.read(name, column, block) if is_coded else column.cast(pa.float64()))
+        return pa.table(columns, names=list(self.notations))
 
-    def numbers(self, block: Block, column: Any, name: str) -> Any:
-        """Return a column of text as numbers; name the line of the first cell that is none."""
-        assert self.csv is not None
-        cells = column.combine_chunks()
-        found = as_numbers(cells, self.csv.dialect.decimal)
-        if found is not None:
-            return found
-        for i in range(len(cells)):
-            if as_numbers(cells[i : i + 1], self.csv.dialect.decimal) is None:
-                where = f"{self.csv.name}, line {block.line_of(i)}, column {name!r}"
-                raise UserError(
-                    f"{where} has {shown(cells[i].as_py())}, and the model was fitted to numbers there. "
-                    "Correct the cell, or leave it empty."
-                )
-        raise UserError(
-            f"{self.csv.name}, column {name!r} mixes decimal points and commas. Write its numbers in one way."
-        )
+    def plain_type(self, name: str, how: Notation) -> Any:
+        """Return the type as which Arrow itself reads a column of numbers; None if it does not."""
+        import pyarrow as pa  # an optional dependency, slow to import
+
+        if how.kind != NUMBER or how.unit or (how.thousands and name not in self.sure):
+            return None
+        if not how.decimal:
+            return pa.int64()
+        return pa.float64() if name in self.sure and how.decimal == self.decimal else None
+
+    def read(self, name: str, column: Any, block: Block | None = None) -> Any:
+        """Return a column of coded text by its notation; refuse a cell that does not fit, with its line."""
+        import pyarrow as pa  # an optional dependency, slow to import
+        import pyarrow.compute as pc
+
+        coded = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        cells = trimmed(coded.dictionary, self.notations[name].kind)
+
+        def refuse(wrong: Any, why: str) -> UserError:
+            at = pc.index(pc.take(wrong, coded.indices), True).as_py()
+            line = "" if block is None else f", line {block.line_of(at)}"
+            cell = shown(cells[coded.indices[at].as_py()].as_py())
+            return UserError(f"{self.name}{line}, column {self.columns[name]!r} has {cell}{why}")
+
+        how = self.proven(name, cells, refuse)
+        values = how.read(cells)
+        wrong = pc.and_(cells.is_valid(), values.is_null())
+        if pc.any(wrong).as_py():
+            like = f" such as {how.example!r}" if how.example else ""
+            what = "true or false" if how.kind == "flag" else f"{how.kind}s{like}"
+            raise refuse(
+                wrong, f", and the model was fitted to {what} there. {mending(how, cells.filter(wrong))}"
+            )
+        if how.kind == TEXT and values.equals(coded.dictionary):
+            return coded
+        again = values.dictionary_encode() if pa.types.is_string(values.type) else None
+        if again is None:
+            return values.take(coded.indices)
+        return pa.DictionaryArray.from_arrays(again.indices.take(coded.indices), again.dictionary)
+
+    def proven(self, name: str, cells: Any, refuse: Callable[[Any, str], UserError]) -> Notation:
+        """Return the notation of a column; refuse numbers that may as well be written in another one.
+
+        "8.123" may be 8123 where numbers of training have fewer digits behind the point, or the rest of the
+        file decimal commas, and no cell of the column so far proves the sign.
+        """
+        how = self.notations[name]
+        if how.kind != NUMBER or name in self.sure:
+            return how
+        own = "" if self.csv is None else self.csv.dialect.decimal
+        which = " and may be read in two ways. Say which sign is the decimal one: --decimal . or --decimal ,"
+        if not how.decimal:
+            present = cells.drop_null()
+            seen = number_evidence(present, np.ones(len(present)))
+            if not seen.open.any():
+                return how
+            way, guessed = seen.choose({".": 0, ",": 1}.get(own), 0)
+            if guessed:
+                raise refuse(group_of_three(cells, "[.,]"), which)
+            how = replace(seen.ways[way], unit=how.unit, example=how.example)
+        elif matches(cells, re.escape(how.decimal)).any():
+            unsure = group_of_three(cells, re.escape(how.decimal))
+            signed = matches(cells, re.escape(how.decimal))
+            if not (signed & ~unsure.to_numpy(zero_copy_only=False)).any():
+                if how.digits < AMBIGUOUS or own not in ("", how.decimal):
+                    raise refuse(unsure, which)
+                return how
+        else:
+            unsure = group_of_three(cells, re.escape(how.thousands or how.decimal))
+            if own not in ("", how.decimal) and unsure.true_count:
+                raise refuse(unsure, which)
+            return how
+        self.notations[name] = how
+        self.sure.add(name)
+        return how
+
+    def from_words(self, name: str, column: Any) -> Any:
+        """Return a column of Parquet or Arrow; one of words by its notation if the model reads no words."""
+        import pyarrow as pa  # an optional dependency, slow to import
+
+        words = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if not words or self.notations[name].kind in (TEXT, PRESENT, UNREAD):
+            return column
+        return self.read(name, column.cast(pa.string()).combine_chunks().dictionary_encode())
 
     def of_arrow(self) -> Iterator[Batch]:
         """Yield the batches of Parquet and Arrow files."""
@@ -162,31 +260,29 @@ class Batches:
         for part in read:
             rows = pa.Table.from_batches([part]).select(self.names)
             done += rows.num_rows
-            X = rows.select([self.columns[name] for name in self.expected.kinds])
-            X = X.rename_columns(list(self.expected.kinds))
+            X = pa.table(
+                {name: self.from_words(name, rows.column(own)) for name, own in self.columns.items()}
+            )
             yield Batch(X, lambda rows=rows: rows, None, done)
         if not done:
             raise UserError(f"{self.name} has columns and no rows. Add them.")
 
 
-def as_read(column: Any, kind: str) -> Any:
-    """Return a column of coded text as a model reads it: blank cells are missing, flags are booleans."""
-    import pyarrow as pa  # an optional dependency, slow to import
+def group_of_three(cells: Any, sign: str) -> Any:
+    """Return which cells hold a sign with three digits behind it that may stand between thousands."""
+    import pyarrow.compute as pc  # an optional dependency, slow to import
 
-    if kind == NUMBER:
-        return column
-    coded = column.combine_chunks()
-    values = [None if v is None or v.strip() in MISSING else v for v in coded.dictionary.to_pylist()]
-    if kind == PRESENT:
-        values = [None if v is None else "present" for v in values]
-    elif kind == FLAG:
-        flags = {"true": True, "false": False}
-        values = [flags.get(v.strip().lower()) if v is not None else None for v in values]
-        return pa.array(values, pa.bool_()).take(coded.indices)
-    if values == coded.dictionary.to_pylist():
-        return coded
-    again = pa.array(values, pa.string()).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(again.indices.take(coded.indices), again.dictionary)
+    pattern = rf"^[^\d.,]*[1-9]\d{{0,2}}{sign}\d{{3}}[^\d.,]*$"
+    return pc.fill_null(pc.match_substring_regex(cells, pattern), False)
+
+
+def mending(how: Notation, wrong: Any) -> str:
+    """Return what a user can do about cells that do not fit a notation."""
+    if how.kind == DATE:
+        return "Write it in the same way, leave it empty, or say how this file is written: --date-order."
+    if how.kind == NUMBER and parts_of_numbers(wrong)[0].null_count < len(wrong):
+        return "Write it in the same way, leave it empty, or say how this file is written: --decimal."
+    return "Correct the cell, or leave it empty."
 
 
 def lines_of(file: CSV, block: Block, rows: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -15,7 +16,8 @@ from riskbayes.arrays import Array
 from riskbayes.reading import UserError
 from riskbayes.reading.dialect import Dialect, find_dialect, refuse_twins
 from riskbayes.reading.files import UserFile, open_file
-from riskbayes.reading.numbers import MISSING
+from riskbayes.reading.notation import MISSING, trimmed
+from riskbayes.reading.options import NOTHING_SAID, Options
 from riskbayes.reading.text import LONGEST_RECORD, Text
 
 BLOCK = 2**22
@@ -23,6 +25,21 @@ BLOCK = 2**22
 
 MOST_ROWS = 2**16
 """Upper bound on the records of a block: a row of two bytes may have a thousand posteriors."""
+
+TOTAL = re.compile(
+    r"(grand |sub)?totals?|sum|summe|gesamt(summe)?|insgesamt|somme|totale|suma|subtotal", re.IGNORECASE
+)
+"""The first cell of a row of totals."""
+
+FOOTNOTE = re.compile(
+    "[*\u2020\u00b9\u00b2\u00b3]|(sources?|quellen?|notes?|anmerkung(en)?|hinweise?|stand|fuente|nota|remarque"
+    r"|as of|generated|exported|created|erstellt|page|seite)\b",
+    re.IGNORECASE,
+)
+"""How a line below a table begins."""
+
+MOST_BELOW = 20
+"""Most lines below a table that are looked at."""
 
 SAMPLE = 2**18
 """Bytes that the dialect is found out from, at the end of a line."""
@@ -55,6 +72,14 @@ class Block:
         """Return the number of the line in which a record begins."""
         return self.line + self.text.count(b"\n", 0, int(self.starts[record]))
 
+    def lines(self) -> Sequence[int]:
+        """Return the number of the line in which each record begins."""
+        if self.text.count(b"\n") - self.text.endswith(b"\n") + 1 == len(self.ends):
+            return range(self.line, self.line + len(self.ends))
+        breaks = np.flatnonzero(np.frombuffer(self.text, np.uint8) == ord("\n"))
+        found: Array = np.searchsorted(breaks, self.starts)
+        return (self.line + found).tolist()
+
 
 class CSV:
     """A CSV file that is read once, from its beginning, in blocks of whole records.
@@ -65,18 +90,24 @@ class CSV:
         The file, plain or compressed; "-" for standard input.
     opened : UserFile, default=None
         The file, if it is open already.
+    options : Options, default=NOTHING_SAID
+        What the user says about it.
     """
 
-    def __init__(self, path: str | os.PathLike, opened: UserFile | None = None):
+    def __init__(
+        self, path: str | os.PathLike, opened: UserFile | None = None, options: Options = NOTHING_SAID
+    ):
         self.file = opened or open_file(path)
         self.name = self.file.name
+        self.below: list[tuple[int, str]] = []
+        """Lines below the table that are no rows, with their numbers."""
         try:
-            self._text = Text(self.file)
+            self._text = Text(self.file, options.encoding)
             self._chunks = self._text.chunks(BLOCK)
             self._first = next(self._chunks, b"")
             cut = self._first.rfind(b"\n", 0, SAMPLE) + 1 or self._first.find(b"\n") + 1 or len(self._first)
             sample = self._first[:cut].decode("utf-8", errors="replace")
-            self.dialect: Dialect = find_dialect(self.name, sample)
+            self.dialect: Dialect = find_dialect(self.name, sample, options)
             refuse_twins(self.name, self.dialect.names)
         except BaseException:
             self.file.close()
@@ -136,7 +167,25 @@ class CSV:
             first = np.frombuffer(whole, np.uint8)[np.minimum(starts, len(whole) - 1)]
             kept = ~((ends == starts) | (blank & np.isin(first, [10, 13])))
             ends, starts = ends[kept], starts[kept]
+        if last:
+            n = self.rows_above(whole, line, starts, ends)
+            ends, starts = ends[:n], starts[:n]
+            whole = whole[: ends[-1]] if n else whole
         return (Block(whole, line, ends, starts, several) if len(ends) else None), rest
+
+    def rows_above(self, text: bytes, line: int, starts: Array, ends: Array) -> int:
+        """Return the number of records that are rows; those below the table are kept in `below`."""
+        n = rows = len(ends)
+        while n > 1 and rows - n < MOST_BELOW:
+            record = text[starts[n - 1] : ends[n - 1]].decode("utf-8", errors="replace").strip("\r\n")
+            cells = next(csv.reader([record], delimiter=self.dialect.delimiter), [])
+            if any(map(str.strip, cells)):
+                if not is_below([cell.strip() for cell in cells], len(self.dialect.names)):
+                    break
+                rows = n - 1
+                self.below.append((line + text.count(b"\n", 0, int(starts[n - 1])), record))
+            n -= 1
+        return rows if self.below else len(ends)
 
     def open_quote(self, line: int) -> UserError:
         """Return the error for a quote that is not closed, from some line on."""
@@ -145,7 +194,9 @@ class CSV:
             "it twice where it is part of a cell in quotes."
         )
 
-    def parse(self, block: Block, types: Mapping[str, Any], missing: Collection[str] = MISSING) -> Any:
+    def parse(
+        self, block: Block, types: Mapping[str, Any], missing: Collection[str] = MISSING, decimal: str = "."
+    ) -> Any:
         """Return the columns of a block as an Arrow table; a column that is named in `types` has that type.
 
         Cells among `missing` are null. Cells that cannot be read as their type raise pyarrow's ArrowInvalid.
@@ -175,7 +226,7 @@ class CSV:
             null_values=sorted(missing),
             strings_can_be_null=True,
             quoted_strings_can_be_null=True,
-            decimal_point=self.dialect.decimal,
+            decimal_point=decimal,
         )
         try:
             found = pacsv.read_csv(pa.BufferReader(block.text), options, how, cells)
@@ -189,20 +240,12 @@ class CSV:
         return found
 
     def strings(self, block: Block, names: Sequence[str] | None = None) -> Any:
-        """Return columns of a block as text, with nulls for missing cells."""
+        """Return columns of a block as text without blanks around it, with nulls for missing cells."""
         import pyarrow as pa  # an optional dependency, slow to import
-        import pyarrow.compute as pc
 
         wanted = self.dialect.names if names is None else names
         found = self.parse(block, dict.fromkeys(wanted, pa.string()))
-        columns = [column.combine_chunks() for column in found.columns]
-        for j, column in enumerate(columns):
-            if pc.any(pc.match_substring_regex(column, r"^\s" if self.dialect.padded else r"^\s+$")).as_py():
-                trimmed = pc.utf8_trim_whitespace(column)
-                kept = trimmed if self.dialect.padded else column
-                gone = pc.is_in(trimmed, value_set=pa.array(sorted(MISSING)))
-                columns[j] = pc.if_else(gone, pa.scalar(None, pa.string()), kept)
-        return pa.table(columns, names=list(wanted))
+        return pa.table([trimmed(column) for column in found.columns], names=list(wanted))
 
     def cells(self, block: Block) -> Any:
         """Return all columns of a block as the text that is in the file; empty cells are null."""
@@ -217,6 +260,17 @@ class CSV:
             f"{self.name}, {at} has {row.actual_columns} cells, and the table has {row.expected_columns} "
             f"columns (delimiter {self.dialect.delimiter!r}). Correct that line or take it out."
         )
+
+
+def is_below(cells: list[str], width: int) -> bool:
+    """True for a row of totals, and for a footnote: words in one cell, or in fewer cells than columns."""
+    filled = [cell for cell in cells if cell]
+    if len(cells) == width and width > 1 and TOTAL.fullmatch(filled[0].rstrip(":")):
+        return True
+    if width == 1 or (len(filled) > 1 and len(cells) >= width) or not re.search(r"[^\W\d_]", filled[0]):
+        return False
+    wordy = len(filled[0].split()) > 3 or (len(cells) < width and ": " in filled[0])
+    return bool(FOOTNOTE.match(filled[0])) or wordy
 
 
 def even_quotes(text: bytes) -> bool:

@@ -1,25 +1,26 @@
-"""The columns that a fitted model reads, and the types that a file's cells are read as for it."""
+"""The columns that a fitted model reads, and how a file's cells are read for it."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from riskbayes.reading import UserError
+from riskbayes.reading.notation import DATE, FLAG, NUMBER, PRESENT, TEXT, TIME, UNREAD, Notation
 from riskbayes.reading.table import require_column
-
-NUMBER, TEXT, FLAG, PRESENT, UNREAD = "number", "text", "flag", "present", "unread"
-"""How a cell is read: as a number, as text, as true or false, as "there or missing", or not at all."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The columns of a fitted model, in its order, with how their cells are read."""
+    """The columns of a fitted model, in its order, with the notation of their cells."""
 
-    kinds: Mapping[str, str]
+    notations: Mapping[str, Notation]
     named: bool = True
     """False if the model was fitted to rows without names: columns are then taken by position."""
+    marked: frozenset[str] = frozenset()
+    """Columns of which the model reads only whether a cell is missing."""
 
     @classmethod
     def of(cls, clf: Any, about: Mapping[str, Any]) -> Expected:
@@ -31,26 +32,37 @@ class Expected:
         )
         encoder = getattr(clf, "_table", None)
         if encoder is not None:
-            found = [kind_of(reader, j in encoder.marks) for j, reader in enumerate(encoder.readers)]
-            return cls(dict(zip(names, found, strict=True)), named)
-        stored = about.get("kinds", {})
-        return cls({name: stored.get(name, NUMBER) for name in names}, named)
+            kinds = [kind_of(reader, j in encoder.marks) for j, reader in enumerate(encoder.readers)]
+        else:
+            kinds = [about.get("kinds", {}).get(name, NUMBER) for name in names]
+        stored, notations = about.get("notation", {}), {}
+        for name, kind in zip(names, kinds, strict=True):
+            how = Notation.stored(stored.get(name))
+            as_stored = how is not None and kind != UNREAD and (kind != PRESENT or how.kind != TEXT)
+            notations[name] = how if how is not None and as_stored else Notation(kind)
+        marked = frozenset(name for name, kind in zip(names, kinds, strict=True) if kind == PRESENT)
+        return cls(notations, named, marked)
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """How the cells of each column are read."""
+        return {name: PRESENT if name in self.marked else how.kind for name, how in self.notations.items()}
 
     def in_file(self, name: str, names: list[str]) -> dict[str, str]:
         """Return for each column of the model that of a file; refuse a file without it."""
         if not self.named:
-            if len(names) < len(self.kinds):
+            if len(names) < len(self.notations):
                 raise UserError(
-                    f"{name} has {len(names)} columns, and the model was fitted to {len(self.kinds)}."
+                    f"{name} has {len(names)} columns, and the model was fitted to {len(self.notations)}."
                 )
-            return dict(zip(self.kinds, names, strict=False))
-        lacking = [each for each in self.kinds if each not in names]
+            return dict(zip(self.notations, names, strict=False))
+        lacking = [each for each in self.notations if each not in names]
         if lacking[1:]:
             listed = ", ".join(map(repr, lacking[:5])) + (", ..." if lacking[5:] else "")
             raise UserError(f"{name} lacks {len(lacking)} columns that the model reads: {listed}.")
         for each in lacking:
             require_column(name, names, each, "model")
-        return {each: each for each in self.kinds}
+        return {each: each for each in self.notations}
 
 
 def kind_of(reader: Any, marked: bool) -> str:
@@ -58,11 +70,11 @@ def kind_of(reader: Any, marked: bool) -> str:
     kind = reader.column.kind
     if kind == "left out":
         return PRESENT if marked else UNREAD
-    if kind == "number" or (kind == "category" and is_number(reader.categories[0])):
-        return NUMBER
-    return FLAG if kind == "category" and isinstance(reader.categories[0], bool) else TEXT
-
-
-def is_number(value: Any) -> bool:
-    """True for a number that is no boolean."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    if kind == "date":
+        return DATE
+    if kind == "number":
+        return TIME if isinstance(reader.example, datetime.time) else NUMBER
+    value = reader.categories[0]
+    if isinstance(value, bool):
+        return FLAG
+    return NUMBER if isinstance(value, int | float) else TEXT

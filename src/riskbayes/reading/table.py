@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.findings import Finding
 from riskbayes.input.arrow import lacking_column, open_files
 from riskbayes.input.labels import labelled_rows
 from riskbayes.reading import UserError
 from riskbayes.reading.blocks import CSV, arrow_needed
+from riskbayes.reading.deciding import WHOLE, Cells, all_match, cells_of, decide
 from riskbayes.reading.dialect import refuse_twins
 from riskbayes.reading.files import EXPORT, STDIN, is_arrow, open_file, reading
-from riskbayes.reading.numbers import typed
+from riskbayes.reading.notation import TEXT, Notation
+from riskbayes.reading.options import NOTHING_SAID, Options
 
 
-def open_table(path: str | os.PathLike) -> Any:
+def open_table(path: str | os.PathLike, labels: Iterable[str] = ()) -> Any:
     r"""Return a user's file as an Arrow table.
 
     Parameters
@@ -28,12 +32,14 @@ def open_table(path: str | os.PathLike) -> Any:
     path : path
         A CSV, plain or compressed (gzip, bzip2, xz, zstd), whose delimiter, encoding, header and decimal
         comma are found out; "-" for standard input; Parquet or Arrow files, a folder or a pattern of them.
+    labels : iterable of str, default=()
+        Columns of labels, which are read as numbers or text only.
 
     Returns
     -------
     table : pyarrow.Table
-        Columns of numbers as int64 or float64 and all others as text, for a CSV; missing cells are null.
-        Columns of other files have the types that these say.
+        Columns of a CSV as numbers, dates, times, booleans or text, by how their cells are written; missing
+        cells are null. Columns of other files have the types that these say.
 
     Examples
     --------
@@ -44,28 +50,93 @@ def open_table(path: str | os.PathLike) -> Any:
     >>> open_table(path).to_pylist()
     [{'name': 'José', 'weight': 1.5}, {'name': 'Ann', 'weight': None}]
     """
+    return read_table(path, labels=labels).table
+
+
+class ReadTable(NamedTuple):
+    """A user's file, and how it was read."""
+
+    table: Any
+    notations: dict[str, Notation]
+    """How the columns of a CSV are written; empty for other files."""
+    findings: list[Finding]
+    """What was left out, guessed or not understood."""
+
+
+def read_table(
+    path: str | os.PathLike, options: Options = NOTHING_SAID, labels: Iterable[str] = ()
+) -> ReadTable:
+    """Return a user's file with how it was read; columns of labels hold no dates and no units."""
     with arrow_needed():
-        if is_arrow(path):
-            return read_arrow(path)
-        opened = open_file(path)
-        if opened.kind != "text":
-            opened.close()
-            return read_arrow(stored(path), opened.kind)
-        with CSV(path, opened) as file, reading(file.name):
-            return read_csv(file)
+        opened = None if is_arrow(path) else open_file(path)
+        if opened is not None and opened.kind == "text":
+            with CSV(path, opened, options) as file, reading(file.name):
+                found = read_csv(file, options, labels)
+        else:
+            if opened is not None:
+                opened.close()
+            found = ReadTable(read_arrow(stored(path), None if opened is None else opened.kind), {}, [])
+    for name in options.kinds:
+        require_column(str(path), found.table.column_names, name, "kind")
+    return found
 
 
-def read_csv(file: CSV) -> Any:
-    """Return all rows of a CSV."""
+def read_csv(file: CSV, options: Options = NOTHING_SAID, labels: Iterable[str] = ()) -> ReadTable:
+    """Return all rows of a CSV, each column by the notation that all its cells decide."""
     import pyarrow as pa  # an optional dependency, slow to import
 
-    tables = [file.strings(block) for block in file.blocks()]
+    tables, lines, starts = [], [], [0]
+    for block in file.blocks():
+        tables.append(file.strings(block))
+        lines.append(block.lines())
+        starts.append(starts[-1] + len(block.ends))
     if not tables:
         raise UserError(f"{file.name} has a header and no rows. Add them.")
-    found = pa.concat_tables(tables)
+
+    def line_of_row(row: int) -> int:
+        k = bisect_right(starts, row) - 1
+        return lines[k][row - starts[k]]
+
+    text = pa.concat_tables(tables)
     del tables
-    columns = [typed(column, file.dialect.decimal) for column in found.columns]
-    return pa.table(columns, names=found.column_names)
+    cells: dict[str, Cells] = {}
+    coded: dict[str, Any] = {}
+    for name in text.column_names:
+        cells[name], coded[name] = cells_of(name, text.column(name), line_of_row)
+    decided = decide(cells, file.dialect.delimiter, options, labels)
+    columns = {}
+    for name, how in decided.notations.items():
+        columns[name] = text.column(name) if how.kind == TEXT else values_of(coded[name], how)
+    return ReadTable(pa.table(columns), decided.notations, [*below_table(file), *decided.findings])
+
+
+def values_of(coded: Any, how: Notation) -> Any:
+    """Return a column of coded cells by its notation; whole numbers stay whole."""
+    import pyarrow as pa  # an optional dependency, slow to import
+    import pyarrow.compute as pc
+
+    distinct = coded.dictionary
+    if how.is_plain and not how.digits and all_match(distinct, WHOLE):
+        try:
+            return pc.cast(pc.utf8_ltrim(distinct, "+"), pa.int64()).take(coded.indices)
+        except pa.ArrowInvalid:  # more than 64 bits
+            pass
+    return how.read(distinct).take(coded.indices)
+
+
+def below_table(file: CSV) -> list[Finding]:
+    """Return the finding about lines below a table that are no rows."""
+    if not file.below:
+        return []
+    line, record = file.below[-1]
+    count = f"{len(file.below)} lines below the table are no rows" if file.below[1:] else "One line is no row"
+    return [
+        Finding(
+            "RB031",
+            f"{count} of {file.name} and left out, such as line {line}: {record[:60]!r}. Take "
+            "them out of the file.",
+        )
+    ]
 
 
 def stored(path: str | os.PathLike) -> str | os.PathLike:

@@ -28,8 +28,8 @@ MARKS = {
 class Text:
     """The lines of a file as UTF-8 bytes."""
 
-    def __init__(self, opened: UserFile):
-        self.opened = opened
+    def __init__(self, opened: UserFile, given: str | None = None):
+        self.opened, self.given = opened, given
         self.encoding = "ascii"
         """What the lines so far are in: ascii, utf-8, cp1252, or that of a byte order mark."""
         self.since = 0
@@ -68,9 +68,9 @@ class Text:
         """Yield the bytes of the file, in UTF-8 if it has the byte order mark of another encoding."""
         start = self.opened.read(size)
         mark = next((mark for mark in MARKS if start.startswith(mark)), b"")
-        encoding = MARKS.get(mark) or without_mark(start)
+        encoding = self.given or MARKS.get(mark) or without_mark(start)
         start = start[len(mark) :]
-        if encoding is None or encoding == "utf-8":
+        if encoding is None or (encoding == "utf-8" and not self.given):
             while start:
                 yield start
                 start = self.opened.read(size)
@@ -85,7 +85,7 @@ class Text:
             except UnicodeError:
                 raise UserError(
                     f"{self.opened.name} begins as {encoding.upper()} and is something else or cut short "
-                    f"after line {lines}. Save it in one encoding, UTF-8."
+                    f"after line {lines}. Save it in one encoding, UTF-8, or name it with --encoding."
                 ) from None
             lines += found.count(b"\n")
             if found:
@@ -134,7 +134,7 @@ class Text:
         other = "is" if what == "is no UTF-8" else "is not"
         return UserError(
             f"{self.opened.name} mixes encodings: line {line} {what}, and line {self.since} {other}. Save it "
-            "in one encoding, UTF-8."
+            "in one encoding, UTF-8, or name it with --encoding."
         )
 
 

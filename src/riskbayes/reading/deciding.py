@@ -1,0 +1,370 @@
+"""The notation of each column, decided once from all its cells.
+
+A cell that can be read in one way only is sure; "1,234" and "03/04/2025" are not. The sure cells of a column
+decide it, then those of the other columns of the file, then a custom that a finding names. A few odd cells
+among many are typing errors: they count as missing, and never turn a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from riskbayes.arrays import Array
+from riskbayes.findings import Finding
+from riskbayes.reading.notation import (
+    DASHES,
+    DATE,
+    FALSE,
+    FLAG,
+    NUMBER,
+    PLAIN,
+    TEXT,
+    THOUSANDS,
+    TIME,
+    TRUE,
+    Notation,
+    digits_pattern,
+    parts_of_dates,
+    parts_of_numbers,
+    read_dates,
+    read_times,
+    trimmed,
+)
+from riskbayes.reading.options import Options
+
+CODE, WHOLE = r"^[+-]?0\d", r"^[+-]?\d+$"
+
+LONG = 8
+"""Digits of a padded number; with more it is a telephone number, an account, a key."""
+
+SAMPLE = 1000
+"""Distinct cells by which kinds are ruled out; the others are decided by all cells."""
+
+FEWEST = 50
+"""Of fewer cells nobody can tell which are typing errors."""
+
+
+def are_few(odd: float, total: float) -> bool:
+    """True if odd cells among others may be typing errors: one in a hundred, or one of at least fifty."""
+    return total >= FEWEST and odd <= max(1, total // 100)
+
+
+class Cells(NamedTuple):
+    """The distinct present cells of a column, trimmed."""
+
+    name: str
+    values: Any
+    counts: Array
+    line_of: Callable[[str], int]
+    """Returns the line in which a cell occurs first."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Two ways to read the cells of a column, by decimal signs or by orders of dates."""
+
+    kind: str
+    ways: tuple[Notation, Notation]
+    fits: tuple[Array, Array]
+    """For each way, which of the distinct cells fit it."""
+    open: Array
+    """Cells that look as if the way mattered."""
+    counts: Array
+
+    def weight(self, chosen: Array) -> int:
+        """Return the number of cells, by a mask of the distinct ones."""
+        return int(self.counts[chosen].sum())
+
+    @property
+    def sure(self) -> tuple[int, int]:
+        """Cells that fit the first way alone, and the second alone."""
+        a, b = self.fits
+        return self.weight(a & ~b & self.open), self.weight(b & ~a & self.open)
+
+    @property
+    def unsure(self) -> int:
+        """Cells that fit both ways, with different values."""
+        return self.weight(self.fits[0] & self.fits[1] & self.open)
+
+    def vote(self) -> int | None:
+        """Return the way that sure cells prove; None if there is none, or both."""
+        a, b = self.sure
+        votes = [k for k, sure in enumerate((a, b)) if sure and not are_few(sure, a + b + self.unsure)]
+        return votes[0] if len(votes) == 1 else None
+
+    def choose(self, file: int | None, custom: int) -> tuple[int, bool]:
+        """Return the way of the column, and whether it was guessed: no cell of the file tells it."""
+        own, (a, b) = self.vote(), self.sure
+        if own is not None:
+            return own, False
+        if a and b and not are_few(min(a, b), a + b + self.unsure):
+            return int(b > a), False  # a mixture, of which many cells will not fit
+        return (custom if file is None else file), file is None and self.unsure > 0 and not (a or b)
+
+
+def decide(
+    columns: Mapping[str, Cells], delimiter: str, options: Options, labels: Iterable[str] = ()
+) -> Decided:
+    """Return the notations of the columns of a file, and findings; labels are no dates and have no units."""
+    labels, columns = set(labels), {name: without_dashes(cells) for name, cells in columns.items()}
+    seen = {name: evidence_of(cells, options.kinds.get(name)) for name, cells in columns.items()}
+    file = {
+        kind: common(e.vote() for e in seen.values() if e is not None and e.kind == kind)
+        for kind in (NUMBER, DATE)
+    }
+    if options.decimal is not None:
+        file[NUMBER] = int(options.decimal == ",")
+    if options.date_order is not None:
+        file[DATE] = int(options.date_order == "mdy")
+    if file[DATE] is None and file[NUMBER] == 1:
+        file[DATE] = 0  # where commas are decimal signs, days come first
+    notations, findings = {}, []
+    for name, cells in columns.items():
+        how, found = decide_column(cells, seen[name], file, delimiter, options)
+        if name in labels and (how.kind not in (NUMBER, TEXT) or how.unit or how.thousands == "'"):
+            how, found = Notation(TEXT), []
+        notations[name] = how
+        findings += found
+    return Decided(notations, findings)
+
+
+class Decided(NamedTuple):
+    """How the columns of a file are written."""
+
+    notations: dict[str, Notation]
+    findings: list[Finding]
+
+
+def common(votes: Iterable[int | None]) -> int | None:
+    """Return what all votes agree on; None if they do not."""
+    found = {vote for vote in votes if vote is not None}
+    return found.pop() if len(found) == 1 else None
+
+
+def evidence_of(cells: Cells, wanted: str | None) -> Evidence | None:
+    """Return what the cells of a column tell of numbers, or of dates; None if they are neither."""
+    if wanted not in (None, NUMBER, DATE) or not len(cells.values):
+        return None
+    step = -(-len(cells.values) // SAMPLE)
+    some = cells.values.take(np.arange(0, len(cells.values), step))
+    found = None
+    for kind, gather in ((NUMBER, number_evidence), (DATE, date_evidence)):
+        if found is None and wanted in (None, kind):
+            tried = gather(some, np.ones(len(some)))
+            if wanted == kind or 2 * (tried.fits[0] | tried.fits[1]).sum() >= len(some):
+                found = gather(cells.values, cells.counts)
+    return found
+
+
+def number_evidence(values: Any, counts: Array) -> Evidence:
+    """Return what cells tell of their decimal sign: the point first, then the comma."""
+    if all_match(values, f"^({PLAIN})$"):  # most columns: one pattern, and a second where there is a point
+        point = np.ones(len(values), dtype=bool)
+        signed = matches(values, r"\.")
+        comma = matches(values, r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)$") if signed.any() else point
+        grouped = "." if (comma & signed).any() else ""
+        ways = Notation(NUMBER, "."), Notation(NUMBER, ",", grouped)
+        return Evidence(NUMBER, ways, (point, comma), signed, counts)
+    digits, units, _ = parts_of_numbers(values)
+    unit = main_unit(digits, units, counts)
+    bare = "" if unit not in ("%", "\u2030") else unit
+    right = np.array([each in (unit, bare) for each in units.to_pylist()], dtype=bool)
+    found: list[tuple[Notation, Array]] = []
+    for sign in ".,":
+        tried = [
+            (matches(digits, digits_pattern(sign, between)) & right, between)
+            for between in THOUSANDS
+            if between != sign
+        ]
+        mask, between = max(tried, key=lambda each: counts[each[0]].sum())
+        found.append((Notation(NUMBER, sign, between, unit=unit), mask))
+    ways, fits = (found[0][0], found[1][0]), (found[0][1], found[1][1])
+    return Evidence(NUMBER, ways, fits, matches(digits, "[.,]"), counts)
+
+
+def main_unit(digits: Any, units: Any, counts: Array) -> str:
+    """Return the unit that most numbers have; "" if most have none."""
+    total: dict[str, float] = {}
+    for unit, has, count in zip(
+        units.to_pylist(), digits.is_valid().to_pylist(), counts.tolist(), strict=True
+    ):
+        if has:
+            total[unit] = total.get(unit, 0) + count
+    return max(total, key=lambda unit: total[unit], default="")
+
+
+def date_evidence(values: Any, counts: Array) -> Evidence:
+    """Return what cells tell of the order of dates: the day first, then the month."""
+    import pyarrow.compute as pc  # an optional dependency, slow to import
+
+    found, part = parts_of_dates(values)
+    behind = part["a"] >= 0
+    signs = [sign.strip() for sign in pc.struct_field(found, "s").fill_null("").to_pylist()]
+    used = sorted(set(signs) - {""})
+    separator = used[0] if len(used) == 1 else ""
+    ways = tuple(
+        Notation(DATE, order=o if behind.any() else "ymd", separator=separator) for o in ("dmy", "mdy")
+    )
+    day, month = (read_dates(values, how).is_valid().to_numpy(zero_copy_only=False) for how in ways)
+    # Points stand between the day and the month where the day comes first.
+    if separator == ".":
+        month = month & ~day
+    return Evidence(DATE, (ways[0], ways[1]), (day, month), behind & (part["a"] != part["b"]), counts)
+
+
+def decide_column(
+    cells: Cells, seen: Evidence | None, file: Mapping[str, int | None], delimiter: str, options: Options
+) -> tuple[Notation, list[Finding]]:
+    """Return the notation of a column, and what is to be said about it."""
+    name, values, total = cells.name, cells.values, int(cells.counts.sum())
+    wanted = options.kinds.get(name)
+    if not total or wanted not in (None, NUMBER, DATE):
+        return Notation(TEXT), []
+    if seen is not None:
+        custom = int(delimiter == ";" and seen.kind == NUMBER and bool(seen.ways[1].thousands != "."))
+        way, guessed = seen.choose(file[seen.kind], custom)
+        how, fits = seen.ways[way], seen.fits[way]
+        odd = total - seen.weight(fits)
+        rare = not odd or are_few(odd, total) or wanted == seen.kind
+        example = first(values, fits)
+        if rare and not (seen.kind == NUMBER and wanted is None and are_codes(values, how)):
+            how = replace(how, example=example)
+            if how.kind == NUMBER:
+                signed = seen.open & fits
+                digits = fraction_digits(values, signed, how.decimal)
+                how = replace(how, decimal=how.decimal if signed.any() else "", digits=digits)
+            findings = [odd_cells(cells, how, fits, odd)] if odd else []
+            return how, findings + ([guess(cells, how, first(values, seen.open & fits))] if guessed else [])
+        if not rare and 5 * odd <= total:
+            return Notation(TEXT), [unread(cells, seen.kind, example, fits, odd)]
+        return Notation(TEXT), []
+    if all_valid(read_times(values)):
+        return Notation(TIME, example=values[0].as_py()), []
+    spelled = {value.lower() for value in values.to_pylist()} if len(values) < 9 else set()
+    if spelled & TRUE and spelled & FALSE and spelled <= TRUE | FALSE:
+        return Notation(FLAG, example=values[0].as_py()), []
+    return Notation(TEXT), []
+
+
+def fraction_digits(values: Any, signed: Array, decimal: str) -> int:
+    """Return the most digits behind the decimal sign."""
+    import pyarrow as pa  # an optional dependency, slow to import
+    import pyarrow.compute as pc
+
+    if not signed.any():
+        return 0
+    sign = "[.]" if decimal == "." else ","
+    found = pc.extract_regex(values.filter(pa.array(signed)), rf"{sign}(?P<f>\d+)[^\d.,]*\d*$")
+    return int(pc.max(pc.utf8_length(pc.struct_field(found, "f"))).as_py() or 0)
+
+
+def are_codes(values: Any, how: Notation) -> bool:
+    """True if numbers are codes: with leading zeros, or most of them with more digits than 64 bits hold.
+
+    Of 00123 and 12345 the zeros belong to a postcode. Of 1 and 01, or of 00202 and 02000, where every cell
+    begins with a zero, they only pad a number.
+    """
+    import pyarrow.compute as pc  # an optional dependency, slow to import
+
+    if how.unit or how.thousands not in ("", " "):
+        return False
+    lengths = pc.utf8_length(values)
+    long = pc.greater(lengths, 18)
+    if 2 * pc.sum(long).as_py() > len(values) and all_match(values, WHOLE):
+        return True
+    zeros = matches(values, CODE)
+    if not zeros.any():
+        return False
+    widths = pc.min_max(lengths).as_py()
+    return (widths["min"] == widths["max"] and not zeros.all()) or widths["max"] > LONG
+
+
+def without_dashes(cells: Cells) -> Cells:
+    """Return the cells that are present also if the column holds no words."""
+    kept = np.array([value not in DASHES for value in cells.values.to_pylist()], dtype=bool)
+    return (
+        cells if kept.all() else cells._replace(values=cells.values.filter(kept), counts=cells.counts[kept])
+    )
+
+
+def matches(values: Any, pattern: str) -> Array:
+    """Return which values match a pattern; null does not."""
+    import pyarrow.compute as pc  # an optional dependency, slow to import
+
+    return pc.fill_null(pc.match_substring_regex(values, pattern), False).to_numpy(zero_copy_only=False)
+
+
+def all_match(values: Any, pattern: str) -> bool:
+    """True if all values match a pattern."""
+    return bool(matches(values, pattern).all())
+
+
+def all_valid(values: Any) -> bool:
+    """True if no value is null."""
+    return values.null_count == 0
+
+
+def first(values: Any, chosen: Array) -> str:
+    """Return the first of some values; "" if there is none."""
+    return values[int(np.argmax(chosen))].as_py() if chosen.any() else ""
+
+
+def odd_cells(cells: Cells, how: Notation, fits: Array, odd: int) -> Finding:
+    """Return the finding about cells that are read as missing."""
+    cell = first(cells.values, ~fits)
+    others = f"{odd} cells are none, such as" if odd > 1 else "one cell is none,"
+    count = "they count as missing. Correct them" if odd > 1 else "it counts as missing. Correct it"
+    return Finding(
+        "RB029",
+        f"Column {cells.name!r} holds {how.kind}s such as {how.example!r}; {others} {cell!r} in line "
+        f"{cells.line_of(cell)}: {count}, or read the column as text with --kind {cells.name}=category.",
+        cells.name,
+    )
+
+
+def unread(cells: Cells, kind: str, example: str, fits: Array, odd: int) -> Finding:
+    """Return the finding about a column that is text though most of its cells are numbers or dates."""
+    cell = first(cells.values, ~fits)
+    return Finding(
+        "RB029",
+        f"Column {cells.name!r} is read as text: most of its cells are {kind}s such as {example!r}, and "
+        f"{odd} are not, such as {cell!r} in line {cells.line_of(cell)}. Write them in one way, or pass "
+        f"--kind {cells.name}={kind} to count those as missing.",
+        cells.name,
+    )
+
+
+def guess(cells: Cells, how: Notation, cell: str) -> Finding:
+    """Return the finding about a column whose cells can be read in two ways."""
+    if how.kind == DATE:
+        first_part, other = ("day", "mdy") if how.order == "dmy" else ("month", "dmy")
+        what, option = f"the {first_part} is read as coming first", f"--date-order {other}"
+    else:
+        sign = {".": "point", ",": "comma"}[how.decimal]
+        what = f"the decimal sign is taken to be the {sign}"
+        option = f"--decimal {',' if how.decimal == '.' else '.'}"
+    return Finding(
+        "RB030",
+        f"Column {cells.name!r} can be read in two ways, and no cell of the file tells which: of {cell!r} "
+        f"{what}. If that is wrong, pass {option}.",
+        cells.name,
+    )
+
+
+def cells_of(name: str, column: Any, line_of_row: Callable[[int], int]) -> tuple[Cells, Any]:
+    """Return the distinct cells of a column of text, trimmed, and the column as their indices."""
+    import pyarrow as pa  # an optional dependency, slow to import
+    import pyarrow.compute as pc
+
+    coded = trimmed(column).combine_chunks().dictionary_encode()
+    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    counts = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(coded.dictionary))
+
+    def line_of(cell: str) -> int:
+        return line_of_row(pc.index(coded.cast(pa.string()), cell).as_py())
+
+    return Cells(name, coded.dictionary, counts, line_of), coded

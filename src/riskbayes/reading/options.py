@@ -1,0 +1,30 @@
+"""What a user says about a file; nothing said is found out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+KINDS = ("number", "category", "date", "text", "id", "drop")
+"""What a user may say of a column; the last three are not read."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a file is written, as far as the user says it."""
+
+    header: bool | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    date_order: str | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Kinds of columns by their names."""
+
+    @property
+    def unread(self) -> list[str]:
+        """Columns that are left out."""
+        return [name for name, kind in self.kinds.items() if kind in KINDS[3:]]
+
+
+NOTHING_SAID = Options()

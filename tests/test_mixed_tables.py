@@ -96,7 +96,7 @@ def test_columns_say_what_became_of_them():
     assert made["visit"] == ("number", "weekday", "month", "is missing")  # the hour does not vary
     assert made["height"] == ("number", "is missing")
     assert clf.columns_[0].n_missing == frame["height"].isna().sum()
-    assert pd.DataFrame(clf.columns_).shape == (8, 6)
+    assert pd.DataFrame(clf.columns_).shape == (8, 9)
 
 
 def test_dates_are_a_number_and_parts_of_the_calendar():

@@ -65,7 +65,7 @@ def moderate_table(kind: str, rng: np.random.Generator) -> Table:
         X = (rng.integers(4, size=(m, n)) + (rng.random((m, n)) < 0.5) * y[:, None]) % rng.integers(2, 5, n)
     else:
         X = np.round(rng.standard_normal((m, n)) + rng.standard_normal((r, n))[y], 3)
-        X[:, rng.random(n) < 0.2] = np.round(X[:, :1])
+        X = np.where(rng.random(n) < 0.2, np.round(X), X)  # some columns of few values
     names = tuple(f"c{j}" for j in rng.permutation(n))
     traits = [*traits, weighting]
     return Table(kind, X, y, w, X[picked], X[:0], X[:0], "float64", tuple(traits), names=names)

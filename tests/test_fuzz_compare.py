@@ -61,16 +61,24 @@ PLANTED = {
     "Markdown shows it, and obeys no user's text": lambda r: with_markdown(
         r, r.to_markdown() + "| a | b |\n| c |\n"
     ),
-    "a terminal shows it, and obeys no user's text": lambda r: replace(r, why="\x1b]52;c;x\x07"),
 }
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", PLANTED)
 def test_a_planted_fault_is_found(law, found):
     drawn, report, study = found
     LAWS[law](drawn, report, study)
     with pytest.raises(Violation):
         LAWS[law](drawn, PLANTED[law](report), study)
+
+
+def test_a_terminal_that_obeys_is_found(found, monkeypatch):
+    law = LAWS["a terminal shows it, and obeys no user's text"]
+    law(*found)
+    for written in ("", "\x1b]52;c;x\x07" + found[1].verdict):
+        monkeypatch.setattr(fuzz_compare, "print_report", lambda _, console, w=written: console.file.write(w))
+        with pytest.raises(Violation):
+            law(*found)
 
 
 def test_counts_are_compared_with_the_rows(found):

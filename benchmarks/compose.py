@@ -32,7 +32,7 @@ from riskbayes.estimators.family import family, fold_posteriors, folds_of, measu
 from riskbayes.estimators.kinds import Kinds, of_numbers
 from riskbayes.estimators.member import CHECKPOINTS, Member
 from riskbayes.estimators.table_input import read_table
-from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.models.base import Sample
 from riskbayes.models.leaves import LeavesModel
 from riskbayes.preprocessing import KMeansBins

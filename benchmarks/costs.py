@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from riskbayes import CategoricalNB
-from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
 from riskbayes.preprocessing import KMeansBins
 

@@ -29,7 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import riskbayes
-from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm
 from riskbayes.preprocessing import KMeansBins
 

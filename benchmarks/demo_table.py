@@ -6,9 +6,9 @@ python benchmarks/demo_table.py --splits 5 --doc README.md
 import argparse
 from pathlib import Path
 
-from riskbayes.experiments.demo import run_demo
-from riskbayes.experiments.demo_page import error_table, tally
-from riskbayes.experiments.tables import markdown_rows
+from riskbayes.demo.experiment import run_demo
+from riskbayes.demo.page import error_table, tally
+from riskbayes_paper.tables import markdown_rows
 
 BEGIN, END = (f"<!-- {part}: made by `python benchmarks/demo_table.py` -->" for part in ("begin", "end"))
 

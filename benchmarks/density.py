@@ -28,7 +28,7 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from riskbayes import FlooredWarning, GaussianNB, QuadraticDiscriminantAnalysis, SmoothNB
-from riskbayes.experiments.datasets import load_csv
+from riskbayes_paper.datasets import load_csv
 from riskbayes.learners import RC, ClosedForm
 from riskbayes.plotting import new_figure
 

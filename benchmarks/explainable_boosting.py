@@ -19,7 +19,7 @@ from default_rc import MOST_ROWS, measures
 from interpret.glassbox import ExplainableBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
 FIELDS = ("set", "split", "method", "error", "log_loss", "brier", "calibration_error", "seconds")
 

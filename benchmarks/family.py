@@ -53,7 +53,7 @@ from riskbayes.estimators.family import (
 )
 from riskbayes.estimators.kinds import of_numbers
 from riskbayes.estimators.member import CHECKPOINTS
-from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.search import HeldOut

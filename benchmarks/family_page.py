@@ -9,8 +9,8 @@ from default_rc import MOST_ROWS
 from family import CONTROL, HEADS, OURS, PARTIAL, PEERS, REMEDIES, RESULTS, Study
 from matplotlib import rc_context
 
-from riskbayes.experiments.datasets import PAPER_TABULAR
-from riskbayes.experiments.svg import COLOURS
+from riskbayes_paper.datasets import PAPER_TABULAR
+from riskbayes.pages.shell import COLOURS
 from riskbayes.plotting import new_figure
 
 TWINS, TIME = RESULTS.with_name("twins.txt"), RESULTS.with_name("family_time.txt")

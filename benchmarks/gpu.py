@@ -32,7 +32,7 @@ from riskbayes import (
     QuadraticDiscriminantAnalysis,
 )
 from riskbayes.engines import engine_for
-from riskbayes.experiments.datasets import load_npz
+from riskbayes_paper.datasets import load_npz
 from riskbayes.learners import RC
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import LogLoss

@@ -30,7 +30,7 @@ from riskbayes import (
     RiskBayesClassifier,
     SmoothNB,
 )
-from riskbayes.experiments.datasets import load_csv
+from riskbayes_paper.datasets import load_csv
 from riskbayes.learners import RC
 
 RESULTS = Path(__file__).parent / "results" / "holes.csv"

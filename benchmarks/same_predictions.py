@@ -34,7 +34,7 @@ from threadpoolctl import threadpool_limits
 
 import riskbayes
 from riskbayes import GenerativeClassifier, RiskBayesClassifier, learners
-from riskbayes.experiments.datasets import BUNDLED, PAPER_TABULAR, load_bundled, load_csv
+from riskbayes_paper.datasets import BUNDLED, PAPER_TABULAR, load_bundled, load_csv
 from riskbayes.learners import DFE, GD, RC, Learner
 from riskbayes.models import LDAModel
 from riskbayes.preprocessing import KMeansBins

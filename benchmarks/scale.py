@@ -386,7 +386,7 @@ def case_dask(scale, folder):
 
 def case_distinct(scale, folder):
     from riskbayes.engines.distinct import merge_rows
-    from riskbayes.experiments.datasets import load_csv
+    from riskbayes_paper.datasets import load_csv
     from riskbayes.preprocessing import KMeansBins
 
     data = os.environ.get("RISKBAYES_DATA")

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from riskbayes import GenerativeClassifier
 from riskbayes.estimators.member import family_learner
-from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.models import ProductModel, QDAModel, SmoothModel
 from riskbayes.models.smooth import SmoothParameters
 from riskbayes.statistics import Statistics

@@ -13,7 +13,7 @@ from rich.progress import track
 from rich.table import Table
 
 from riskbayes import CategoricalNB, FlooredWarning, QuadraticDiscriminantAnalysis
-from riskbayes.experiments.datasets import PAPER_TABULAR, load_csv
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
 from riskbayes.preprocessing import KMeansBins
 

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 from riskbayes import RiskBayesClassifier
-from riskbayes.experiments.datasets import load_csv
+from riskbayes_paper.datasets import load_csv
 
 SPLITS = range(3, 8)
 

@@ -21,7 +21,7 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from riskbayes import FlooredWarning, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from riskbayes.experiments.datasets import load_csv
+from riskbayes_paper.datasets import load_csv
 
 SETS, SPLITS, SHARE = ("satellite", "optdigits", "vehicle", "german_numer", "pulsar"), range(5), 0.05
 MODELS = {

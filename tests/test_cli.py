@@ -15,7 +15,7 @@ from rich.console import Console
 import riskbayes
 from riskbayes.cli import main
 from riskbayes.commands._tables import print_table
-from riskbayes.experiments.tables import Mark, Table, plain
+from riskbayes_paper.tables import Mark, Table, plain
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def run(tmp_path, monkeypatch):
 
 @pytest.fixture
 def reduced(monkeypatch):
-    from riskbayes.experiments import demo
+    from riskbayes.demo import experiment as demo
 
     monkeypatch.setattr(demo, "DATA_SETS", ("iris", "wine"))
     monkeypatch.setattr(demo, "SPLITS", 1)
@@ -179,7 +179,7 @@ NUMBERS = Table(
 
 
 def test_no_terminal_cuts_a_number():
-    from riskbayes.experiments.toy import run_toy, toy_table
+    from riskbayes_paper.toy import run_toy, toy_table
 
     for table in (toy_table(run_toy()), NUMBERS):
         numbers = [cell for row in table.rows for j, cell in enumerate(row) if j not in table.words]
@@ -239,7 +239,7 @@ def test_ctrl_c_while_it_starts(tmp_path):
 
 
 def test_ctrl_c_while_it_runs(run, monkeypatch):
-    from riskbayes.experiments import demo
+    from riskbayes.demo import experiment as demo
 
     def interrupted():
         raise KeyboardInterrupt

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from riskbayes.experiments.toy import ToyClassifier
+from riskbayes_paper.toy import ToyClassifier
 from riskbayes.learners import RC
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "toy_model.py"

@@ -37,7 +37,7 @@ from riskbayes import (
     SmoothNB,
     TreeAugmentedNB,
 )
-from riskbayes.experiments.datasets import load_csv
+from riskbayes_paper.datasets import load_csv
 from riskbayes.learners import RC
 from riskbayes.onnx_export import OPERATORS, TRANSLATORS, onnx_inputs
 

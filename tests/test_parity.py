@@ -7,7 +7,7 @@ import sklearn.naive_bayes as their_nb
 from sklearn.preprocessing import KBinsDiscretizer
 
 import riskbayes
-from riskbayes.experiments.datasets import BUNDLED, load_bundled
+from riskbayes_paper.datasets import BUNDLED, load_bundled
 from riskbayes.preprocessing import KMeansBins
 
 WEIGHTED, UNWEIGHTED = True, False

@@ -13,12 +13,12 @@ from sklearn.model_selection import StratifiedShuffleSplit, train_test_split
 
 from riskbayes import GaussianNB, MixedNB
 from riskbayes.datasets import adult_sample_csv, load_adult_sample
-from riskbayes.experiments.boundary import COLUMNS, find_boundary, path_of, zero_line
-from riskbayes.experiments.demo import SetErrors, adult_report, run_demo
-from riskbayes.experiments.demo_page import change_table, demo_page, error_table, tally
-from riskbayes.experiments.page import Section, page
-from riskbayes.experiments.svg import COLOURS, FINE, compact, embed_svg, relative, svg_source
-from riskbayes.experiments.tables import Mark, Table, as_html, plain
+from riskbayes.demo.boundary import COLUMNS, find_boundary, path_of, zero_line
+from riskbayes.demo.experiment import SetErrors, adult_report, run_demo
+from riskbayes.demo.page import change_table, demo_page, error_table, tally
+from riskbayes.pages.shell import Section, page
+from riskbayes_paper.svg import COLOURS, FINE, compact, embed_svg, relative, svg_source
+from riskbayes_paper.tables import Mark, Table, as_html, plain
 
 VOID = {"meta", "br", "wbr"}
 
@@ -210,7 +210,7 @@ def path_figure(paths, length):
     """A picture of lines, dots and text: some values by iteration, and their median."""
     from matplotlib.ticker import MaxNLocator
 
-    from riskbayes.experiments.figures import MUTED, SMALL, tidy
+    from riskbayes_paper.figures import MUTED, SMALL, tidy
     from riskbayes.plotting import new_figure
 
     figure = new_figure(2.15, 1.6)
@@ -287,7 +287,7 @@ def test_small_svg_keeps_what_is_seen():
 
     from matplotlib import rc_context
 
-    from riskbayes.experiments.toy import run_toy, toy_figure
+    from riskbayes_paper.toy import run_toy, toy_figure
 
     rng = np.random.default_rng(0)
     paths = [(5 + rng.random() + 9 * np.exp(-np.arange(65) / 9)).tolist() for _ in range(5)]

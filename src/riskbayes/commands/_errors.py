@@ -9,7 +9,6 @@ from pathlib import Path
 
 import click
 
-from riskbayes.experiments import ExperimentError
 from riskbayes.markup import printable
 from riskbayes.reading import UserError
 
@@ -28,7 +27,7 @@ def one_line_errors() -> Iterator[None]:
     """Turn errors that the user can fix into one line without a traceback; bad input exits with status 2."""
     try:
         yield
-    except (ExperimentError, OSError, ImportError) as error:
+    except (UserError, OSError, ImportError) as error:
         raise as_sentence(error) from error
 
 
@@ -36,7 +35,7 @@ def as_sentence(error: BaseException) -> click.ClickException:
     """Return the error that click prints in a line: status 2 for a user's mistake, 1 for anything else."""
     text = printable(" ".join(str(error).split()))
     match error:
-        case UserError() | ExperimentError():
+        case UserError():
             return BadInput(text)
         case OSError() if error.strerror is None:  # raised by us, with a full message
             return BadInput(text)

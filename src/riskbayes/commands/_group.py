@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pkgutil
 import sys
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,8 +16,14 @@ import riskbayes_command
 from riskbayes.commands._errors import BadInput, as_sentence, interrupted
 from riskbayes.markup import printable
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 ORDER = ("demo", "compare", "fit", "predict", "explain", "sample", "inspect", "reproduce", "bench")
 """The order of the commands in `--help`; others follow."""
+
+ELSEWHERE = {"reproduce": "riskbayes-paper", "bench": "riskbayes-paper"}
+"""Commands that another package of this repository adds, which may not be installed."""
 
 NO_ARGUMENTS: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What newer releases of click raise to show the help of a command without arguments."""
@@ -26,7 +33,10 @@ DEBUG = "riskbayes.debug"
 
 
 class LazyGroup(click.Group):
-    """A group of the commands in `riskbayes.commands`; an error becomes one sentence, unless `--debug`."""
+    """A group of the commands in `riskbayes.commands` and of those that installed packages add to it.
+
+    An error becomes one sentence, unless `--debug`.
+    """
 
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the command; a character that standard output cannot encode becomes a question mark there."""
@@ -35,29 +45,36 @@ class LazyGroup(click.Group):
         return super().main(*args, **options)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of the files of commands, in the order of use."""
-        found = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
-        names = [name for name in found if not name.startswith("_")]
+        """Return the names of all commands, in the order of use."""
         rank = {name: place for place, name in enumerate(ORDER)}
-        return sorted(names, key=lambda name: (rank.get(name, len(ORDER)), name))
+        return sorted({*own_commands(), *added_commands()}, key=lambda name: (rank.get(name, len(ORDER)), name))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the file of a command and return the command; None if there is none."""
-        if cmd_name not in self.list_commands(ctx):
+        """Import a command and return it; None if there is none. No package replaces one of ours."""
+        if cmd_name in own_commands():
+            command = getattr(import_module(f"riskbayes.commands.{cmd_name}"), cmd_name)
+        elif cmd_name in (added := added_commands()):
+            command = added[cmd_name].load()
+        else:
             return None
-        command = getattr(import_module(f"riskbayes.commands.{cmd_name}"), cmd_name)
         accept_debug(command)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
-        """Return the command; suggest the nearest name for one that does not exist."""
+        """Return the command; for one that does not exist say how to install it, or suggest the nearest name."""
+        name = args[0]
+        if name.startswith("-") or name in own_commands() or name in (known := self.list_commands(ctx)):
+            return super().resolve_command(ctx, args)
+        if name in ELSEWHERE:
+            raise ImportError(
+                f"riskbayes {name} is part of the package {ELSEWHERE[name]}, which is not installed: "
+                f"pip install {ELSEWHERE[name]}, or pip install ./paper in a copy of the repository."
+            )
+
         import difflib  # only after a mistake
 
-        name = args[0]
-        if not name.startswith("-") and name not in self.list_commands(ctx):
-            near = difflib.get_close_matches(name, self.list_commands(ctx), 1)
-            ctx.fail(f"No such command {name!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
-        return super().resolve_command(ctx, args)
+        near = difflib.get_close_matches(name, known, 1)
+        ctx.fail(f"No such command {name!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit with 130 after Ctrl-C, 2 for a user's mistake, 1 for what should not be."""
@@ -78,6 +95,20 @@ class LazyGroup(click.Group):
             if ctx.meta.get(DEBUG):
                 raise
             raise as_sentence(error) from error
+
+
+def own_commands() -> list[str]:
+    """Return the names of the files of commands in this folder."""
+    found = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
+    return [name for name in found if not name.startswith("_")]
+
+
+@cache
+def added_commands() -> dict[str, EntryPoint]:
+    """Return the entry points by which installed packages add commands, by the names of these."""
+    from importlib.metadata import entry_points  # slow to import, and most commands are ours
+
+    return {entry.name: entry for entry in entry_points(group="riskbayes.commands")}
 
 
 def accept_debug(command: click.Command) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from riskbayes.reading import UserError
+
 FORMATS = (".svg", ".png", ".pdf")
 FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 NEW_FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -18,8 +20,6 @@ def check_folder(folder: Path, *names: str) -> None:
 
     Nothing is left behind: a command makes the folder when it has something to write.
     """
-    from riskbayes.experiments.files import refuse_folder
-
     for name in names:
         refuse_folder(folder / name)
     try:
@@ -29,6 +29,12 @@ def check_folder(folder: Path, *names: str) -> None:
     except OSError as error:
         error.filename = str(folder)  # the user did not name the temporary file
         raise
+
+
+def refuse_folder(path: Path) -> None:
+    """Raise a UserError where a folder stands in the place of a file."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, where a file is needed. Move it away or rename it.")
 
 
 def figure_path(out: Path, name: str) -> Path:

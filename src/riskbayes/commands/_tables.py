@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from riskbayes.experiments.tables import Table
+    from riskbayes.pages.table import Table
 
 STYLES = {"better": "green", "worse": "red", "equal": "dim", "": ""}
 
@@ -45,7 +45,7 @@ def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from riskbayes.experiments.tables import plain
+    from riskbayes.pages.table import plain
 
     # Without edges and double padding, so that tables fit 80 columns.
     shown = RichTable(

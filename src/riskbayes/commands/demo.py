@@ -29,8 +29,8 @@ def demo(out: Path, as_json: bool) -> None:
         check_folder(out, "index.html", "report.html", "adult_sample.csv")
 
     from riskbayes.datasets import adult_sample_csv
-    from riskbayes.experiments import demo as experiment
-    from riskbayes.experiments.demo_page import demo_page, error_table, tally
+    from riskbayes.demo import experiment
+    from riskbayes.demo.page import demo_page, error_table, tally
     from riskbayes.new_files import write_files
 
     sample, report_page, page = (out / name for name in ("adult_sample.csv", "report.html", "index.html"))

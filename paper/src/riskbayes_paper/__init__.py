@@ -1,0 +1,7 @@
+"""The paper's experiments: what is run, the tables and pictures that come of it, the page that shows them."""
+
+from riskbayes.reading import UserError
+
+
+class ExperimentError(UserError):
+    """Something that the user can mend: the command shows its message, and no traceback."""

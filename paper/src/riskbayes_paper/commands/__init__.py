@@ -1,0 +1,1 @@
+"""Commands that this package adds to `riskbayes`: its entry points name them."""

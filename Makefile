@@ -24,14 +24,14 @@ help:
 	@echo "make bench  speed and the other benchmarks (RISKBAYES_DATA names the folder of data sets)"
 
 # Rebuilt only when the dependencies change.
-$(READY): pyproject.toml
+$(READY): pyproject.toml paper/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "riskbayes needs Python >= 3.11; say which: make PYTHON=python3.11 ..."; exit 1; }
-	@echo "Setting up $(VENV) (once; reused while pyproject.toml stays as it is) ..."
+	@echo "Setting up $(VENV) (once; reused while no pyproject.toml changes) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@echo "Installing riskbayes and what it needs ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,fast,disk]" --group dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[plot,fast,cli]" --editable ./paper --group dev
 	@touch $@
 
 demo: $(READY)

@@ -32,11 +32,11 @@ from riskbayes.estimators.family import family, fold_posteriors, folds_of, measu
 from riskbayes.estimators.kinds import Kinds, of_numbers
 from riskbayes.estimators.member import CHECKPOINTS, Member
 from riskbayes.estimators.table_input import read_table
-from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.models.base import Sample
 from riskbayes.models.leaves import LeavesModel
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.search import HeldOut
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
 SPLITS = {False: (0, 1, 2, 100, 101, 102), True: (100, 101, 102, 103)}
 FAMILY = ["product with neighbours", "leaves", "QDA, n", "QDA of indicators", "LDA"]

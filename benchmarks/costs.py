@@ -21,9 +21,9 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from riskbayes import CategoricalNB
-from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
 from riskbayes.preprocessing import KMeansBins
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
 SPLITS = range(5)
 WAYS = ("trained, largest posterior", "trained, least cost", "plain, least cost", "default, least cost")

@@ -22,9 +22,9 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from riskbayes import GenerativeClassifier
-from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC, TM, ClosedForm
 from riskbayes.models import GaussianNBModel, LDAModel, QDAModel
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
 FLOORS = (0.1, 1e-2, 1e-3, 1e-4, 1e-8)
 SHARES = (1.0, 0.1, 1e-2, 1e-4)

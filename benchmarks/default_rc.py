@@ -29,9 +29,9 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import riskbayes
-from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm
 from riskbayes.preprocessing import KMeansBins
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
 RESULTS = Path(__file__).parent / "results" / "default_rc.csv"
 FIELDS = (

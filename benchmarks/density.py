@@ -28,9 +28,9 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from riskbayes import FlooredWarning, GaussianNB, QuadraticDiscriminantAnalysis, SmoothNB
-from riskbayes_paper.datasets import load_csv
 from riskbayes.learners import RC, ClosedForm
 from riskbayes.plotting import new_figure
+from riskbayes_paper.datasets import load_csv
 
 SETS = ("satellite", "vehicle", "optdigits", "qsar", "magic", "pulsar")
 SPLITS, MOST_ROWS, WEIGHTS = range(3), 6000, (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)

@@ -53,10 +53,10 @@ from riskbayes.estimators.family import (
 )
 from riskbayes.estimators.kinds import of_numbers
 from riskbayes.estimators.member import CHECKPOINTS
-from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.search import HeldOut
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
 RESULTS = Path(__file__).parent / "results" / "family.csv"
 FIELDS = ("set", "split", "method", "error", "log_loss", "brier", "calibration_error", "seconds")

@@ -9,9 +9,9 @@ from default_rc import MOST_ROWS
 from family import CONTROL, HEADS, OURS, PARTIAL, PEERS, REMEDIES, RESULTS, Study
 from matplotlib import rc_context
 
-from riskbayes_paper.datasets import PAPER_TABULAR
 from riskbayes.pages.shell import COLOURS
 from riskbayes.plotting import new_figure
+from riskbayes_paper.datasets import PAPER_TABULAR
 
 TWINS, TIME = RESULTS.with_name("twins.txt"), RESULTS.with_name("family_time.txt")
 COMPOSED = RESULTS.with_name("compose.txt"), RESULTS.with_name("compose_mixed.txt")

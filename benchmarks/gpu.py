@@ -32,10 +32,10 @@ from riskbayes import (
     QuadraticDiscriminantAnalysis,
 )
 from riskbayes.engines import engine_for
-from riskbayes_paper.datasets import load_npz
 from riskbayes.learners import RC
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import LogLoss
+from riskbayes_paper.datasets import load_npz
 
 COLUMNS = ("iteration", "bar", "fit", "scans", "default", "predict", "distance")
 FEW = 4000

@@ -30,8 +30,8 @@ from riskbayes import (
     RiskBayesClassifier,
     SmoothNB,
 )
-from riskbayes_paper.datasets import load_csv
 from riskbayes.learners import RC
+from riskbayes_paper.datasets import load_csv
 
 RESULTS = Path(__file__).parent / "results" / "holes.csv"
 FIELDS = ("how", "set", "split", "model", "treatment", "error", "seconds")

@@ -23,8 +23,8 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from riskbayes import CategoricalNB, FlooredWarning, GaussianNB, RiskBayesClassifier, SmoothNB
-from riskbayes_paper.datasets import load_csv
 from riskbayes.preprocessing import KMeansBins
+from riskbayes_paper.datasets import load_csv
 
 SETS, SPLITS, MOST_ROWS = ("adult_coded", "magic", "pulsar", "german_numer"), range(5), 20000
 WAYS = ("as fitted", "estimated", "true", "replaced")

@@ -21,8 +21,8 @@ from threadpoolctl import threadpool_limits
 from riskbayes import ProductOfExperts, QuadraticDiscriminantAnalysis, SmoothNB
 from riskbayes.estimators.family import fold_posteriors
 from riskbayes.estimators.member import ANCHOR, RATE, Member
-from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
 SPLITS = (0, 1, 2, 100, 101, 102, 103, 104)
 SHOWN = (0, 8, 16, 24, 32)

@@ -34,10 +34,10 @@ from threadpoolctl import threadpool_limits
 
 import riskbayes
 from riskbayes import GenerativeClassifier, RiskBayesClassifier, learners
-from riskbayes_paper.datasets import BUNDLED, PAPER_TABULAR, load_bundled, load_csv
 from riskbayes.learners import DFE, GD, RC, Learner
 from riskbayes.models import LDAModel
 from riskbayes.preprocessing import KMeansBins
+from riskbayes_paper.datasets import BUNDLED, PAPER_TABULAR, load_bundled, load_csv
 
 TOLERANCE = 1e-9
 """Largest |difference| / (1 + |value|) that counts as the same."""

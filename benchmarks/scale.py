@@ -386,8 +386,8 @@ def case_dask(scale, folder):
 
 def case_distinct(scale, folder):
     from riskbayes.engines.distinct import merge_rows
-    from riskbayes_paper.datasets import load_csv
     from riskbayes.preprocessing import KMeansBins
+    from riskbayes_paper.datasets import load_csv
 
     data = os.environ.get("RISKBAYES_DATA")
     if data:

@@ -20,10 +20,10 @@ from threadpoolctl import threadpool_limits
 
 from riskbayes import GenerativeClassifier
 from riskbayes.estimators.member import family_learner
-from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.models import ProductModel, QDAModel, SmoothModel
 from riskbayes.models.smooth import SmoothParameters
 from riskbayes.statistics import Statistics
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from rich.progress import track
 from rich.table import Table
 
 from riskbayes import CategoricalNB, FlooredWarning, QuadraticDiscriminantAnalysis
-from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes.learners import RC
 from riskbayes.preprocessing import KMeansBins
+from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
 LEARNERS = {"paper": RC.paper(), "soft error": RC(objective="soft_error", step="adaptive")}
 

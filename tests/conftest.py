@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn's array API dispatch asks for it, before SciPy
 
+import ast
 import importlib
 import inspect
 import os
@@ -21,6 +22,7 @@ from sklearn.base import BaseEstimator
 import riskbayes.engines
 import riskbayes.learners
 import riskbayes.models
+from browser import Browser, find_chromium
 from riskbayes.engines import MemoryEngine
 from riskbayes.loaded import Loadable
 from riskbayes.loop import run
@@ -52,6 +54,30 @@ def discover(contract: type, *more: str) -> list[type]:
 
 MODELS = discover(GenerativeModel)
 """Models are made without arguments here: all of them have defaults."""
+
+
+def import_graph(package):
+    """Every module of a package with those of it that it imports at its top; the package itself, which
+    imports its public names last, is left out."""
+    root, first = Path(package.__file__).parent, package.__name__
+    names = {
+        ".".join((first, *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__"): path
+        for path in root.rglob("*.py")
+    }
+    graph = {}
+    for name, path in names.items():
+        if name == first:
+            continue
+        found = set()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module in names:
+                own = [f"{node.module}.{alias.name}" for alias in node.names]
+                found |= {each if each in names else node.module for each in own}
+                found |= {node.module} if any(each not in names for each in own) else set()
+            elif isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names} & names.keys()
+        graph[name] = found - {name, first}
+    return graph
 
 
 def random_rows(model, rng, m=40, n=3, r=3, balanced=True):
@@ -149,6 +175,17 @@ def paper_set(paper_folder):
         return table[:, :-1].astype(float), np.unique(table[:, -1], return_inverse=True)[1]
 
     return load
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A headless browser, where there is one; skips elsewhere."""
+    path = find_chromium()
+    if path is None:
+        pytest.skip("no Chromium here: install the package chromium to test the page")
+    opened = Browser(path, tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="session")

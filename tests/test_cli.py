@@ -15,7 +15,7 @@ from rich.console import Console
 import riskbayes
 from riskbayes.cli import main
 from riskbayes.commands._tables import print_table
-from riskbayes_paper.tables import Mark, Table, plain
+from riskbayes.pages.table import Mark, Table, plain
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def failed_in_a_line(result, *words):
 
 def test_version_and_help(run):
     assert riskbayes.__version__ in run("--version").stdout
-    for arguments in (["--help"], ["demo", "--help"], ["reproduce", "--help"], ["reproduce", "toy", "-h"]):
+    for arguments in (["--help"], ["demo", "--help"], ["fit", "-h"]):
         result = run(*arguments)
         assert result.exit_code == 0
         assert "Usage:" in result.stdout
@@ -82,68 +82,18 @@ def test_demo_where_nothing_can_be_written(run, tmp_path):
     failed_in_a_line(run("demo", "--out", "file/below"), "Cannot write to file")
 
 
-def test_toy_prints_json_and_nothing_else(run, tmp_path):
-    result = run("reproduce", "toy", "--json")
-    assert result.exit_code == 0
-    assert result.stderr == ""
-    found = json.loads(result.stdout)
-    assert list(found) == ["t", "posterior", "soft_error", "statistics"]
-    assert found["t"] == [0, 1, 2, 4, 8, 16, 32, 64]
-    assert list(found["posterior"]) == ["0,1", "1,2", "4,2"]
-    assert [round(p, 2) for p in found["posterior"]["1,2"]] == [0.35, 0.56, 0.8, 0.89, 0.9, 0.92, 0.94, 0.96]
-    assert [round(s, 2) for s in found["statistics"][1]] == [0.69, -0.33, 2.31, 5.33]
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("name", ["index.html", "report.html", "adult_sample.csv"])
+def test_a_folder_in_place_of_a_file_of_the_demo(run, monkeypatch, tmp_path, name):
+    from riskbayes.demo import experiment as demo
 
-
-def test_toy_json_with_a_figure(run, tmp_path):
-    pytest.importorskip("matplotlib")
-    result = run("reproduce", "toy", "--json", "--out", "toy.png")
-    assert json.loads(result.stdout)["t"][-1] == 64
-    assert (tmp_path / "toy.png").read_bytes().startswith(b"\x89PNG")
-    assert result.stderr == "The figure: toy.png\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "target"),
-    [([], "toy.svg"), (["--out", "a/b.svg"], "a/b.svg"), (["--out", "folder"], "folder/toy.svg")],
-)
-def test_toy_figure(run, tmp_path, arguments, target):
-    pytest.importorskip("matplotlib")
-    result = run("reproduce", "toy", *arguments)
-    assert result.exit_code == 0, result.output
-    assert "soft error" in result.stdout
-    assert "5.33" in result.stdout
-    assert result.stdout.splitlines()[-1] == f"The figure: {target}"
-    assert "<svg" in (tmp_path / target).read_text(encoding="utf-8")
-
-
-def test_toy_failures(run, tmp_path):
-    pytest.importorskip("matplotlib")
-    (tmp_path / "file").write_text("")
-    (tmp_path / "toy.svg").mkdir()
-    failed_in_a_line(run("reproduce", "toy", "--out", "toy.docx"), "toy.docx", ".svg, .png, .pdf")
-    failed_in_a_line(run("reproduce", "toy", "--out", "file/toy.svg"), "Cannot write to file")
-    assert run("reproduce", "toy").exit_code == 0  # a folder of that name takes the figure
-    assert (tmp_path / "toy.svg" / "toy.svg").exists()
-
-
-@pytest.mark.parametrize(
-    "arguments", [["reproduce", "toy", "--out", "x"], ["reproduce", "toy", "--json", "--out", "x"]]
-)
-def test_without_matplotlib(run, monkeypatch, tmp_path, arguments):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    failed_in_a_line(run(*arguments), 'pip install "riskbayes[plot]"')
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_tables_need_no_matplotlib(run, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert run("reproduce", "toy", "--json").exit_code == 0
-    result = run("reproduce", "toy")
-    assert result.exit_code == 0
-    assert "5.33" in result.stdout
-    assert result.stderr == 'No figure: Pictures need matplotlib: pip install "riskbayes[plot]"\n'
-    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(demo, "run_demo", lambda: pytest.fail("fitted before it looked"))
+    (tmp_path / "there" / name).mkdir(parents=True)
+    result = run("demo", "--out", "there")
+    assert result.exit_code == 2
+    assert (
+        result.stderr
+        == f"Error: there/{name} is a folder, where a file is needed. Move it away or rename it.\n"
+    )
 
 
 def test_demo_needs_no_matplotlib(run, reduced, monkeypatch, tmp_path):
@@ -158,7 +108,7 @@ def test_demo_without_data_frames(run, monkeypatch):
     from riskbayes import datasets
 
     monkeypatch.setattr(datasets, "LIBRARIES", ())
-    failed_in_a_line(run("demo", "--out", "here"), "pip install pandas")
+    failed_in_a_line(run("demo", "--out", "here"), 'pip install "riskbayes[cli]"')
 
 
 def printed(table, width):
@@ -179,9 +129,10 @@ NUMBERS = Table(
 
 
 def test_no_terminal_cuts_a_number():
-    from riskbayes_paper.toy import run_toy, toy_table
-
-    for table in (toy_table(run_toy()), NUMBERS):
+    for table in (
+        NUMBERS,
+        Table([f"x{j}" for j in range(9)], [[f"{j}.{i}" for j in range(9)] for i in range(7)]),
+    ):
         numbers = [cell for row in table.rows for j, cell in enumerate(row) if j not in table.words]
         expected = sorted(map(plain, numbers))
         for width in (*range(20, 100), 200):
@@ -189,15 +140,6 @@ def test_no_terminal_cuts_a_number():
             assert (
                 sorted(word for word in words if word in expected and word not in table.headers) == expected
             )
-
-
-def test_toy_in_a_narrow_terminal(run, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    found = run("reproduce", "toy", "--out", "x.svg").stdout
-    assert "\u2026" not in found
-    assert "..." not in found
-    lines = [line for line in found.splitlines() if line.strip().startswith("s1_2")]
-    assert " ".join(" ".join(line.split()[1:]) for line in lines).count(".") == 8
 
 
 # Ctrl-C where the module of INTERRUPT is imported; a compiled one may make an ImportError of it.
@@ -227,7 +169,7 @@ def test_ctrl_c_while_it_starts(tmp_path):
     for name in IMPORTED:
         path = os.pathsep.join([str(tmp_path), str(root / "src"), os.environ.get("PYTHONPATH", "")])
         started[name] = subprocess.Popen(
-            [sys.executable, "-c", script, "reproduce", "toy"],
+            [sys.executable, "-c", script, "demo"],
             env={**os.environ, "PYTHONPATH": path, "INTERRUPT": name},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

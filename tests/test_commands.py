@@ -25,7 +25,9 @@ pa = pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq  # noqa: E402
 
-from riskbayes.commands._group import ORDER  # noqa: E402
+from riskbayes.commands import _group  # noqa: E402
+from riskbayes.commands._group import ORDER, added_commands  # noqa: E402
+from riskbayes.reading import UserError  # noqa: E402
 from riskbayes.reading.table import open_table  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
@@ -75,12 +77,77 @@ def refused(result, *words):
 def test_every_command_is_found_by_its_file_and_has_help(run):
     names = main.list_commands(None)
     files = {path.stem for path in (ROOT / "src/riskbayes/commands").glob("[!_]*.py")}
-    assert set(names) == files
+    assert set(names) == files | set(added_commands())
     assert [name for name in names if name in ORDER] == [name for name in ORDER if name in names]
     for name in names:
         result = run(name, "--help")
         assert result.exit_code == 0
         assert "--debug" in result.stdout
+
+
+@pytest.fixture
+def added(tmp_path, monkeypatch):
+    """A package, as pip installs it, that adds commands: one that works, one broken, one of our name."""
+    source = """
+import click
+from riskbayes.reading import UserError
+
+@click.command()
+@click.argument("name")
+def greet(name):
+    "Say hello."
+    if name == "nobody":
+        raise UserError("There is nobody to greet.")
+    click.echo(f"Hello {name}")
+"""
+    entries = "[riskbayes.commands]\ngreet = greeting:greet\nbroken = greeting:gone\nfit = greeting:greet\n"
+    (tmp_path / "greeting.py").write_text(source)
+    (tmp_path / "greeting-1.dist-info").mkdir()
+    (tmp_path / "greeting-1.dist-info/METADATA").write_text(
+        "Metadata-Version: 2.1\nName: greeting\nVersion: 1\n"
+    )
+    (tmp_path / "greeting-1.dist-info/entry_points.txt").write_text(entries)
+    monkeypatch.syspath_prepend(tmp_path)
+    added_commands.cache_clear()
+    yield
+    added_commands.cache_clear()
+
+
+def test_a_package_adds_a_command_by_an_entry_point(run, added):
+    from click.shell_completion import ShellComplete
+
+    shown = run("--help").stdout
+    assert re.search(r"^  greet +Say hello\.$", shown, re.MULTILINE)
+    assert run("greet", "you").stdout == "Hello you\n"
+    refused(run("greet", "nobody"), "There is nobody to greet.")
+    assert isinstance(run("greet", "nobody", "--debug").exception, UserError)
+    complete = ShellComplete(main, {}, "riskbayes", "_RISKBAYES_COMPLETE")
+    assert [c.value for c in complete.get_completions([], "gr")] == ["greet"]
+
+
+def test_a_package_replaces_no_command_and_breaks_none(run, added):
+    assert "--target" in run("fit", "--help").stdout
+    assert re.search(r"^  broken +\(cannot be imported\)$", run("--help").stdout, re.MULTILINE)
+    result = run("broken", "file.csv", "--some", "option")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "greeting cannot be imported" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["reproduce", "bench"])
+def test_without_the_package_of_the_paper_its_commands_say_how_to_install_it(run, monkeypatch, name):
+    from click.shell_completion import ShellComplete
+
+    monkeypatch.setattr(_group, "added_commands", dict)
+    assert f"  {name}" not in run("--help").stdout
+    for arguments in ([name], [name, "--help"], [name, "--quick"]):
+        result = run(*arguments)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert len(result.stderr.splitlines()) == 1
+        assert "pip install ./paper" in result.stderr
+    complete = ShellComplete(main, {}, "riskbayes", "_RISKBAYES_COMPLETE")
+    for typed in (name, "no_such_command"):  # a shell shows no traceback
+        assert name not in [c.value for c in complete.get_completions([typed], "")]
 
 
 HEAVY = {"numpy", "sklearn", "pyarrow", "scipy", "rich", "pandas"}
@@ -484,7 +551,7 @@ def test_a_fault_of_ours_is_one_line_and_debug_shows_it(fitted, monkeypatch):
 def test_without_pyarrow(run, monkeypatch, tmp_path):
     (tmp_path / "t.csv").write_text("a,answer\n1,x\n2,y\n")
     monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
-    refused(run("fit", "t.csv", "--target", "answer"), 'pip install "riskbayes[disk]"')
+    refused(run("fit", "t.csv", "--target", "answer"), 'pip install "riskbayes[cli]"')
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

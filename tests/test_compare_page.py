@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import test_report
-from browser import Browser, find_chromium
 from made_reports import HOSTILE, REPORTS
 from riskbayes.compare.charts import Scale
 from riskbayes.compare.numbers import MINUS, NONE, brief, digits_of, fixed, percent, signed
@@ -191,16 +190,6 @@ def test_a_scale_holds_its_values_in_their_order(values, zero):
     assert all(0 <= place <= 100 for place in places)
     if zero:
         assert scale.low <= 0 <= scale.high
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    path = find_chromium()
-    if path is None:
-        pytest.skip("no Chromium here: install the package chromium to test the page")
-    opened = Browser(path, tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

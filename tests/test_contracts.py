@@ -4,7 +4,6 @@ Each of the four is written below as a newcomer would write it. What the package
 defines is discovered alike, and held to the same laws.
 """
 
-import ast
 import re
 import tracemalloc
 import weakref
@@ -24,7 +23,7 @@ from sklearn.utils import check_random_state
 
 import riskbayes
 import test_laws
-from conftest import MODELS, closed_form, discover, random_rows
+from conftest import MODELS, closed_form, discover, import_graph, random_rows
 from riskbayes.engines import Engine, MemoryEngine, Scan
 from riskbayes.engines.block_writer import BlockWriter
 from riskbayes.engines.blocks import BlockEngine
@@ -994,23 +993,11 @@ def test_a_learner_of_ones_own_is_named_where_names_are_listed():
 
 def test_the_import_graph_has_no_cycle():
     """Modules import each other at the top in one direction; TopologicalSorter raises for a cycle."""
-    root = Path(riskbayes.__file__).parent
-    names = {
-        ".".join(("riskbayes", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__"): path
-        for path in root.rglob("*.py")
-    }
-    graph = {}
-    for name, path in names.items():
-        if name == "riskbayes":  # the public names, imported last
-            continue
-        found = set()
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ImportFrom) and node.module in names:
-                own = [f"{node.module}.{alias.name}" for alias in node.names]
-                found |= {each if each in names else node.module for each in own}
-                found |= {node.module} if any(each not in names for each in own) else set()
-            elif isinstance(node, ast.Import):
-                found |= {alias.name for alias in node.names} & names.keys()
-        graph[name] = found - {name, "riskbayes"}
+    graph = import_graph(riskbayes)
     assert len(graph) > 100
     tuple(TopologicalSorter(graph).static_order())
+
+
+def test_the_library_knows_nothing_of_the_package_of_the_paper():
+    for path in Path(riskbayes.__file__).parent.rglob("*.py"):
+        assert "riskbayes_paper" not in path.read_text(encoding="utf-8"), path

@@ -56,5 +56,5 @@ def test_the_source_and_the_licence_are_named():
 
 def test_without_data_frames(monkeypatch):
     monkeypatch.setattr(datasets, "LIBRARIES", ())
-    with pytest.raises(ImportError, match="pip install pandas"):
+    with pytest.raises(ImportError, match=r"riskbayes\[cli\]"):
         load_adult_sample()

@@ -7,13 +7,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from riskbayes_paper.toy import ToyClassifier
+from riskbayes import GenerativeClassifier
 from riskbayes.learners import RC
+from riskbayes.models import LDAModel
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "toy_model.py"
 
@@ -25,7 +27,9 @@ def test_a_model_of_ones_own_has_every_feature_of_an_estimator(capsys):
     X, y = names["X"], names["y"]
     own = clone(names["clf"]).fit(X, y)
     # Equal weights and unit variances are also LDA with both of them fixed: another implementation.
-    other = ToyClassifier(learner=RC(lr=0.5)).fit(X, y)
+    unit = SimpleNamespace(fit=lambda X: None, covariance_=np.eye(1))
+    model = LDAModel(class_prior=np.array([0.5, 0.5]), covariance_estimator=unit)
+    other = GenerativeClassifier(model, learner=RC(lr=0.5)).fit(X, y)
     new = np.linspace(-2, 5, 9)[:, None]
     a, b = own.predict_joint_log_proba(new), other.predict_joint_log_proba(new)
     np.testing.assert_allclose(a, b, atol=1e-9)

@@ -37,7 +37,6 @@ from riskbayes import (
     SmoothNB,
     TreeAugmentedNB,
 )
-from riskbayes_paper.datasets import load_csv
 from riskbayes.learners import RC
 from riskbayes.onnx_export import OPERATORS, TRANSLATORS, onnx_inputs
 
@@ -542,7 +541,7 @@ def test_real_tables(name, paper_folder):
         check(clf.fit(df[:half], y[:half]), df[half:])
 
 
-def test_a_real_table_of_numbers(paper_folder):
-    data = load_csv("indian_liver", paper_folder)
+def test_a_real_table_of_numbers(paper_set):
+    X, y = paper_set("indian_liver")
     for clf in (RiskBayesClassifier(), LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis()):
-        check(clf.fit(data.X, data.y), data.X)
+        check(clf.fit(X, y), X)

@@ -2,15 +2,20 @@
 
 import numpy as np
 import pytest
+import sklearn.datasets
 import sklearn.discriminant_analysis as their_da
 import sklearn.naive_bayes as their_nb
 from sklearn.preprocessing import KBinsDiscretizer
 
 import riskbayes
-from riskbayes_paper.datasets import BUNDLED, load_bundled
 from riskbayes.preprocessing import KMeansBins
 
 WEIGHTED, UNWEIGHTED = True, False
+BUNDLED = ("iris", "wine", "breast_cancer", "digits")
+
+
+def load_bundled(name):
+    return getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
 
 
 def assert_same(ours, theirs, X):
@@ -27,7 +32,7 @@ def weights(weighted, m):
 @pytest.mark.parametrize("name", BUNDLED)
 @pytest.mark.parametrize("weighted", [UNWEIGHTED, WEIGHTED])
 def test_categorical_nb(name, weighted):
-    X, y, *_ = load_bundled(name)
+    X, y = load_bundled(name)
     codes = KMeansBins(5).fit_transform(X)
     w = weights(weighted, len(y))
     ours = riskbayes.CategoricalNB(alpha=1.0, learner="closed_form").fit(codes, y, **w)
@@ -36,7 +41,7 @@ def test_categorical_nb(name, weighted):
 
 @pytest.mark.parametrize("name", BUNDLED)
 def test_gaussian_nb(name):
-    X, y, *_ = load_bundled(name)
+    X, y = load_bundled(name)
     assert_same(riskbayes.GaussianNB(learner="closed_form").fit(X, y), their_nb.GaussianNB().fit(X, y), X)
 
 
@@ -46,7 +51,7 @@ def test_gaussian_nb_with_weights(name):
 
     So that weights equal repeated rows, the largest variance must be the weighted one.
     """
-    X, y, *_ = load_bundled(name)
+    X, y = load_bundled(name)
     w = weights(WEIGHTED, len(y))
     theirs = their_nb.GaussianNB().fit(X, y, **w)
     variance = np.average(
@@ -62,28 +67,28 @@ def test_gaussian_nb_with_weights(name):
 @pytest.mark.parametrize("name", BUNDLED)
 @pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")  # digits has constant columns
 def test_linear_discriminant_analysis(name):
-    X, y, *_ = load_bundled(name)
+    X, y = load_bundled(name)
     ours = riskbayes.LinearDiscriminantAnalysis(learner="closed_form").fit(X, y)
     assert_same(ours, their_da.LinearDiscriminantAnalysis(solver="lsqr").fit(X, y), X)
 
 
 @pytest.mark.parametrize("name", ["iris", "wine"])  # scikit-learn refuses the other two
 def test_quadratic_discriminant_analysis(name):
-    X, y, *_ = load_bundled(name)
+    X, y = load_bundled(name)
     ours = riskbayes.QuadraticDiscriminantAnalysis(learner="closed_form").fit(X, y)
     assert_same(ours, their_da.QuadraticDiscriminantAnalysis().fit(X, y), X)
 
 
 @pytest.mark.parametrize("name", ["iris", "wine", "breast_cancer"])  # columns of five or more values
 def test_bins_are_those_of_scikit_learn(name):
-    X, *_ = load_bundled(name)
+    X, _ = load_bundled(name)
     theirs = KBinsDiscretizer(5, encode="ordinal", strategy="kmeans", subsample=None)
     wide = X[:, (X.max(axis=0) - X.min(axis=0)) > 1e-3]
     assert (KMeansBins(5).fit_transform(wide) == theirs.fit_transform(wide)).mean() > 0.999
 
 
 def test_bins_do_not_depend_on_the_scale_of_a_column():
-    X, *_ = load_bundled("iris")
+    X, _ = load_bundled("iris")
     codes = KMeansBins().fit_transform(X)
     for scale in (1e-12, 1e9):
         assert (KMeansBins().fit_transform(scale * X) == codes).all()

@@ -193,7 +193,7 @@ def test_a_record_takes_no_more_memory_than_its_bytes_vouch_for(rows, columns, k
 
 def test_a_record_names_frames_their_parts_and_risks_only():
     """No other dataclass or named tuple of the package, which has hundreds, can be made from a checkpoint."""
-    for name in ("compare.report", "commands._training", "estimators.explanation", "experiments.speed"):
+    for name in ("compare.report", "commands._training", "estimators.explanation", "demo.experiment"):
         importlib.import_module(f"riskbayes.{name}")
     found = {
         f"{name}:{kind.__name__}": kind

@@ -170,17 +170,11 @@ def test_a_folder_in_place_of_the_table(command, no_fits, tmp_path):
     refused(command("report", "results"), "results/results.csv", "is a folder")
 
 
-@pytest.mark.parametrize("page", ["demo", "reproduce"])
-def test_a_folder_in_place_of_the_page(command, no_fits, monkeypatch, tmp_path, page):
-    from riskbayes.demo import experiment as demo
-
-    monkeypatch.setattr(demo, "run_demo", lambda: pytest.fail("fitted before it looked"))
+def test_a_folder_in_place_of_the_page(command, no_fits, tmp_path):
     (tmp_path / "iris.csv.gz").write_bytes(WHOLE_TABLE)
     (tmp_path / "there" / "index.html").mkdir(parents=True)
-    arguments = [page, "--out", "there"]
-    if page == "reproduce":
-        arguments += ["--data-dir", ".", "--sets", "iris"]
-    refused(CliRunner().invoke(main, arguments), "there/index.html", "is a folder")
+    found = command("--out", "there", "--data-dir", ".", "--sets", "iris")
+    refused(found, "there/index.html", "is a folder")
 
 
 @pytest.mark.parametrize("content", ["", longtable.HEADER, longtable.HEADER + "iris,0,nb,ml,gd,held-o"])

@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from riskbayes.cli import main
+from riskbayes.learners import RC
+from riskbayes.pages.table import plain
+from riskbayes.threads import available_threads
 from riskbayes_paper.speed import Bench, Figure, in_turn, notes, speed_table, tally
 from riskbayes_paper.speed_cases import PEERS, all_against_one
 from riskbayes_paper.speed_jobs import Iterations, synthetic
-from riskbayes.pages.table import plain
-from riskbayes.learners import RC
-from riskbayes.threads import available_threads
 
 
 @pytest.fixture

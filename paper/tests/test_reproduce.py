@@ -163,8 +163,8 @@ def test_only_training_rows_shape_bins_and_scales(folder):
 
 @pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
 def test_rows_agree_with_a_fit_by_hand(folder, undisturbed):
-    from riskbayes_paper.paper_qda import PaperQDA
     from riskbayes.learners import RC
+    from riskbayes_paper.paper_qda import PaperQDA
 
     X, y = load_iris(return_X_y=True)
     train, test = protocols.split_rows(150, 1)

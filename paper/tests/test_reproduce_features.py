@@ -83,7 +83,9 @@ def test_without_torchvision(images, tmp_path, monkeypatch):
         main, ["reproduce", "features", str(images), "--out", str(tmp_path / "x.npz")]
     )
     assert result.exit_code == 1
-    assert result.stderr == 'Error: ResNet18 needs torchvision: pip install "riskbayes-paper[deep]"\n'
+    assert result.stderr == (
+        'Error: ResNet18 needs torchvision. In a copy of the repository, run: pip install "./paper[deep]"\n'
+    )
     assert not (tmp_path / "x.npz").exists()
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from browser import Browser, find_chromium
 from riskbayes.cli import main
 from riskbayes_paper import longtable
 from riskbayes_paper.datasets import STAND_IN
 from riskbayes_paper.results import Results, Setting
 from riskbayes_paper.tables import markdown_rows
 from test_report import checked
-from test_reproduce_tables import made_up
+
+from .test_reproduce_tables import made_up
 
 figures = pytest.importorskip("riskbayes_paper.figures")
 pytest.importorskip("matplotlib")
@@ -114,16 +114,6 @@ def test_critical_difference():
     assert figures.cliques(np.array([1.0, 2.0, 3.5, 4.0]), 1.2) == [(0, 1), (2, 3)]
     assert figures.cliques(np.array([1.0, 2.0, 3.0]), 2.0) == [(0, 2)]
     assert figures.cliques(np.array([1.0, 3.0]), 1.0) == []
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    path = find_chromium()
-    if path is None:
-        pytest.skip("no Chromium here: install the package chromium to test the page")
-    opened = Browser(path, tmp_path_factory.mktemp("profile"))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
@@ -235,30 +225,6 @@ def test_a_wide_screen_has_no_hint(page):
     assert page.run("document.querySelectorAll('.more').length") == 0
 
 
-@pytest.mark.parametrize("width", [390, 360])
-def test_a_phone_shows_the_answer_of_the_demo(browser, tmp_path, width):
-    from made_reports import made
-    from riskbayes.demo.experiment import SetErrors
-    from riskbayes.demo.page import demo_page
-
-    models = ("MixedNB, closed form", "MixedNB, RC", "QDA, closed form", "QDA, RC", "histogram boosting")
-    errors = {"RiskBayesClassifier": (8.0,)} | {m: (19.0 - i, 21.0 - i) for i, m in enumerate(models)}
-    results = [
-        SetErrors(name, 143, errors) for name in ("iris", "wine", "breast cancer", "digits", "adult sample")
-    ]
-    html = demo_page(results, made(), "riskbayes demo")
-    (tmp_path / "index.html").write_text(html, encoding="utf-8")
-    browser.errors.clear()
-    browser.resize(width, 800)
-    browser.open((tmp_path / "index.html").as_uri())
-    answers = "[...document.querySelectorAll('td')].map(cell => cell.getBoundingClientRect())"
-    found = browser.run(f"{answers}.map(box => [box.left, box.right])")
-    assert len(found) == 6 * 5 + 2 * 5
-    assert all(0 < left < right < width for left, right in found)
-    assert browser.run("document.documentElement.scrollWidth") == width
-    assert browser.errors == []
-
-
 def test_summary_in_documentation_pages(tmp_path):
     from riskbayes_paper.report import BEGIN, BEGIN_HEADLINE, END, END_HEADLINE, write_report
 
@@ -289,7 +255,7 @@ def test_committed_documentation_says_what_the_committed_table_says():
     from riskbayes_paper.paper_tables import only_in_train
     from riskbayes_paper.report import all_tables, doc_part
 
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     folder = root / "benchmarks" / "results" / "reproduction"
     if not folder.is_dir():
         pytest.skip("the results of a full run are not committed yet")

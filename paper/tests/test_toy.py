@@ -1,9 +1,15 @@
 """The toy example against the figures that the paper prints."""
 
+import json
+import sys
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from riskbayes.cli import main
 from riskbayes_paper.toy import LABELS, X, run_toy, toy_figure, toy_table
+from test_cli import failed_in_a_line
 
 ITERATIONS = (0, 1, 2, 4, 8, 16, 32, 64)
 
@@ -88,3 +94,82 @@ def test_figure_has_the_papers_panels(toy):
         assert crossing == pytest.approx(boundary, abs=0.01)
         (points,) = ax.collections
         assert points.get_offsets()[:, 0].tolist() == [0, 1, 4]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def test_toy_prints_json_and_nothing_else(run, tmp_path):
+    result = run("reproduce", "toy", "--json")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    found = json.loads(result.stdout)
+    assert list(found) == ["t", "posterior", "soft_error", "statistics"]
+    assert found["t"] == [0, 1, 2, 4, 8, 16, 32, 64]
+    assert list(found["posterior"]) == ["0,1", "1,2", "4,2"]
+    assert [round(p, 2) for p in found["posterior"]["1,2"]] == [0.35, 0.56, 0.8, 0.89, 0.9, 0.92, 0.94, 0.96]
+    assert [round(s, 2) for s in found["statistics"][1]] == [0.69, -0.33, 2.31, 5.33]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_toy_json_with_a_figure(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    result = run("reproduce", "toy", "--json", "--out", "toy.png")
+    assert json.loads(result.stdout)["t"][-1] == 64
+    assert (tmp_path / "toy.png").read_bytes().startswith(b"\x89PNG")
+    assert result.stderr == "The figure: toy.png\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "target"),
+    [([], "toy.svg"), (["--out", "a/b.svg"], "a/b.svg"), (["--out", "folder"], "folder/toy.svg")],
+)
+def test_toy_figure(run, tmp_path, arguments, target):
+    pytest.importorskip("matplotlib")
+    result = run("reproduce", "toy", *arguments)
+    assert result.exit_code == 0, result.output
+    assert "soft error" in result.stdout
+    assert "5.33" in result.stdout
+    assert result.stdout.splitlines()[-1] == f"The figure: {target}"
+    assert "<svg" in (tmp_path / target).read_text(encoding="utf-8")
+
+
+def test_toy_failures(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "toy.svg").mkdir()
+    failed_in_a_line(run("reproduce", "toy", "--out", "toy.docx"), "toy.docx", ".svg, .png, .pdf")
+    failed_in_a_line(run("reproduce", "toy", "--out", "file/toy.svg"), "Cannot write to file")
+    assert run("reproduce", "toy").exit_code == 0  # a folder of that name takes the figure
+    assert (tmp_path / "toy.svg" / "toy.svg").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["reproduce", "toy", "--out", "x"], ["reproduce", "toy", "--json", "--out", "x"]]
+)
+def test_without_matplotlib(run, monkeypatch, tmp_path, arguments):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    failed_in_a_line(run(*arguments), 'pip install "riskbayes[plot]"')
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_need_no_matplotlib(run, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert run("reproduce", "toy", "--json").exit_code == 0
+    result = run("reproduce", "toy")
+    assert result.exit_code == 0
+    assert "5.33" in result.stdout
+    assert result.stderr == 'No figure: Pictures need matplotlib: pip install "riskbayes[plot]"\n'
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_toy_in_a_narrow_terminal(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    found = run("reproduce", "toy", "--out", "x.svg").stdout
+    assert "\u2026" not in found
+    assert "..." not in found
+    lines = [line for line in found.splitlines() if line.strip().startswith("s1_2")]
+    assert " ".join(" ".join(line.split()[1:]) for line in lines).count(".") == 8

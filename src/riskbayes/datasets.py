@@ -51,7 +51,7 @@ def frame_library() -> Any:
     """Return the name of the first library of data frames that is installed."""
     found = next((name for name in LIBRARIES if find_spec(name) is not None), None)
     if found is None:
-        raise ImportError("This needs data frames: pip install pandas, or polars, or pyarrow.")
+        raise ImportError('This needs data frames: pip install "riskbayes[cli]", or pandas, or polars.')
     return found
 
 

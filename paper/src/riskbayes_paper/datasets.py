@@ -16,9 +16,9 @@ import numpy as np
 from sklearn import datasets as bundled
 from sklearn.datasets import fetch_openml
 
+from riskbayes.statistics import Array
 from riskbayes_paper import published
 from riskbayes_paper.files import read_arrays, read_table
-from riskbayes.statistics import Array
 
 STAND_IN = "SqueezeNet stand-in"
 """What a set is called whose features are SqueezeNet's, where the paper has ResNet18's."""

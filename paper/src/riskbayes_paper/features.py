@@ -10,10 +10,10 @@ import numpy as np
 from rich.console import Console
 from rich.progress import track
 
-from riskbayes_paper import ExperimentError
-from riskbayes_paper.files import reading
 from riskbayes.new_files import new_files
 from riskbayes.statistics import Array
+from riskbayes_paper import ExperimentError
+from riskbayes_paper.files import reading
 
 SIDE = 224
 MEAN = np.array([0.485, 0.456, 0.406], dtype=np.float32)
@@ -39,7 +39,9 @@ def resnet18(pretrained: bool = True, device: str = "cpu") -> Network:
         import torch
         from torchvision import models
     except ImportError as error:
-        raise ImportError('ResNet18 needs torchvision: pip install "riskbayes-paper[deep]"') from error
+        raise ImportError(
+            'ResNet18 needs torchvision. In a copy of the repository, run: pip install "./paper[deep]"'
+        ) from error
     weights = models.ResNet18_Weights.IMAGENET1K_V1 if pretrained else None
     network = models.resnet18(weights=weights)
     network.fc = torch.nn.Identity()

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import studentized_range
 
+from riskbayes.pages.shell import COLOURS
+from riskbayes.plotting import new_figure
+from riskbayes.statistics import Array
 from riskbayes_paper import published
 from riskbayes_paper.datasets import STAND_IN
 from riskbayes_paper.protocols import LEARNERS, MAX_ITER, PROTOCOLS
 from riskbayes_paper.published import PAPER_TABLES
 from riskbayes_paper.results import Results, Setting
-from riskbayes.pages.shell import COLOURS
 from riskbayes_paper.tables import FAR
 from riskbayes_paper.toy import run_toy, toy_figure
-from riskbayes.plotting import new_figure
-from riskbayes.statistics import Array
 
 INK, MUTED = COLOURS["ink"], COLOURS["muted"]
 # Told apart by most eyes, on light and on dark.

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from riskbayes.commands._paths import refuse_folder
-from riskbayes_paper import ExperimentError
 from riskbayes.statistics import Array
+from riskbayes_paper import ExperimentError
 
 
 @contextmanager

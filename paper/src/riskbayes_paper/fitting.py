@@ -18,10 +18,10 @@ from threadpoolctl import threadpool_limits
 
 from riskbayes import FlooredWarning, __version__
 from riskbayes.arrays import Array, to_numpy
+from riskbayes.preprocessing.bins import KMeansBins
 from riskbayes_paper.datasets import DataSet, load
 from riskbayes_paper.longtable import Row
 from riskbayes_paper.protocols import STRATEGIES, Unit, make_classifier, settings_text, split_rows
-from riskbayes.preprocessing.bins import KMeansBins
 
 
 class Rows(NamedTuple):

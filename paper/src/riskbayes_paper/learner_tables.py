@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from riskbayes.pages.table import Cell, Table
 from riskbayes_paper import published
 from riskbayes_paper.protocols import LEARNERS, PROTOCOLS, STRATEGIES
 from riskbayes_paper.results import POINT, Difference, Results, Setting
-from riskbayes.pages.table import Cell, Table
 from riskbayes_paper.tables import Measured
 
 FAMILY = Setting("family", "map", "held-out")

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import IO, Any, Self
 from zlib import crc32
 
+from riskbayes.new_files import lock, write_files
 from riskbayes_paper import ExperimentError
 from riskbayes_paper.files import reading
 from riskbayes_paper.protocols import Unit
-from riskbayes.new_files import lock, write_files
 
 FILE = "results.csv"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from riskbayes.pages.table import Cell, Table
 from riskbayes_paper import published
 from riskbayes_paper.protocols import LEARNERS, PROTOCOLS
 from riskbayes_paper.published import PAPER_TABLES, PaperTable
 from riskbayes_paper.results import Results, Setting
-from riskbayes.pages.table import Cell, Table
 from riskbayes_paper.tables import FAR, Measured, mark_best
 
 VERY_FAR = 8.0

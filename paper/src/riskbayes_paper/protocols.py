@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from riskbayes import CategoricalNB, RiskBayesClassifier
-from riskbayes_paper.paper_qda import PaperQDA
 from riskbayes.learners import DFE, GD, RC, TM, ClosedForm
 from riskbayes.statistics import Array
+from riskbayes_paper.paper_qda import PaperQDA
 
 TEST_SIZE = 0.25
 LR, MAX_ITER = 0.1, 64

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
+from riskbayes.pages.table import Cell, verdict
+from riskbayes.statistics import Array
 from riskbayes_paper.datasets import PAPER_SETS
 from riskbayes_paper.longtable import Row
 from riskbayes_paper.protocols import LEARNERS, PROTOCOLS
-from riskbayes.pages.table import Cell, verdict
 from riskbayes_paper.tables import Measured, mark_best
-from riskbayes.statistics import Array
 
 POINT = 0.1
 """A mean difference of less, in percentage points, is called equal."""

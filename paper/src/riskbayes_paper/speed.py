@@ -18,11 +18,11 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 import riskbayes
+from riskbayes.new_files import write_files
+from riskbayes.pages.table import Cell, Mark, Table
+from riskbayes.threads import available_threads
 from riskbayes_paper import ExperimentError
 from riskbayes_paper.datasets import DataSet, load_csv, load_npz
-from riskbayes.pages.table import Cell, Mark, Table
-from riskbayes.new_files import write_files
-from riskbayes.threads import available_threads
 
 LEAST_TURNS, MOST_TURNS = 3, 51
 BUDGET = 4.0

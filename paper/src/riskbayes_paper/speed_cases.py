@@ -16,6 +16,10 @@ from sklearn.preprocessing import OneHotEncoder
 from threadpoolctl import threadpool_limits
 
 import riskbayes
+from riskbayes.learners import RC
+from riskbayes.preprocessing.bins import KMeansBins
+from riskbayes.statistics import Array
+from riskbayes.threads import available_threads
 from riskbayes_paper.speed import Bench, Case, Figure, in_turn, peak_bytes
 from riskbayes_paper.speed_jobs import (
     BINS,
@@ -27,10 +31,6 @@ from riskbayes_paper.speed_jobs import (
     size_of,
     synthetic,
 )
-from riskbayes.learners import RC
-from riskbayes.preprocessing.bins import KMeansBins
-from riskbayes.statistics import Array
-from riskbayes.threads import available_threads
 
 ITERATIONS = 64
 HALF_A_POINT = 0.005

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from riskbayes.estimators import LinearDiscriminantAnalysis
-from riskbayes_paper.fitting import EachIteration
-from riskbayes.pages.table import Table
 from riskbayes.learners import RC
 from riskbayes.models import LDAModel
+from riskbayes.pages.table import Table
 from riskbayes.plotting import new_figure
+from riskbayes_paper.fitting import EachIteration
 
 X = np.array([[0.0], [1.0], [4.0]])
 LABELS = (1, 2, 2)

@@ -47,28 +47,31 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands, in the order of use."""
         rank = {name: place for place, name in enumerate(ORDER)}
-        return sorted({*own_commands(), *added_commands()}, key=lambda name: (rank.get(name, len(ORDER)), name))
+        return sorted(
+            {*own_commands(), *added_commands()}, key=lambda name: (rank.get(name, len(ORDER)), name)
+        )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command and return it; None if there is none. No package replaces one of ours."""
         if cmd_name in own_commands():
             command = getattr(import_module(f"riskbayes.commands.{cmd_name}"), cmd_name)
         elif cmd_name in (added := added_commands()):
-            command = added[cmd_name].load()
+            command = load_added(added[cmd_name])
         else:
             return None
         accept_debug(command)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
-        """Return the command; for one that does not exist say how to install it, or suggest the nearest name."""
+        """Return the command; for a name without one say how to install it, or suggest the nearest."""
         name = args[0]
-        if name.startswith("-") or name in own_commands() or name in (known := self.list_commands(ctx)):
+        known = own_commands() if name in own_commands() else self.list_commands(ctx)
+        if name in known or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
         if name in ELSEWHERE:
             raise ImportError(
-                f"riskbayes {name} is part of the package {ELSEWHERE[name]}, which is not installed: "
-                f"pip install {ELSEWHERE[name]}, or pip install ./paper in a copy of the repository."
+                f"riskbayes {name} is part of the package {ELSEWHERE[name]}, which is not installed. "
+                "In a copy of the repository, run: pip install ./paper"
             )
 
         import difflib  # only after a mistake
@@ -109,6 +112,23 @@ def added_commands() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points  # slow to import, and most commands are ours
 
     return {entry.name: entry for entry in entry_points(group="riskbayes.commands")}
+
+
+def load_added(entry: EntryPoint) -> click.Command:
+    """Import a command that a package adds; one that cannot be imported says so when it is run.
+
+    So the help of all commands does not fail with it.
+    """
+    try:
+        return entry.load()
+    except Exception as error:
+        why = f"The command {entry.name} of {entry.value.partition(':')[0]} cannot be imported: {error}"
+
+        def fail(**_: Any) -> None:
+            raise ImportError(why)
+
+        settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+        return click.Command(entry.name, settings, callback=fail, help="(cannot be imported)")
 
 
 def accept_debug(command: click.Command) -> None:

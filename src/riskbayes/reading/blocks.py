@@ -304,5 +304,5 @@ def arrow_needed() -> Iterator[None]:
     try:
         import pyarrow.csv  # noqa: F401 - an optional dependency, slow to import
     except ImportError:
-        raise UserError('Reading files needs pyarrow: pip install "riskbayes[disk]"') from None
+        raise UserError('Reading files needs pyarrow: pip install "riskbayes[cli]"') from None
     yield

@@ -205,8 +205,8 @@ def toy(as_json: bool, out: Path | None) -> None:
         if target is not None:
             check_folder(target.parent)
 
-    from riskbayes_paper.toy import run_toy, toy_figure, toy_table
     from riskbayes.new_files import new_files
+    from riskbayes_paper.toy import run_toy, toy_figure, toy_table
 
     result = run_toy()
     if target is not None:

@@ -95,9 +95,12 @@ class SplicedLines:
     def cells(self, column: Any) -> Any:
         """Return a column as text in the dialect of the file."""
         import pyarrow as pa  # an optional dependency, slow to import
+        import pyarrow.compute as pc
 
         if pa.types.is_floating(column.type):
-            return number_texts(column, self.decimal)
+            text = number_texts(column, self.decimal)
+            clash = self.decimal == self.dialect.delimiter
+            return pc.binary_join_element_wise('"', text, '"', "") if clash else text
         coded = column.dictionary_encode()
         known = [quoted(value, self.dialect.delimiter) for value in coded.dictionary.to_pylist()]
         return pa.array(known, pa.string()).take(coded.indices)

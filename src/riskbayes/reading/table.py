@@ -97,7 +97,7 @@ def read_csv(file: CSV, options: Options = NOTHING_SAID, labels: Iterable[str] =
         k = bisect_right(starts, row) - 1
         return lines[k][row - starts[k]]
 
-    text = pa.concat_tables(tables)
+    text = without_unlabelled(pa.concat_tables(tables), labels)
     del tables
     cells: dict[str, Cells] = {}
     coded: dict[str, Any] = {}
@@ -108,6 +108,20 @@ def read_csv(file: CSV, options: Options = NOTHING_SAID, labels: Iterable[str] =
     for name, how in decided.notations.items():
         columns[name] = text.column(name) if how.kind == TEXT else values_of(coded[name], how)
     return ReadTable(pa.table(columns), decided.notations, [*below_table(file), *decided.findings])
+
+
+def without_unlabelled(text: Any, labels: Iterable[str]) -> Any:
+    """Return a table whose rows without a label are empty: a row of totals decides nothing about columns."""
+    import pyarrow as pa  # an optional dependency, slow to import
+    import pyarrow.compute as pc
+
+    for name in set(labels) & set(text.column_names):
+        if text.column(name).null_count:
+            there = pc.is_valid(text.column(name))
+            empty = pa.scalar(None, pa.string())
+            columns = [pc.if_else(there, column, empty) for column in text.columns]
+            text = pa.table(columns, names=text.column_names)
+    return text
 
 
 def values_of(coded: Any, how: Notation) -> Any:

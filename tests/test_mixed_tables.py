@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import poisson
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -26,6 +27,7 @@ from riskbayes import (
     RiskBayesClassifier,
     SmoothNB,
     load,
+    rows,
 )
 from riskbayes.learners import RC
 from riskbayes.preprocessing.encoder import TableEncoder
@@ -598,3 +600,43 @@ def test_the_schema_shows_a_table_and_travels_with_the_model(tmp_path):
         assert "<b>" not in schema._repr_html_()
         clf.save(tmp_path / "model.rb")
         assert repr(load(tmp_path / "model.rb").schema_) == shown
+
+
+@pytest.mark.parametrize("make", [MixedNB, RiskBayesClassifier])
+def test_columns_are_what_the_user_says_they_are(make, tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=60)
+    table = pd.DataFrame(
+        {
+            "written": [str(round(v, 2)) for v in rng.standard_normal(60) + 2 * y],
+            "code": rng.integers(3, size=60) + 2 * y,
+            "name": [f"n{i}" for i in range(60)],
+            "leak": y.astype(float),
+            "day": np.where(y == 0, "2024-01-05", "2024-03-09"),
+        }
+    )
+    told = {"written": "number", "code": "category", "leak": "drop", "name": "id", "day": "category"}
+    clf = make(columns=told, learner="closed_form") if make is MixedNB else make(columns=told)
+    clf.fit(table, y)
+    kinds = {column.name: (column.kind, column.reason) for column in clf.columns_}
+    assert kinds["written"] == ("number", "")
+    assert kinds["code"] == kinds["day"] == ("category", "")
+    assert kinds["leak"] == ("left out", "dropped")
+    assert kinds["name"][0] == "left out"
+    same = table.assign(written=table["written"].astype(float))
+    np.testing.assert_array_equal(clf.predict_proba(table), clf.predict_proba(same))
+    np.testing.assert_array_equal(clf.predict_proba(table), clf.predict_proba(table.assign(leak=7.0)))
+    clf.save(tmp_path / "model.rb")
+    np.testing.assert_array_equal(clf.predict_proba(table), load(tmp_path / "model.rb").predict_proba(table))
+    in_batches = clone(clf).fit(rows(table, y, batch_rows=11))
+    assert in_batches.columns_ == clf.columns_
+    with pytest.raises(ValueError, match=r"holds 'n0', which is no number as `columns` says"):
+        make(columns={"name": "number"}).fit(table, y)
+    with pytest.raises(ValueError, match="X has no such column"):
+        make(columns={"age": "number"}).fit(table, y)
+    with pytest.raises(ValueError, match="must be one of number"):
+        make(columns={"code": "money"}).fit(table, y)
+    numbers = rng.standard_normal((60, 3))
+    numbers[:, 1] = y
+    without = make(columns={1: "drop"}).fit(numbers, y)
+    assert [column.kind for column in without.columns_] == ["number", "left out", "number"]

@@ -45,6 +45,9 @@ class MixedNB(TableInput):
         are named here are categories whatever they hold, and never left out as identifiers.
     count_features : array-like of names, indices or a mask, default=None
         Columns of counts, which are modelled as Poisson with a Gamma prior of `alpha` rows.
+    columns : dict of column to kind, default=None
+        What columns are, where their cells do not say it: "number", "category" or "date"; "text", "id" and
+        "drop" leave a column out. Keys are names, or indices of an array.
     missing : {"ignore", "informative"}, default="ignore"
         With "informative" the classes also differ in how often a cell is missing: a mark of 0 or 1 is added
         for every column with missing cells in training. Marks that hardly depend on the class (by a
@@ -104,6 +107,7 @@ class MixedNB(TableInput):
         *,
         alpha: float = 1.0,
         categorical_features: Any = "from_dtype",
+        columns: Any = None,
         count_features: Any = None,
         missing: str = "ignore",
         unseen: str = "missing",
@@ -115,6 +119,7 @@ class MixedNB(TableInput):
         self.numeric = numeric
         self.alpha = alpha
         self.categorical_features = categorical_features
+        self.columns = columns
         self.count_features = count_features
         self.missing = missing
         self.unseen = unseen

@@ -46,7 +46,7 @@ class ProductOfExperts(TableInput):
     weights : sequence of float, default=None
         Powers of the experts' densities; by default equal, with the sum one, or one each for experts with
         columns of their own.
-    categorical_features, missing, unseen
+    categorical_features, columns, missing, unseen
         As in :class:`MixedNB`. They matter only for experts with columns of their own.
     learner : str or Learner, default="rc"
         How the statistics are trained.
@@ -99,6 +99,7 @@ class ProductOfExperts(TableInput):
         weights: Any = None,
         *,
         categorical_features: Any = "from_dtype",
+        columns: Any = None,
         missing: str = "ignore",
         unseen: str = "missing",
         learner: Any = "rc",
@@ -109,6 +110,7 @@ class ProductOfExperts(TableInput):
         self.experts = experts
         self.weights = weights
         self.categorical_features = categorical_features
+        self.columns = columns
         self.missing = missing
         self.unseen = unseen
         self.learner = learner

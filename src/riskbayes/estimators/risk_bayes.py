@@ -116,6 +116,9 @@ class RiskBayesClassifier(
         are not shuffled.
     categorical_features : "from_dtype", array-like of names, indices or a mask, default="from_dtype"
         Columns of categories; by default those of strings, categoricals, booleans and objects.
+    columns : dict of column to kind, default=None
+        What columns are, where their cells do not say it: "number", "category" or "date"; "text", "id" and
+        "drop" leave a column out. Keys are names, or indices of an array.
     missing : {"informative", "ignore"}, default="informative"
         With "informative" the classes also differ in how often a cell is missing.
     unseen : {"missing", "other", "error"}, default="missing"
@@ -207,6 +210,7 @@ class RiskBayesClassifier(
         *,
         cv: Any = 4,
         categorical_features: Any = "from_dtype",
+        columns: Any = None,
         missing: str = "informative",
         unseen: str = "missing",
         class_weight: Any = None,
@@ -218,6 +222,7 @@ class RiskBayesClassifier(
         self.strategy = strategy
         self.cv = cv
         self.categorical_features = categorical_features
+        self.columns = columns
         self.missing = missing
         self.unseen = unseen
         self.class_weight = class_weight

@@ -23,6 +23,7 @@ from riskbayes.tables import check_plain, names_of, naming_columns, plain, valid
 
 TABLE_PARAMETERS: dict = {
     "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+    "columns": [dict, None],
     "missing": [StrOptions({"ignore", "informative"})],
     "unseen": [StrOptions({"missing", "other", "error"})],
 }
@@ -51,6 +52,7 @@ class TableInput(BaseGenerativeClassifier):
     _library: Any = None
     """The library of the data frame that was fitted; None for an array."""
     categorical_features: Any
+    columns: Any
     missing: str
     unseen: str
 
@@ -132,20 +134,41 @@ def read_cells(estimator: Any, X: Any, *, reset: bool, learn: bool) -> Any:
     """
     with naming_columns(estimator):
         check_plain(estimator, X)
-    if reset:
-        frame = nw.from_native(X, eager_only=True) if is_frame(X) else None
-        estimator._library = None if frame is None else frame.implementation
     if not learn and estimator._table is None:
         return validated_numbers(estimator, X, reset=False)
     names, numbers = column_names(X), holds_numbers(X)
-    if numbers and learn and estimator._categorical(names, numbers) is None:
+    if reset:
+        frame = nw.from_native(X, eager_only=True) if is_frame(X) else None
+        estimator._library = None if frame is None else frame.implementation
+    given = given_kinds(estimator, names)
+    if numbers and learn and not given and estimator._categorical(names, numbers) is None:
         return validated_numbers(estimator, X, reset=reset)
     if is_frame(X):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         check_array(np.broadcast_to(False, X.shape), estimator=estimator)  # refuses empty tables
     else:
         X = validate_data(estimator, with_kinds(X), reset=reset, dtype=None, ensure_all_finite=False)
-    return Cells.of(X, names)
+    cells = Cells.of(X, names)
+    for j, kind in given.items():
+        cells.values[j] = cells.values[j].as_kind(kind, j, names[j])
+    return cells
+
+
+KINDS = ("number", "category", "date", "text", "id", "drop")
+"""What a user may say that a column is; the last three leave it out."""
+
+
+def given_kinds(estimator: Any, names: list[str]) -> dict[int, str]:
+    """Return the kinds of columns that the user names, by their places; refuse other columns and kinds."""
+    found = {}
+    for name, kind in (estimator.columns or {}).items():
+        j = name if isinstance(name, int) else names.index(name) if name in names else -1
+        if not 0 <= j < len(names):
+            raise ValueError(f"columns names {name!r}, and X has no such column: it has {names[:5]} ...")
+        if kind not in KINDS:
+            raise ValueError(f"columns[{name!r}] must be one of {', '.join(KINDS)}; got {kind!r}.")
+        found[j] = kind
+    return found
 
 
 def schema_of(estimator: Any, cells: Any) -> Schema:
@@ -162,8 +185,10 @@ def decide_table(estimator: Any, schema: Schema) -> None:
     categorical = estimator._categorical(list(schema.names), numbers)
     informative = estimator.missing == "informative"
     estimator._table, estimator._library, estimator._n_rows = None, schema.library, schema.n_rows
+    given = given_kinds(estimator, list(schema.names))
+    dropped = {j: kind for j, kind in given.items() if kind in ("text", "id", "drop")}
     if not numbers or categorical is not None or (informative and schema.n_missing.any()):
-        estimator._table = TableEncoder.decide(schema, categorical, estimator.unseen, informative)
+        estimator._table = TableEncoder.decide(schema, categorical, estimator.unseen, informative, dropped)
     estimator._seen_columns = (
         number_columns(schema) if estimator._table is None else tuple(estimator._table.columns)
     )
@@ -257,9 +282,13 @@ def with_kinds(X: Any) -> Array:
 
 
 def categorical_mask(estimator: Any, names: list[str]) -> list[bool] | None:
-    """Return a mask of the estimator's `categorical_features`; None if the dtypes decide."""
-    given = estimator.categorical_features
-    return None if isinstance(given, str | None) else chosen_columns(given, names, "categorical_features")
+    """Return a mask of the columns that the user names as categories; None if the dtypes decide."""
+    given, told = estimator.categorical_features, given_kinds(estimator, names)
+    named = [told.get(j) == "category" for j in range(len(names))]
+    if isinstance(given, str | None):
+        return named if any(named) else None
+    chosen = chosen_columns(given, names, "categorical_features")
+    return [a or b for a, b in zip(chosen, named, strict=True)]
 
 
 def chosen_columns(given: Any, names: list[str], what: str) -> list[bool]:

@@ -173,6 +173,25 @@ class Values:
             return np.full(len(self.missing), np.nan)
         raise ColumnError(index, f"held dates in training and now {self.an_example()}. Convert it.", name)
 
+    def as_kind(self, kind: str, index: int, name: str) -> Values:
+        """Return the cells as what the user says that they are; refuse a cell that is not."""
+        if kind == "date" and self.kind != "dates" and not self.missing.all():
+            found = dates_of_strings(self) if self.kind == "words" else None
+            if found is None:
+                raise not_of_kind(index, name, self.an_example(), "date in ISO format")
+            return found
+        if kind != "number" or self.kind == "numbers" or self.missing.all():
+            return self
+        if self.kind == "dates":
+            raise not_of_kind(index, name, self.an_example(), kind)
+        values = np.full(len(self.missing), np.nan)
+        for i in np.flatnonzero(~self.missing).tolist():
+            try:
+                values[i] = float(self.values[i])
+            except (TypeError, ValueError):
+                raise not_of_kind(index, name, shown(self.values[i]), kind) from None
+        return numbers(values)
+
     def rows(self, chosen: Array) -> Values:
         """Return some of the cells, by a mask."""
         values = self.values
@@ -196,6 +215,13 @@ def example_of(column: Any, found: Values) -> Any:
     i = int(np.argmin(found.missing))
     value = column[i : i + 1].to_list()[0] if isinstance(column, nw.Series) else column[i]
     return datetime.timedelta() if isinstance(value, np.timedelta64) else plain(value)
+
+
+def not_of_kind(index: int, name: str, cell: str, kind: str) -> ColumnError:
+    """Return the error for a cell that is not what the user says of its column."""
+    return ColumnError(
+        index, f"holds {cell}, which is no {kind} as `columns` says. Correct it, or name another kind.", name
+    )
 
 
 def unit_of(example: Any) -> str:

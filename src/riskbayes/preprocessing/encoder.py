@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import narwhals as nw
@@ -30,6 +31,9 @@ from riskbayes.preprocessing.columns import (
     read_column,
 )
 from riskbayes.tables import shown
+
+REASONS = {"drop": "dropped", "id": "an identifier, as columns says", "text": "text"}
+"""Why a column is left out that the user leaves out."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +71,22 @@ class TableEncoder(Loadable):
         categorical: Sequence[bool] | None = None,
         unseen: str = "missing",
         informative: bool = False,
+        dropped: Mapping[int, str] = MappingProxyType({}),
     ) -> Self:
         """Return the encoder of the tables that a schema describes.
 
         `categorical` marks columns that the user names as categories: they are never left out as identifiers.
-        Without it the kinds of their cells decide.
+        Without it the kinds of their cells decide. `dropped` are columns that the user leaves out, and why.
         """
         forced = [False] * len(schema.names) if categorical is None else categorical
         readers = tuple(
-            decide_column(column, j, is_forced, schema.n_rows)
+            left_out(column.name, j, REASONS[dropped[j]], column.n_missing, None)
+            if j in dropped
+            else decide_column(column, j, is_forced, schema.n_rows)
             for j, (column, is_forced) in enumerate(zip(schema.each_column(), forced, strict=True))
         )
-        marks = tuple(schema.marks()) if informative else ()
+        kept = {first for j, first in enumerate(schema.same) if j not in dropped}
+        marks = tuple(j for j in schema.marks() if j in kept) if informative else ()
         encoder = cls(readers, marks, unseen, schema.library, schema.n_rows, schema.same if marks else ())
         if not encoder.kinds:
             why = ", ".join(f"{r.column.name!r} ({r.column.reason})" for r in readers[:5])

@@ -105,7 +105,7 @@ def walk(name: str, split: int, mixed: bool, folder: Path) -> str:
     module.ENOUGH_HELD = 10**9
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        folds = folds_of(4, X[:m], y[:m], None, 0)
+        folds = folds_of(4, y[:m], None, 0)
         for member in [*candidates(kinds), None]:
             start, parts = perf_counter(), []
             for kept, held in [*folds, (rows[:m], rows[m:])]:

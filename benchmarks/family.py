@@ -126,7 +126,7 @@ def fit_all(name: str, split: int) -> list[dict]:
             P = spread(clf.predict_proba(X_test), clf.classes_, y, y_test) if knows else None
             record(method, P, clf.predict(X_test), spent)
         start, members = perf_counter(), family(of_numbers(n))
-        folds = folds_of(4, X, y, None, SEED)
+        folds = folds_of(4, y, None, SEED)
         found, _ = cross_validate(members, X, y, None, folds, combine=True)
         walked = perf_counter() - start
         closed = HeldOut(found.y, None, int(y.max()) + 1, combine=True)
@@ -151,7 +151,7 @@ def control(name: str, split: int) -> dict:
     test = np.arange(len(y)), np.arange(len(y), len(codes))
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        folds = folds_of(4, X, y, None, SEED)
+        folds = folds_of(4, y, None, SEED)
         found = HeldOut(y[np.concatenate([held for _, held in folds])], None, r, combine=True)
         for member in members:
             plain = member.name == "leaves"

@@ -541,7 +541,7 @@ def test_weights_judge_the_held_rows(iris):
     X, y = iris
     w = np.random.default_rng(1).uniform(0.1, 4.0, size=len(y))
     rows = np.arange(len(y)) % 2 == 0
-    folds = folds_of([(rows, ~rows)], X, y, w, seed=0)
+    folds = folds_of([(rows, ~rows)], y, None, seed=0)
     found, _ = cross_validate(family(of_numbers(4))[2:], X, y, w, folds, combine=True)
     P = found.posteriors[1]
     wrong, loss = P.argmax(axis=1) != y[~rows], -np.log(P[np.arange(len(P)), y[~rows]])
@@ -574,7 +574,7 @@ def test_the_path_at_a_checkpoint_is_the_fit_that_stops_there(iris, weighted):
 
 def test_greedy_weights_do_no_worse_than_the_winner(wine):
     X, y = wine
-    folds = folds_of(2, X, y, None, seed=0)
+    folds = folds_of(2, y, None, seed=0)
     found, _ = cross_validate(family(of_numbers(13)), X, y, None, folds, combine=True)
 
     def score(weights):
@@ -699,14 +699,14 @@ def test_mixtures_start_warm_from_as_many_components(iris):
 
 
 def test_no_more_folds_are_walked_than_hold_out_enough_rows(iris):
-    X, y = iris
+    y = iris[1]
     for times, number in ((1, 4), (16, 2), (60, 1)):
         labels = np.repeat(y, times)
-        folds = folds_of(4, np.repeat(X, times, axis=0), labels, None, seed=0)
+        folds = folds_of(4, labels, None, seed=0)
         held = sum(len(held) for _, held in folds)
         assert len(folds) == number
         assert held == len(labels) if number == 4 else held >= ENOUGH_HELD > held - len(folds[-1][1])
-        assert len(folds_of(StratifiedKFold(4), np.repeat(X, times, axis=0), labels, None, seed=0)) == 4
+        assert len(folds_of(StratifiedKFold(4), labels, None, seed=0)) == 4
 
 
 def test_what_the_classifier_refuses(iris):

@@ -212,34 +212,37 @@ def in_tasks(walked: Iterator[Array], task: FitTask, n_folds: int, stopped: list
     next(walked, None)  # joblib requires that its generator is exhausted
 
 
-def folds_of(cv: Any, X: Array, y: Array, w: Array | None, seed: int) -> list[tuple[Array, Array]]:
-    """Return the indices of the rows kept and held out in each fold; rows without weight are in neither.
+def folds_of(cv: Any, y: Array, counted: Array | None, seed: int) -> list[tuple[Array, Array]]:
+    """Return the places of the rows kept and held out in each fold, among the rows that have a weight.
 
-    If `cv` is a number, no more folds are returned than hold out `ENOUGH_HELD` rows.
+    `y` are the codes of all rows of the user, which splits are made of, and `counted` a mask of those with a
+    weight; None if all have one. If `cv` is a number, no more folds are returned than hold out `ENOUGH_HELD`
+    rows.
     """
     from sklearn.model_selection import StratifiedKFold, check_cv  # here: slow to import
 
-    counted = np.arange(len(y)) if w is None else np.flatnonzero(w > 0)
+    weighted = np.ones(len(y), dtype=bool) if counted is None else counted
+    own, place = y[weighted], np.cumsum(weighted) - 1
+    folds = []
     if isinstance(cv, Integral):
-        fewest = int(np.bincount(y[counted]).min())
+        fewest = int(np.bincount(own).min())
         if fewest < 2:
             raise ValueError("strategy='cv' and 'ensemble' need two rows or more of each class.")
-        splitter = StratifiedKFold(min(int(cv), fewest), shuffle=True, random_state=seed)
-        folds, judged = [], 0
-        for kept, held in splitter.split(X[counted], y[counted]):
+        splitter, judged = StratifiedKFold(min(int(cv), fewest), shuffle=True, random_state=seed), 0
+        for kept, held in splitter.split(own, own):
             if judged < ENOUGH_HELD:
-                folds.append((counted[kept], counted[held]))
+                folds.append((kept, held))
                 judged += len(held)
         return folds
-    folds = []
-    for fold in check_cv(cv, y, classifier=True).split(X, y):
+    for fold in check_cv(cv, y, classifier=True).split(y, y):
         # A split may be indices, lists or masks.
-        kept, held = (np.arange(len(y))[np.asarray(part)] if len(part) else counted[:0] for part in fold)
-        folds.append((kept[np.isin(kept, counted)], held[np.isin(held, counted)]))
+        parts = (np.arange(len(y))[np.asarray(part)] if len(part) else place[:0] for part in fold)
+        kept, held = (place[part[weighted[part]]] for part in parts)
+        folds.append((kept, held))
     if not folds:
         raise ValueError("cv has no splits: if it is a generator, it may be used up; pass a list.")
     for number, (kept, held) in enumerate(folds):
-        if not len(held) or len(np.unique(y[kept])) < 2:
+        if not len(held) or len(np.unique(own[kept])) < 2:
             raise ValueError(
                 f"Split {number} of cv must hold out rows, and keep rows of two classes or more (rows "
                 "without weight do not count)."

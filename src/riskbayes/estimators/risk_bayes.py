@@ -16,13 +16,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import unchanged_on_error
 from riskbayes.estimators.batches import BatchPredictions
 from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
-from riskbayes.estimators.checks import check_masses, listed
+from riskbayes.estimators.checks import check_masses, class_codes, labels_like, listed
 from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.exporting import OnnxMixin
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
@@ -309,7 +309,7 @@ class RiskBayesClassifier(
         members = family(kinds) if self.strategy in ("cv", "ensemble") else []
         fit = FitTask(self, len(members) + 1, rows)
         if members:
-            self._fit_family(members, X, codes, w, start, fit)
+            self._fit_family(members, X, codes, w, self._folds(rows, codes), start, fit)
         else:
             name, clf = "product", recipe(kinds=kinds, n_rows=X.shape[0])
             if self.strategy == "neighbours":
@@ -368,13 +368,28 @@ class RiskBayesClassifier(
     def _categorical(self, names: list[str], numbers: bool) -> list[bool] | None:
         return categorical_mask(self, names)
 
+    def _folds(self, rows: tuple, codes: Array) -> list[tuple[Array, Array]]:
+        """Return the folds of rows with a weight; splits that the user gives are of all rows."""
+        _, y, sample_weight = rows
+        seed, counted = check_random_state(self.random_state).randint(2**31 - 1000), None
+        if len(codes) < _num_samples(y):
+            counted = np.asarray(sample_weight, dtype=np.float64) > 0
+            codes = class_codes(labels_like(self, y, np.empty(0)), self.classes_, "y")
+        return folds_of(self.cv, codes, counted, seed)
+
     def _fit_family(
-        self, members: list[Member], X: Array, codes: Array, w: Array | None, start: float, fit: FitTask
+        self,
+        members: list[Member],
+        X: Array,
+        codes: Array,
+        w: Array | None,
+        folds: list[tuple[Array, Array]],
+        start: float,
+        fit: FitTask,
     ) -> None:
         """Cross-validate the members, choose one or several, and refit these to all rows."""
-        seed = check_random_state(self.random_state).randint(2**31 - 1000)
         deadline = np.inf if self.time_limit is None else start + self.time_limit
-        combine, folds = self.strategy == "ensemble", folds_of(self.cv, X, codes, w, seed)
+        combine = self.strategy == "ensemble"
         found, seconds = cross_validate(
             members, X, codes, w, folds, combine, self.n_jobs, deadline, self._say, fit
         )

@@ -24,7 +24,7 @@ pytest.importorskip("pyarrow")
 
 from riskbayes.commands.compare import FILES, stored, write
 from riskbayes.compare import compare
-from riskbayes.reading.table import open_table
+from riskbayes.reading.table import read_table
 
 SCRIPT = "from riskbayes_command import main; main()"
 TABLE = "x,colour,answer\n" + "\n".join(
@@ -86,9 +86,9 @@ def test_what_is_no_regular_file_is_not_replaced(tmp_path):
 
 
 def test_a_full_disk_leaves_the_old_report_with_the_old_model(folder):
-    table = open_table("t.csv")
-    found = compare(table, "answer", name="t.csv")
-    about = stored(found, table, "t.csv", [], 0)
+    read = read_table("t.csv", labels=["answer"])
+    found = compare(read.table, "answer", name="t.csv")
+    about = stored(found, read, "t.csv", [], 0)
     write(found, folder / "new", about)
     sizes = sorted((folder / "new" / name).stat().st_size for name in FILES)
     (folder / "out").mkdir()

@@ -549,10 +549,18 @@ def test_a_fault_of_ours_is_one_line_and_debug_shows_it(fitted, monkeypatch):
         assert isinstance(fitted(*arguments).exception, KeyError)
 
 
-def test_without_pyarrow(run, monkeypatch, tmp_path):
+@pytest.mark.parametrize("command", ["fit", "compare", "predict", "explain", "sample"])
+def test_without_pyarrow_every_command_names_the_extra(run, monkeypatch, tmp_path, command):
     (tmp_path / "t.csv").write_text("a,answer\n1,x\n2,y\n")
-    monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
-    refused(run("fit", "t.csv", "--target", "answer"), 'pip install "riskbayes[cli]"')
+    riskbayes.GaussianNB().fit([[1.0], [2.0], [4.0]], ["x", "y", "y"]).save(tmp_path / "m.rb")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    arguments = {"fit": ["t.csv", "--target", "answer"], "compare": ["t.csv", "--target", "answer"]}
+    arguments |= {"sample": ["m.rb", "-o", "drawn.csv"], "explain": ["m.rb", "t.csv", "--row", "0"]}
+    result = run(command, *arguments.get(command, ["m.rb", "t.csv"]))
+    assert result.exit_code in (1, 2)
+    assert result.stdout == ""
+    assert re.fullmatch(r'Error: .*pyarrow: pip install "riskbayes\[cli\]"\n', result.stderr)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -42,6 +42,8 @@ def as_sentence(error: BaseException) -> click.ClickException:
         case OSError():
             where = printable(error.filename or "the file")  # the error for a full disk has no file name
             return click.ClickException(f"Cannot write to {where}: {error.strerror}.")
+        case ImportError() if (error.name or "").partition(".")[0] == "pyarrow":
+            return click.ClickException('This needs pyarrow: pip install "riskbayes[cli]"')
         case ImportError():
             return click.ClickException(text)
         case MemoryError():

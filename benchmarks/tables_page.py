@@ -111,13 +111,14 @@ the data frames of pandas, polars and Arrow as they are. The same table gives th
 | dates and times, also strings in ISO format | a date | days since 1970 as a number; weekday, month and hour as categories, where they vary |
 | durations, times of day | a number | days, hours |
 | named in `categorical_features` | a category | frequencies, whatever it holds |
+| named in `columns={"age": "number", ...}` | number, category or date, as you say; "text", "id" and "drop" leave it out | as above |
 | named in `count_features` of `MixedNB` | a count | a Poisson rate |
 | constant, or missing everywhere | left out | |
 | strings of which most rows have one of their own | left out: an identifier | whether it is missing, if `missing="informative"` |
 
-`columns_` says it for each column. NaN, None, NA, NaT, null and empty strings are missing. A category that was not in
+`schema_` shows it for each column, with its missing cells, range and an example; `columns_` is its list. NaN, None, NA, NaT, null and empty strings are missing. A category that was not in
 training is missing too (`unseen="other"` gives it the probability of a category without rows, `"error"` refuses it).
-A table of complete numbers is read as an array of numbers, and nothing is left out.
+A table of numbers is read as an array of numbers, and nothing is left out.
 Dates with a time zone are instants: their days, weekdays, months and hours are those of UTC, whatever the zone they are
 written in; dates without one are read as they are. Strings are compared in Unicode's form NFC: a letter with its accent
 is the same, composed or not. Numbers nearer to zero than 1e-290 are zero to a smooth density.

@@ -212,7 +212,8 @@ def check_no_dates(X: Any) -> None:
 def column_dtypes(X: Any) -> list:
     """Return the dtypes of a data frame's columns, or that of an array in a list; else an empty list."""
     if hasattr(X, "columns"):
-        return list(getattr(X, "dtypes", ()))
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        return list(getattr(X, "dtypes", () if frame is X else frame.schema.values()))
     return [X.dtype] if hasattr(X, "dtype") else []
 
 

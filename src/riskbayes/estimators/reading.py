@@ -161,7 +161,7 @@ class Reading:
         writer, labels = BlockWriter(spool, merge), LabelCodes()
         twice, total, kept = learns and clf._schema_decides, None, []
         for number, batch in enumerate(source.batches()):
-            cells, y, w = self.cells_of(batch, self.resets and not number, f" in batch {number}")
+            cells, y, w = self.cells_of(batch, self.resets, f" in batch {number}")
             if learns:
                 look = self.look(cells, y, w)
                 total = look if total is None else total.plus(look)

@@ -107,18 +107,20 @@ class ColumnSchema:
             words = self.kind == "words"
             both = bounded(self.values | other.values if words else np.union1d(self.values, other.values))
         all_dates = self.all_dates and other.all_dates
-        parts: tuple = ()
-        if all_dates or self.kind == "dates":
+        parts, low, high = (), math.inf, -math.inf
+        if all_dates or self.kind != "words":  # words that are not all dates have no range
             parts = tuple(a | b for a, b in zip(self.parts, other.parts, strict=True))
+            low, high = min(self.low, other.low), max(self.high, other.high)
         return replace(
             self,
             n_missing=n_missing,
             values=both,
-            low=min(self.low, other.low),
-            high=max(self.high, other.high),
+            low=low,
+            high=high,
             all_dates=all_dates,
             parts=parts,
             declared=declared,
+            example=other.example if self.example is None else self.example,
         )
 
 
@@ -191,9 +193,16 @@ class Schema:
             missing.sum(axis=0),
             equal_columns(missing) if missing.any() else (0,) * len(columns),
         )
-        low, high = (np.array([getattr(c, end) for c in columns]) for end in ("low", "high"))
         return cls(
-            len(missing), tuple(names), named, "object", n_missing, low, high, same, columns, cells.library
+            len(missing),
+            tuple(names),
+            named,
+            "object",
+            n_missing,
+            *ends_of(columns),
+            same,
+            columns,
+            cells.library,
         )
 
     def __add__(self, other: Self) -> Self:
@@ -207,21 +216,20 @@ class Schema:
                 f"The feature names should be the same in all batches: column {j} is {self.names[j]!r} in "
                 f"one and {other.names[j]!r} in another."
             )
-        columns: tuple[ColumnSchema, ...] = ()
+        names, columns = self.names if self.named else other.names, ()
         if self.columns or other.columns:
             pairs = zip(self.each_column(), other.each_column(), strict=True)
-            columns = tuple(a.plus(b, j) for j, (a, b) in enumerate(pairs))
+            columns = tuple(replace(a.plus(b, j), name=names[j]) for j, (a, b) in enumerate(pairs))
         dtype = "object" if columns else "float64" if "float64" in (self.dtype, other.dtype) else "float32"
         groups: dict[tuple[int, int], int] = {}
         places = enumerate(zip(self.same, other.same, strict=True))
         return type(self)(
             self.n_rows + other.n_rows,
-            self.names if self.named else other.names,
+            names,
             self.named or other.named,
             dtype,
             self.n_missing + other.n_missing,
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
+            *(ends_of(columns) or (np.minimum(self.low, other.low), np.maximum(self.high, other.high))),
             tuple(groups.setdefault(pair, j) for j, pair in places),
             columns,
             self.library if self.library is not None else other.library,
@@ -242,6 +250,11 @@ class Schema:
         """Return columns with missing and other cells; of those missing in the same rows the first one."""
         some = (self.n_missing > 0) & (self.n_missing < self.n_rows)
         return [j for j in np.flatnonzero(some).tolist() if self.same[j] == j]
+
+
+def ends_of(columns: Sequence[ColumnSchema]) -> tuple[Array, ...]:
+    """Return the least and the largest number of each column; nothing of none."""
+    return tuple(np.array(ends) for ends in zip(*((c.low, c.high) for c in columns), strict=True))
 
 
 def equal_columns(missing: Array) -> tuple[int, ...]:

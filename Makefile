@@ -10,13 +10,14 @@ TORCH ?= --group torch
 CASES ?= 2000
 SEED ?= 0
 
-.PHONY: help demo test test-all lint fuzz fuzz-csv fuzz-files fuzz-compare bench reproduce clean
+.PHONY: help demo test test-all lint fuzz fuzz-input fuzz-csv fuzz-files fuzz-compare bench reproduce clean
 help:
 	@echo "make demo   riskbayes beside scikit-learn on five tables: demo/index.html and demo/report.html"
 	@echo "make test   linters and the test suite"
 	@echo "make test-all  the same with PyTorch, which it installs (large)"
 	@echo "make lint   ruff and mypy"
 	@echo "make fuzz   random fits of every estimator, held to laws (CASES=20000 SEED=0)"
+	@echo "make fuzz-input  random tables as arrays, data frames, batches, files and on Dask: read alike (CASES=20000 SEED=0)"
 	@echo "make fuzz-csv  mutated CSV files into the reader (CASES=100000 SEED=0)"
 	@echo "make fuzz-files  mutated model files, loaded and used (CASES=20000 SEED=0)"
 	@echo "make fuzz-compare  random tables through compare, its reports held to laws (CASES=20000 SEED=0)"
@@ -56,6 +57,9 @@ test-all: $(READY)
 
 fuzz: $(READY)
 	@$(BIN)/python tests/fuzz.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
+
+fuzz-input: $(READY)
+	@$(BIN)/python tests/fuzz_input.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
 
 fuzz-csv: $(READY)
 	@$(BIN)/python tests/fuzz_csv.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')

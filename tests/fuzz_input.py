@@ -24,13 +24,13 @@ from multiprocessing import get_context
 
 from fuzzing.ways import check_ways
 
-THREADS, PROCESSES = 10, 200
+THREADS, PROCESSES = 10, 50
 """One case in so many is also fitted on Dask, by threads or by processes."""
 
 
 def scheduler_of(number: int) -> str | None:
     """Return Dask's scheduler in a case; None for a case without Dask."""
-    if number % PROCESSES == PROCESSES // 4:
+    if number % PROCESSES == PROCESSES - 5:
         return "processes"
     return "threads" if number % THREADS == 0 else None
 

@@ -1,5 +1,8 @@
 """One way in: what batches, files, streams and partitions are read as does not depend on where rows begin."""
 
+from dataclasses import replace
+from functools import partial, partialmethod
+
 import dask
 import dask.array as da
 import dask.dataframe as dd
@@ -8,8 +11,49 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+import fuzz_input
 import riskbayes
+from fuzzing import ways
+from fuzzing.ways import ESTIMATORS, OwnSource
 from riskbayes.engines import block_writer
+from riskbayes.engines.block_writer import BlockWriter
+from riskbayes.estimators.batches import PREDICTIONS
+from riskbayes.estimators.reading import Reading
+from riskbayes.input.schema import ColumnSchema, Schema
+from riskbayes.models import GaussianNBModel
+
+CASES = range(100)
+
+
+@pytest.mark.parametrize("number", CASES)
+@pytest.mark.xdist_group("dask")
+def test_case(number):
+    """A hundred of the driver's cases; `make fuzz-input` runs as many as one likes."""
+    assert fuzz_input.run_case(0, number)[1:] in (("held", ""), ("refused", ""))
+
+
+def test_cases_take_in_every_estimator_and_dask():
+    drawn = [ways.random_estimator(np.random.default_rng([0, number]))[0] for number in CASES]
+    assert {type(clf).__name__ for clf in drawn} == set(ESTIMATORS)
+    assert {fuzz_input.scheduler_of(number) for number in CASES} == {None, "threads", "processes"}
+
+
+PLANTED = {
+    "the first batch decides": (Schema, "__add__", lambda own, a, b: a),
+    "missing cells of later batches": (
+        *(ColumnSchema, "plus"),
+        lambda own, a, b, j: own(a, replace(b, n_missing=0), j),
+    ),
+    "rows without weight": (Reading, "look", lambda own, self, cells, y, w: own(self, cells, y, None)),
+    "a row of a batch": (BlockWriter, "add", lambda own, self, X, y, w: own(self, X[1:], y[1:], w)),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_is_found(fault, monkeypatch):
+    kind, name, planted = PLANTED[fault]
+    monkeypatch.setattr(kind, name, partialmethod(partial(planted, getattr(kind, name))))
+    assert any(fuzz_input.run_case(0, number)[1] == "violated" for number in CASES if number % 10)
 
 
 def as_batches(X, y):
@@ -107,3 +151,23 @@ def test_merged_rows_may_have_holes_that_begin_after_the_first_block(monkeypatch
     for clf in (riskbayes.CategoricalNB(), riskbayes.TreeAugmentedNB()):
         here, there = clone(clf).fit(X, y), clone(clf).fit(riskbayes.rows(X, y, batch_rows=100))
         assert there.statistics_.allclose(here.statistics_, rtol=1e-8)
+
+
+# --- a source of one's own --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_source_of_ones_own_is_one_class(name):
+    """Every estimator fits to its rows, and predicts them."""
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    X = np.minimum(rng.poisson(1 + y[:, None], (120, 3)), 4).astype(float)
+    source = OwnSource([(X[at : at + 25], y[at : at + 25]) for at in range(0, 120, 25)])
+    clf = ESTIMATORS[name](*([GaussianNBModel()] if name == "GenerativeClassifier" else []))
+    here, there = clone(clf).fit(X, y), clone(clf).fit(source)
+    for method in PREDICTIONS:
+        if (wanted := ways.ask(here, method, X)) is not None:
+            found = ways.ask(there, method, source)
+            assert found.shape == wanted.shape
+            if method != "predict":
+                np.testing.assert_allclose(found, wanted, atol=1e-7, rtol=1e-5)

@@ -685,7 +685,7 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(make, error, message, tmp_
         ({"X": rows([(np.eye(4), [0, 1, 0, 1]), (np.eye(4), list("abab"))])}, "labels of several kinds"),
         ({"X": rows([])}, "rows are empty"),
         ({"X": rows(np.eye(4), [0, 0, 0, 0])}, "at least two classes"),
-        ({"X": rows([(np.eye(4), [0, 1] * 2), (np.eye(3), [0, 1, 0])])}, "3 features"),
+        ({"X": rows([(np.eye(4), [0, 1] * 2), (np.eye(3), [0, 1, 0])])}, "4 columns in one batch and 3"),
         ({"X": rows(np.eye(4), [0, 1, 0, 1], sample_weight=[0, 1, 0, 1])}, "has no weight"),
     ],
 )

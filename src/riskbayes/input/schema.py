@@ -208,8 +208,8 @@ class Schema:
     def __add__(self, other: Self) -> Self:
         if len(self.names) != len(other.names):
             raise ValueError(
-                f"The rows have {len(self.names)} columns in one batch and {len(other.names)} in another. Pass "
-                "batches of the same columns."
+                f"The rows have {len(self.names)} columns in one batch and {len(other.names)} in another. "
+                "Pass batches of the same columns."
             )
         if self.named and other.named and self.names != other.names:
             j = next(j for j, (a, b) in enumerate(zip(self.names, other.names, strict=True)) if a != b)

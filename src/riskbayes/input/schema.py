@@ -107,7 +107,8 @@ class ColumnSchema:
             words = self.kind == "words"
             both = bounded(self.values | other.values if words else np.union1d(self.values, other.values))
         all_dates = self.all_dates and other.all_dates
-        parts, low, high = (), math.inf, -math.inf
+        parts: tuple = ()
+        low, high = math.inf, -math.inf
         if all_dates or self.kind != "words":  # words that are not all dates have no range
             parts = tuple(a | b for a, b in zip(self.parts, other.parts, strict=True))
             low, high = min(self.low, other.low), max(self.high, other.high)
@@ -193,16 +194,9 @@ class Schema:
             missing.sum(axis=0),
             equal_columns(missing) if missing.any() else (0,) * len(columns),
         )
+        low, high = ends_of(columns)
         return cls(
-            len(missing),
-            tuple(names),
-            named,
-            "object",
-            n_missing,
-            *ends_of(columns),
-            same,
-            columns,
-            cells.library,
+            len(missing), tuple(names), named, "object", n_missing, low, high, same, columns, cells.library
         )
 
     def __add__(self, other: Self) -> Self:
@@ -217,10 +211,13 @@ class Schema:
                 f"The feature names should be the same in all batches: column {j} is {self.names[j]!r} in "
                 f"one and {other.names[j]!r} in another."
             )
-        names, columns = self.names if self.named else other.names, ()
+        names = self.names if self.named else other.names
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        columns: tuple[ColumnSchema, ...] = ()
         if self.columns or other.columns:
             pairs = zip(self.each_column(), other.each_column(), strict=True)
             columns = tuple(replace(a.plus(b, j), name=names[j]) for j, (a, b) in enumerate(pairs))
+            low, high = ends_of(columns)
         dtype = "object" if columns else "float64" if "float64" in (self.dtype, other.dtype) else "float32"
         groups: dict[tuple[int, int], int] = {}
         places = enumerate(zip(self.same, other.same, strict=True))
@@ -230,7 +227,8 @@ class Schema:
             self.named or other.named,
             dtype,
             self.n_missing + other.n_missing,
-            *(ends_of(columns) or (np.minimum(self.low, other.low), np.maximum(self.high, other.high))),
+            low,
+            high,
             tuple(groups.setdefault(pair, j) for j, pair in places),
             columns,
             self.library if self.library is not None else other.library,
@@ -253,9 +251,9 @@ class Schema:
         return [j for j in np.flatnonzero(some).tolist() if self.same[j] == j]
 
 
-def ends_of(columns: Sequence[ColumnSchema]) -> tuple[Array, ...]:
-    """Return the least and the largest number of each column; nothing of none."""
-    return tuple(np.array(ends) for ends in zip(*((c.low, c.high) for c in columns), strict=True))
+def ends_of(columns: Sequence[ColumnSchema]) -> tuple[Array, Array]:
+    """Return the least and the largest number of each column."""
+    return np.array([column.low for column in columns]), np.array([column.high for column in columns])
 
 
 def equal_columns(missing: Array) -> tuple[int, ...]:

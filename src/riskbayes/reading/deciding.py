@@ -7,7 +7,8 @@ among many are typing errors: they count as missing, and never turn a column.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -23,7 +24,6 @@ from riskbayes.reading.notation import (
     NUMBER,
     PLAIN,
     TEXT,
-    THOUSANDS,
     TIME,
     TRUE,
     Notation,
@@ -37,6 +37,9 @@ from riskbayes.reading.notation import (
 from riskbayes.reading.options import Options
 
 CODE, WHOLE = r"^[+-]?0\d", r"^[+-]?\d+$"
+
+SIGNS = ((".", ","), (",", "."))
+"""Decimal signs, and the signs between thousands that go with them."""
 
 LONG = 8
 """Digits of a padded number; with more it is a telephone number, an account, a key."""
@@ -68,8 +71,8 @@ class Evidence:
     """Two ways to read the cells of a column, by decimal signs or by orders of dates."""
 
     kind: str
-    ways: tuple[Notation, Notation]
-    fits: tuple[Array, Array]
+    ways: Sequence[Notation]
+    fits: Sequence[Array]
     """For each way, which of the distinct cells fit it."""
     open: Array
     """Cells that look as if the way mattered."""
@@ -125,7 +128,7 @@ def decide(
     notations, findings = {}, []
     for name, cells in columns.items():
         how, found = decide_column(cells, seen[name], file, delimiter, options)
-        if name in labels and (how.kind not in (NUMBER, TEXT) or how.unit or how.thousands == "'"):
+        if name in labels and (how.kind not in (NUMBER, TEXT) or how.unit):
             how, found = Notation(TEXT), []
         notations[name] = how
         findings += found
@@ -154,9 +157,9 @@ def evidence_of(cells: Cells, wanted: str | None) -> Evidence | None:
     found = None
     for kind, gather in ((NUMBER, number_evidence), (DATE, date_evidence)):
         if found is None and wanted in (None, kind):
-            tried = gather(some, np.ones(len(some)))
+            tried = gather(some, cells.counts if step == 1 else np.ones(len(some)))
             if wanted == kind or 2 * (tried.fits[0] | tried.fits[1]).sum() >= len(some):
-                found = gather(cells.values, cells.counts)
+                found = tried if step == 1 else gather(cells.values, cells.counts)
     return found
 
 
@@ -164,26 +167,22 @@ def number_evidence(values: Any, counts: Array) -> Evidence:
     """Return what cells tell of their decimal sign: the point first, then the comma."""
     if all_match(values, f"^({PLAIN})$"):  # most columns: one pattern, and a second where there is a point
         point = np.ones(len(values), dtype=bool)
-        signed = matches(values, r"\.")
-        comma = matches(values, r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)$") if signed.any() else point
-        grouped = "." if (comma & signed).any() else ""
-        ways = Notation(NUMBER, "."), Notation(NUMBER, ",", grouped)
-        return Evidence(NUMBER, ways, (point, comma), signed, counts)
+        with_point = matches(values, r"\.")
+        comma = matches(values, r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)$") if with_point.any() else point
+        grouped = "." if (comma & with_point).any() else ""
+        plain = Notation(NUMBER, "."), Notation(NUMBER, ",", grouped)
+        return Evidence(NUMBER, plain, (point, comma), with_point, counts)
     digits, units, _ = parts_of_numbers(values)
     unit = main_unit(digits, units, counts)
     bare = "" if unit not in ("%", "\u2030") else unit
     right = np.array([each in (unit, bare) for each in units.to_pylist()], dtype=bool)
-    found: list[tuple[Notation, Array]] = []
-    for sign in ".,":
-        tried = [
-            (matches(digits, digits_pattern(sign, between)) & right, between)
-            for between in THOUSANDS
-            if between != sign
-        ]
-        mask, between = max(tried, key=lambda each: counts[each[0]].sum())
-        found.append((Notation(NUMBER, sign, between, unit=unit), mask))
-    ways, fits = (found[0][0], found[1][0]), (found[0][1], found[1][1])
-    return Evidence(NUMBER, ways, fits, matches(digits, "[.,]"), counts)
+    signed = {sign: matches(digits, re.escape(sign)) for sign in ".,"}
+    fits = tuple(matches(digits, digits_pattern(sign, other)) & right for sign, other in SIGNS)
+    ways = tuple(
+        Notation(NUMBER, sign, other if (signed[other] & fit).any() else "", unit=unit)
+        for (sign, other), fit in zip(SIGNS, fits, strict=True)
+    )
+    return Evidence(NUMBER, ways, fits, signed["."] | signed[","], counts)
 
 
 def main_unit(digits: Any, units: Any, counts: Array) -> str:
@@ -213,7 +212,7 @@ def date_evidence(values: Any, counts: Array) -> Evidence:
     # Points stand between the day and the month where the day comes first.
     if separator == ".":
         month = month & ~day
-    return Evidence(DATE, (ways[0], ways[1]), (day, month), behind & (part["a"] != part["b"]), counts)
+    return Evidence(DATE, ways, (day, month), behind & (part["a"] != part["b"]), counts)
 
 
 def decide_column(
@@ -270,7 +269,7 @@ def are_codes(values: Any, how: Notation) -> bool:
     """
     import pyarrow.compute as pc  # an optional dependency, slow to import
 
-    if how.unit or how.thousands not in ("", " "):
+    if how.unit or how.thousands:
         return False
     lengths = pc.utf8_length(values)
     long = pc.greater(lengths, 18)

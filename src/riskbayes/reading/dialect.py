@@ -127,7 +127,7 @@ def attempt(
 
 def is_above(row: Row, usual: int, number: int) -> bool:
     """True for a row above the header: a comment, or a title in a single cell of a wider table."""
-    alone = usual > 1 and (len(row) == 1 or (usual > 2 and sum(bool(cell.strip()) for cell in row) == 1))
+    alone = usual > 1 and (len(row) == 1 or (usual > 2 and sum(bool(cell.strip()) for cell in row) <= 1))
     return (row[0].lstrip().startswith("#") and len(row) != usual) or (alone and number < TITLES)
 
 

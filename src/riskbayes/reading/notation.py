@@ -58,9 +58,6 @@ PARTS = (
 )
 """A number as people write it: a sign, a currency before, digits, a unit behind, brackets for a loss."""
 
-THOUSANDS = {"": "", ",": ",", ".": r"\.", " ": BLANK, "'": f"[{QUOTES}]"}
-"""Patterns of what may stand between thousands."""
-
 PLAIN = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?)"
 """A number as programs write it."""
 
@@ -99,7 +96,7 @@ class Notation:
     decimal: str = ""
     """The decimal sign of numbers; "" if no cell tells it."""
     thousands: str = ""
-    """What stands between thousands: "", ",", ".", " " (any blank) or "'"."""
+    """The sign between thousands, a comma or a point; blanks and apostrophes always may stand there."""
     digits: int = 0
     """The most digits behind a decimal sign."""
     unit: str = ""
@@ -119,7 +116,7 @@ class Notation:
             return None
         right = all(isinstance(value, known[name]) for name, value in values.items())
         found = cls(**values) if right else None
-        allowed = found is not None and found.decimal in ("", ".", ",") and found.thousands in THOUSANDS
+        allowed = found is not None and {found.decimal, found.thousands} <= {"", ".", ","}
         return found if allowed else None
 
     def to_store(self) -> dict[str, Any]:
@@ -134,8 +131,7 @@ class Notation:
     def given(self, decimal: str | None, order: str | None) -> Self:
         """Return the notation with what the user says of a file."""
         if self.kind == NUMBER and decimal is not None:
-            between = self.thousands if self.thousands in (" ", "'") else ",."[decimal == ","]
-            return replace(self, decimal=decimal, thousands=between, digits=99)
+            return replace(self, decimal=decimal, thousands="," if decimal == "." else ".", digits=99)
         if self.kind == DATE and order is not None:
             return replace(self, order=order, separator="")
         return self
@@ -171,8 +167,8 @@ def trimmed(cells: Any, kind: str = TEXT) -> Any:
 @cache
 def digits_pattern(decimal: str, thousands: str) -> str:
     """Return the pattern of digits with these signs."""
-    between, sign = THOUSANDS[thousands], re.escape(decimal)
-    whole = rf"[1-9]\d{{0,2}}(?:{between}\d{{3}})+|\d+" if thousands else r"\d+"
+    sign = re.escape(decimal)
+    whole = rf"[1-9]\d{{0,2}}(?:[{thousands}{BLANKS}{QUOTES}]\d{{3}})+|\d+"
     if thousands == ",":
         whole += r"|[1-9]\d?(?:,\d{2})+,\d{3}"  # as in India
     return rf"^(?:(?:{whole})(?:{sign}\d*)?|{sign}\d+)(?:[eE][+-]?\d+)?$|^(?i:inf(?:inity)?)$"
@@ -206,8 +202,7 @@ def read_numbers(cells: Any, how: Notation) -> Any:
     bare = how.unit not in ("%", "\u2030")
     fits = pc.and_(fits, pc.or_(pc.equal(units, how.unit), pc.and_(pc.equal(units, ""), bare)))
     digits = pc.if_else(fits, digits, None)
-    if how.thousands:
-        digits = pc.replace_substring_regex(digits, THOUSANDS[how.thousands], "")
+    digits = pc.replace_substring_regex(digits, f"[{how.thousands}{BLANKS}{QUOTES}]", "")
     if decimal == ",":
         digits = pc.replace_substring(digits, ",", ".")
     values = pc.cast(digits, pa.float64())

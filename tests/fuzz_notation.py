@@ -1,8 +1,8 @@
 """The same rows in two notations: fitted in one and read in the other they are right or refused, never wrong.
 
-Each case is made from its number alone. Each file proves its own notation by a cell of each column. Delimiter,
-decimal sign, thousands, order of dates, currency, quotes and encoding differ. Where the user says how the
-second file is written, it must be read right. Run: python tests/fuzz_notation.py --cases 2000
+Each case is made from its number alone. Each file proves its own notation by a cell of each column.
+Delimiter, decimal sign, thousands, order of dates, currency, quotes and encoding differ. Where the user says
+how the second file is written, it must be read right. Run: python tests/fuzz_notation.py --cases 2000
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ import numpy as np
 
 from riskbayes.input.arrow import lacking_column, of_file
 from riskbayes.reading import UserError
-from riskbayes.reading.blocks import CSV, MOST_ROWS, Block, arrow_needed
+from riskbayes.reading.arrow import pa, pc
+from riskbayes.reading.blocks import CSV, MOST_ROWS, Block
 from riskbayes.reading.deciding import matches, number_evidence
 from riskbayes.reading.expected import Expected
 from riskbayes.reading.files import is_arrow, open_file
@@ -71,18 +72,17 @@ class Batches:
         self.expected, self.options = expected, options
         self.csv: CSV | None = None
         """The file if it is a CSV."""
-        with arrow_needed():
-            opened = None if is_arrow(path) else open_file(path)
-            if opened is not None and opened.kind == "text":
-                self.csv = CSV(path, opened, options)
-                self.name, self.names = self.csv.name, list(self.csv.dialect.names)
-                self.total = self.csv.file.size
-            else:
-                if opened is not None:
-                    opened.close()
-                self._dataset = open_dataset(stored(path), None if opened is None else opened.kind)
-                self.name, self.names = str(path), list(self._dataset.schema.names)
-                self.total = self._dataset.count_rows()
+        opened = None if is_arrow(path) else open_file(path)
+        if opened is not None and opened.kind == "text":
+            self.csv = CSV(path, opened, options)
+            self.name, self.names = self.csv.name, list(self.csv.dialect.names)
+            self.total = self.csv.file.size
+        else:
+            if opened is not None:
+                opened.close()
+            self._dataset = open_dataset(stored(path), None if opened is None else opened.kind)
+            self.name, self.names = str(path), list(self._dataset.schema.names)
+            self.total = self._dataset.count_rows()
         try:
             self.columns = expected.in_file(self.name, self.names)
             read = [self.columns[name] for name, kind in expected.kinds.items() if kind != UNREAD]
@@ -140,8 +140,6 @@ class Batches:
 
     def features(self, block: Block) -> Any:
         """Return the columns that the model reads, of a block of a CSV."""
-        import pyarrow as pa  # an optional dependency, slow to import
-
         assert self.csv is not None
         coded = pa.dictionary(pa.int32(), pa.string())
         read = {name: how for name, how in self.notations.items() if how.kind != UNREAD}
@@ -163,8 +161,6 @@ class Batches:
 
     def plain_type(self, name: str, how: Notation) -> Any:
         """Return the type as which Arrow itself reads a column of numbers; None if it does not."""
-        import pyarrow as pa  # an optional dependency, slow to import
-
         if how.kind != NUMBER or how.unit or (how.thousands and name not in self.sure):
             return None
         if not how.decimal:
@@ -173,9 +169,6 @@ class Batches:
 
     def read(self, name: str, column: Any, block: Block | None = None) -> Any:
         """Return a column of coded text by its notation; refuse a cell that does not fit, with its line."""
-        import pyarrow as pa  # an optional dependency, slow to import
-        import pyarrow.compute as pc
-
         coded = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         cells = trimmed(coded.dictionary, self.notations[name].kind)
 
@@ -239,8 +232,6 @@ class Batches:
 
     def from_words(self, name: str, column: Any) -> Any:
         """Return a column of Parquet or Arrow; one of words by its notation if the model reads no words."""
-        import pyarrow as pa  # an optional dependency, slow to import
-
         words = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
         if not words or self.notations[name].kind in (TEXT, PRESENT, UNREAD):
             return column
@@ -248,8 +239,6 @@ class Batches:
 
     def of_arrow(self) -> Iterator[Batch]:
         """Yield the batches of Parquet and Arrow files."""
-        import pyarrow as pa  # an optional dependency, slow to import
-
         done, dataset = 0, self._dataset
         read = (
             part.slice(first, MOST_ROWS)
@@ -270,8 +259,6 @@ class Batches:
 
 def group_of_three(cells: Any, sign: str) -> Any:
     """Return which cells hold a sign with three digits behind it that may stand between thousands."""
-    import pyarrow.compute as pc  # an optional dependency, slow to import
-
     pattern = rf"^[^\d.,]*[1-9]\d{{0,2}}{sign}\d{{3}}[^\d.,]*$"
     return pc.fill_null(pc.match_substring_regex(cells, pattern), False)
 
@@ -287,8 +274,6 @@ def mending(how: Notation, wrong: Any) -> str:
 
 def lines_of(file: CSV, block: Block, rows: int) -> Any:
     """Return the records of a block as an Arrow array of text, each with a line break before it only."""
-    import pyarrow as pa  # an optional dependency, slow to import
-
     if len(block.ends) != rows:
         raise UserError(
             f"{file.name}: quotes from line {block.line} on do not tell cells from rows. Write a quote twice "

@@ -6,7 +6,6 @@ import csv
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.reading import UserError
+from riskbayes.reading.arrow import pa, pacsv
 from riskbayes.reading.dialect import Dialect, find_dialect, refuse_twins
 from riskbayes.reading.files import UserFile, open_file
 from riskbayes.reading.notation import MISSING, trimmed
@@ -201,9 +201,6 @@ class CSV:
 
         Cells among `missing` are null. Cells that cannot be read as their type raise pyarrow's ArrowInvalid.
         """
-        import pyarrow as pa  # an optional dependency, slow to import
-        import pyarrow.csv as pacsv
-
         wrong: list[Any] = []
 
         def invalid(row: Any) -> str:
@@ -241,16 +238,12 @@ class CSV:
 
     def strings(self, block: Block, names: Sequence[str] | None = None) -> Any:
         """Return columns of a block as text without blanks around it, with nulls for missing cells."""
-        import pyarrow as pa  # an optional dependency, slow to import
-
         wanted = self.dialect.names if names is None else names
         found = self.parse(block, dict.fromkeys(wanted, pa.string()))
         return pa.table([trimmed(column) for column in found.columns], names=list(wanted))
 
     def cells(self, block: Block) -> Any:
         """Return all columns of a block as the text that is in the file; empty cells are null."""
-        import pyarrow as pa  # an optional dependency, slow to import
-
         return self.parse(block, dict.fromkeys(self.dialect.names, pa.string()), missing=("",))
 
     def ragged(self, block: Block, row: Any) -> UserError:
@@ -296,13 +289,3 @@ def ends_with_quotes(text: bytes, delimiter: str) -> tuple[Array, int]:
         elif not match.group(1):
             is_open = match.start()
     return np.array(ends, dtype=np.int64), is_open
-
-
-@contextmanager
-def arrow_needed() -> Iterator[None]:
-    """Raise an error that names the extra if pyarrow is not installed."""
-    try:
-        import pyarrow.csv  # noqa: F401 - an optional dependency, slow to import
-    except ImportError:
-        raise UserError('Reading files needs pyarrow: pip install "riskbayes[cli]"') from None
-    yield

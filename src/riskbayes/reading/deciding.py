@@ -16,12 +16,14 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.findings import Finding
+from riskbayes.reading.arrow import pa, pc
 from riskbayes.reading.notation import (
     DASHES,
     DATE,
     FALSE,
     FLAG,
     NUMBER,
+    PER,
     PLAIN,
     TEXT,
     TIME,
@@ -32,7 +34,6 @@ from riskbayes.reading.notation import (
     parts_of_numbers,
     read_dates,
     read_times,
-    trimmed,
 )
 from riskbayes.reading.options import Options
 
@@ -173,9 +174,10 @@ def number_evidence(values: Any, counts: Array) -> Evidence:
         plain = Notation(NUMBER, "."), Notation(NUMBER, ",", grouped)
         return Evidence(NUMBER, plain, (point, comma), with_point, counts)
     digits, units, _ = parts_of_numbers(values)
-    unit = main_unit(digits, units, counts)
-    bare = "" if unit not in ("%", "\u2030") else unit
-    right = np.array([each in (unit, bare) for each in units.to_pylist()], dtype=bool)
+    found = pc.value_counts(units.filter(digits.is_valid())).to_pylist()
+    unit = max(found, key=lambda each: each["counts"], default={"values": ""})["values"]
+    allowed = pa.array([unit] if unit in PER else [unit, ""])
+    right = pc.is_in(units, value_set=allowed).to_numpy(zero_copy_only=False)
     signed = {sign: matches(digits, re.escape(sign)) for sign in ".,"}
     fits = tuple(matches(digits, digits_pattern(sign, other)) & right for sign, other in SIGNS)
     ways = tuple(
@@ -185,21 +187,8 @@ def number_evidence(values: Any, counts: Array) -> Evidence:
     return Evidence(NUMBER, ways, fits, signed["."] | signed[","], counts)
 
 
-def main_unit(digits: Any, units: Any, counts: Array) -> str:
-    """Return the unit that most numbers have; "" if most have none."""
-    total: dict[str, float] = {}
-    for unit, has, count in zip(
-        units.to_pylist(), digits.is_valid().to_pylist(), counts.tolist(), strict=True
-    ):
-        if has:
-            total[unit] = total.get(unit, 0) + count
-    return max(total, key=lambda unit: total[unit], default="")
-
-
 def date_evidence(values: Any, counts: Array) -> Evidence:
     """Return what cells tell of the order of dates: the day first, then the month."""
-    import pyarrow.compute as pc  # an optional dependency, slow to import
-
     found, part = parts_of_dates(values)
     behind = part["a"] >= 0
     signs = [sign.strip() for sign in pc.struct_field(found, "s").fill_null("").to_pylist()]
@@ -251,9 +240,6 @@ def decide_column(
 
 def fraction_digits(values: Any, signed: Array, decimal: str) -> int:
     """Return the most digits behind the decimal sign."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
     if not signed.any():
         return 0
     sign = "[.]" if decimal == "." else ","
@@ -267,8 +253,6 @@ def are_codes(values: Any, how: Notation) -> bool:
     Of 00123 and 12345 the zeros belong to a postcode. Of 1 and 01, or of 00202 and 02000, where every cell
     begins with a zero, they only pad a number.
     """
-    import pyarrow.compute as pc  # an optional dependency, slow to import
-
     if how.unit or how.thousands:
         return False
     lengths = pc.utf8_length(values)
@@ -284,7 +268,7 @@ def are_codes(values: Any, how: Notation) -> bool:
 
 def without_dashes(cells: Cells) -> Cells:
     """Return the cells that are present also if the column holds no words."""
-    kept = np.array([value not in DASHES for value in cells.values.to_pylist()], dtype=bool)
+    kept = ~pc.is_in(cells.values, value_set=pa.array(sorted(DASHES))).to_numpy(zero_copy_only=False)
     return (
         cells if kept.all() else cells._replace(values=cells.values.filter(kept), counts=cells.counts[kept])
     )
@@ -292,8 +276,6 @@ def without_dashes(cells: Cells) -> Cells:
 
 def matches(values: Any, pattern: str) -> Array:
     """Return which values match a pattern; null does not."""
-    import pyarrow.compute as pc  # an optional dependency, slow to import
-
     return pc.fill_null(pc.match_substring_regex(values, pattern), False).to_numpy(zero_copy_only=False)
 
 
@@ -355,11 +337,8 @@ def guess(cells: Cells, how: Notation, cell: str) -> Finding:
 
 
 def cells_of(name: str, column: Any, line_of_row: Callable[[int], int]) -> tuple[Cells, Any]:
-    """Return the distinct cells of a column of text, trimmed, and the column as their indices."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
-    coded = trimmed(column).combine_chunks().dictionary_encode()
+    """Return the distinct cells of a column of trimmed text, and the column as their indices."""
+    coded = column.combine_chunks().dictionary_encode()
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
     counts = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(coded.dictionary))
 

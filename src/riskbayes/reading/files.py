@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 from riskbayes.input.arrow import FORMATS
 from riskbayes.reading import UserError
+from riskbayes.reading.arrow import pa
 
 STDIN = "-"
 """The path that stands for standard input."""
@@ -163,8 +164,6 @@ def decompress(opened: UserFile) -> None:
     if method is None:
         return
     if method == "zstd":
-        import pyarrow as pa  # an optional dependency, slow to import
-
         stream: Any = io.BufferedReader(ZstdBytes(pa.CompressedInputStream(opened.stream, "zstd")))
     else:
         openers: dict[str, Any] = {"gzip": gzip.GzipFile, "bzip2": bz2.BZ2File, "xz": lzma.LZMAFile}

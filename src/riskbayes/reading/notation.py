@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.reading.arrow import pa, pc
 
 NUMBER, DATE, TIME, FLAG, TEXT, PRESENT, UNREAD = (
     "number",
@@ -51,6 +52,9 @@ CURRENCY = (
     r"EUR|USD|GBP|CHF|JPY|INR|CNY|SEK|NOK|DKK|PLN|CZK|AUD|CAD|BRL|MXN|ZAR|TRY|RUB|HUF"
 )
 UNIT = rf"{CURRENCY}|[%‰]|°?\pL[\pL/.²³°]{{0,11}}|°"
+PER = ("%", "\u2030")
+"""Units without which a number is another one."""
+
 PARTS = (
     rf"^(?P<open>\()?{BLANK}?(?P<sign>[+{MINUS}])?{BLANK}?(?P<before>{CURRENCY})?{BLANK}?(?P<minus>[+{MINUS}])?"
     rf"(?P<digits>[\d.,][\d.,{QUOTES}{BLANKS}]*?(?:[eE][+-]?\d+)?|(?i:inf(?:inity)?)){BLANK}?"
@@ -138,8 +142,6 @@ class Notation:
 
     def read(self, cells: Any) -> Any:
         """Return distinct trimmed cells, which are present, as values; null where a cell does not fit."""
-        import pyarrow as pa  # an optional dependency, slow to import
-
         if self.kind == NUMBER:
             return read_numbers(cells, self)
         if self.kind == DATE:
@@ -156,9 +158,6 @@ class Notation:
 
 def trimmed(cells: Any, kind: str = TEXT) -> Any:
     """Return cells without blanks around them, and null for those that are missing in a column of a kind."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
     cells = pc.utf8_trim_whitespace(cells)
     gone = MISSING if kind in (TEXT, PRESENT) else MISSING | DASHES
     return pc.if_else(pc.is_in(cells, value_set=pa.array(sorted(gone))), pa.scalar(None, pa.string()), cells)
@@ -176,8 +175,6 @@ def digits_pattern(decimal: str, thousands: str) -> str:
 
 def parts_of_numbers(cells: Any) -> tuple[Any, Any, Any]:
     """Return digits (null where a cell is no number), units, and which cells are negative."""
-    import pyarrow.compute as pc  # an optional dependency, slow to import
-
     found = pc.extract_regex(cells, PARTS)
     part = {name: pc.struct_field(found, name) for name in ("open", "sign", "before", "minus", "digits")}
     part |= {name: pc.struct_field(found, name) for name in ("after", "behind", "close")}
@@ -193,14 +190,11 @@ def parts_of_numbers(cells: Any) -> tuple[Any, Any, Any]:
 
 def read_numbers(cells: Any, how: Notation) -> Any:
     """Return cells as numbers, null for those that do not fit the notation."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
     decimal = how.decimal or "."
     digits, units, negative = parts_of_numbers(cells)
     fits = pc.match_substring_regex(digits, digits_pattern(decimal, how.thousands))
-    bare = how.unit not in ("%", "\u2030")
-    fits = pc.and_(fits, pc.or_(pc.equal(units, how.unit), pc.and_(pc.equal(units, ""), bare)))
+    allowed = [how.unit] if how.unit in PER else [how.unit, ""]
+    fits = pc.and_(fits, pc.is_in(units, value_set=pa.array(allowed)))
     digits = pc.if_else(fits, digits, None)
     digits = pc.replace_substring_regex(digits, f"[{how.thousands}{BLANKS}{QUOTES}]", "")
     if decimal == ",":
@@ -211,9 +205,6 @@ def read_numbers(cells: Any, how: Notation) -> Any:
 
 def ints(found: Any, name: str, default: int = 0) -> Array:
     """Return a part of matches as whole numbers, `default` where it is not there."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
     text = pc.struct_field(found, name)
     text = pc.if_else(pc.equal(pc.fill_null(text, ""), ""), str(default), text)
     return pc.cast(text, pa.int64()).to_numpy(zero_copy_only=False)
@@ -221,8 +212,6 @@ def ints(found: Any, name: str, default: int = 0) -> Array:
 
 def clock(found: Any) -> tuple[Array, Array]:
     """Return the times of matches in microseconds of the day, and which are times at all."""
-    import pyarrow.compute as pc  # an optional dependency, slow to import
-
     hour, minute, second = (ints(found, part) for part in "HMS")
     half = np.array(pc.utf8_lower(pc.struct_field(found, "p")).fill_null("").to_pylist())
     fraction = pc.utf8_rpad(pc.struct_field(found, "f").fill_null(""), 6, "0")
@@ -234,9 +223,6 @@ def clock(found: Any) -> tuple[Array, Array]:
 
 def read_times(cells: Any) -> Any:
     """Return cells as times of day, null for those that are none."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
     found = pc.extract_regex(cells, TIMES)
     micro, right = clock(found)
     timed = pc.fill_null(pc.not_equal(pc.struct_field(found, "M"), ""), False)
@@ -247,9 +233,6 @@ def read_times(cells: Any) -> Any:
 
 def month_by_number(cells: Any) -> Any:
     """Return cells with dates whose month has a name written with the year first; others as they are."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
     if not pc.any(pc.match_substring_regex(cells, r"\d.*\pL{3}|\pL{3}.*\d")).as_py():
         return cells
 
@@ -268,8 +251,6 @@ def month_by_number(cells: Any) -> Any:
 
 def parts_of_dates(cells: Any) -> tuple[Any, dict[str, Array]]:
     """Return the matches of dates, and their numbers: y, m, d with the year first, else a, b, z."""
-    import pyarrow.compute as pc  # an optional dependency, slow to import
-
     found = pc.extract_regex(month_by_number(cells), DATES)
     return found, {name: ints(found, name, -1) for name in "ymdabz"}
 
@@ -279,9 +260,6 @@ def read_dates(cells: Any, how: Notation) -> Any:
 
     A year of four digits that comes first can be read in one way only, so it fits every notation.
     """
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
     found, part = parts_of_dates(cells)
     day, month = (part["a"], part["b"]) if how.order == "dmy" else (part["b"], part["a"])
     first = part["y"] >= 0
@@ -312,9 +290,6 @@ def read_dates(cells: Any, how: Notation) -> Any:
 
 def in_utc(local: Array, zone: str) -> Array:
     """Return local times of an offset or a zone in UTC; NaT if there is no such zone."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
     if zone in ("Z", "UTC", "GMT"):
         return local
     if zone[0] in "+-":

@@ -16,7 +16,8 @@ from riskbayes.findings import Finding
 from riskbayes.input.arrow import lacking_column, open_files
 from riskbayes.input.labels import labelled_rows
 from riskbayes.reading import UserError
-from riskbayes.reading.blocks import CSV, arrow_needed
+from riskbayes.reading.arrow import ds, pa, pc
+from riskbayes.reading.blocks import CSV
 from riskbayes.reading.deciding import WHOLE, Cells, all_match, cells_of, decide
 from riskbayes.reading.dialect import refuse_twins
 from riskbayes.reading.files import EXPORT, STDIN, is_arrow, open_file, reading
@@ -67,15 +68,14 @@ def read_table(
     path: str | os.PathLike, options: Options = NOTHING_SAID, labels: Iterable[str] = ()
 ) -> ReadTable:
     """Return a user's file with how it was read; columns of labels hold no dates and no units."""
-    with arrow_needed():
-        opened = None if is_arrow(path) else open_file(path)
-        if opened is not None and opened.kind == "text":
-            with CSV(path, opened, options) as file, reading(file.name):
-                found = read_csv(file, options, labels)
-        else:
-            if opened is not None:
-                opened.close()
-            found = ReadTable(read_arrow(stored(path), None if opened is None else opened.kind), {}, [])
+    opened = None if is_arrow(path) else open_file(path)
+    if opened is not None and opened.kind == "text":
+        with CSV(path, opened, options) as file, reading(file.name):
+            found = read_csv(file, options, labels)
+    else:
+        if opened is not None:
+            opened.close()
+        found = ReadTable(read_arrow(stored(path), None if opened is None else opened.kind), {}, [])
     for name in options.kinds:
         require_column(str(path), found.table.column_names, name, "kind")
     return found
@@ -83,8 +83,6 @@ def read_table(
 
 def read_csv(file: CSV, options: Options = NOTHING_SAID, labels: Iterable[str] = ()) -> ReadTable:
     """Return all rows of a CSV, each column by the notation that all its cells decide."""
-    import pyarrow as pa  # an optional dependency, slow to import
-
     tables, lines, starts = [], [], [0]
     for block in file.blocks():
         tables.append(file.strings(block))
@@ -112,9 +110,6 @@ def read_csv(file: CSV, options: Options = NOTHING_SAID, labels: Iterable[str] =
 
 def without_unlabelled(text: Any, labels: Iterable[str]) -> Any:
     """Return a table whose rows without a label are empty: a row of totals decides nothing about columns."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
     for name in set(labels) & set(text.column_names):
         if text.column(name).null_count:
             there = pc.is_valid(text.column(name))
@@ -126,9 +121,6 @@ def without_unlabelled(text: Any, labels: Iterable[str]) -> Any:
 
 def values_of(coded: Any, how: Notation) -> Any:
     """Return a column of coded cells by its notation; whole numbers stay whole."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.compute as pc
-
     distinct = coded.dictionary
     if how.is_plain and not how.digits and all_match(distinct, WHOLE):
         try:
@@ -163,8 +155,6 @@ def stored(path: str | os.PathLike) -> str | os.PathLike:
 def read_arrow(path: str | os.PathLike, kind: str | None = None) -> Any:
     """Return all rows of Parquet or Arrow files, a folder or a pattern of them."""
     dataset = open_dataset(path, kind)
-    import pyarrow as pa  # an optional dependency, slow to import
-
     with reading(str(path)):
         try:
             problem = lacking_column(dataset)
@@ -180,9 +170,6 @@ def read_arrow(path: str | os.PathLike, kind: str | None = None) -> Any:
 
 def open_dataset(path: str | os.PathLike, kind: str | None = None) -> Any:
     """Return an Arrow dataset of files; what is wrong with them is said in a sentence."""
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.dataset as ds
-
     try:
         found = ds.dataset(str(path), format=kind) if kind is not None else open_files(path)
     except FileNotFoundError:
@@ -244,8 +231,6 @@ def require_column(name: str, names: Sequence[str], column: str, what: str) -> N
 
 def weights_of(column: Any, name: str, rows: Array) -> Array:
     """Return a column as weights of rows, of which `rows` are the numbers; refuse what is no weight."""
-    import pyarrow as pa  # an optional dependency, slow to import
-
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise UserError(f"The weight {name!r} holds {column.type}, and weights are numbers.")
     found = column.cast(pa.float64()).to_numpy()

@@ -1,0 +1,24 @@
+"""pyarrow, imported when it is first used: an optional dependency, slow to import."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from riskbayes.reading import UserError
+
+
+class Module:
+    """A module that is imported when something of it is asked for."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(import_module(self._name), name)
+        except ImportError:
+            raise UserError('Reading files needs pyarrow: pip install "riskbayes[disk]"') from None
+
+
+pa, pc, pacsv, ds = map(Module, ("pyarrow", "pyarrow.compute", "pyarrow.csv", "pyarrow.dataset"))

@@ -1,6 +1,7 @@
 """How cells are written: decided once from all cells at fit, stored with the model, applied afterwards."""
 
 import json
+from datetime import date
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ import pyarrow.parquet as pq  # noqa: E402
 from click.testing import CliRunner  # noqa: E402
 
 from riskbayes.cli import main  # noqa: E402
+from riskbayes.reading.options import Options  # noqa: E402
+from riskbayes.reading.table import open_table, read_table  # noqa: E402
 
 FIT = ("--model", "MixedNB", "--learner", "closed_form", "--no-held-out")
 
@@ -74,8 +77,6 @@ def test_the_decimal_sign_is_that_of_training(tmp_path):
 def test_a_typo_does_not_turn_a_column(tmp_path, cell):
     rows = [(f'"{1 + k % 9},{100 + k}"', "ab"[k % 2]) for k in range(300)]
     rows[17] = (f'"{cell}"', "a")
-    from riskbayes.reading.table import read_table
-
     (tmp_path / "t.csv").write_text("n,y\n" + lines(rows))
     found = read_table(tmp_path / "t.csv")
     values = found.table["n"].to_pylist()
@@ -109,8 +110,6 @@ def test_flags_of_parquet_are_read_from_a_csv(tmp_path, spelling):
 
 
 def test_a_header_of_years_is_a_header(tmp_path):
-    from riskbayes.reading.table import open_table
-
     text = "2019,2020,2021,outcome\n" + lines(
         [(k, k + 1, 5 * k, "up" if k % 2 else "down") for k in range(9)]
     )
@@ -127,3 +126,92 @@ def test_partitions_of_folders_are_columns(tmp_path):
     model = fitted(tmp_path, None, name="all")
     assert predicted(tmp_path, model, "n,year\n1.5,2023\n1.5,2024\n") == ["a", "b"]
     assert predicted(tmp_path, model, None, name="all") == ["a"] * 40 + ["b"] * 40
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "cells"),
+    [
+        ("1;2\n3;4\n", {"header": True}, {"1": [3], "2": [4]}),
+        ("a;b\n3;4\n", {"header": False}, {"column1": ["a", "3"], "column2": ["b", "4"]}),
+        ("a:b,c\n3:4,5\n", {"delimiter": ":"}, {"a": [3], "b,c": [4.5]}),
+        ("ж;b\n3;4\n".encode("cp1251"), {"encoding": "cp1251"}, {"ж": [3], "b": [4]}),
+        ('a;b\n"1,234";x\n', {"decimal": "."}, {"a": [1234], "b": ["x"]}),
+        ('a,b\n"1,234",x\n', {"decimal": ","}, {"a": [1.234], "b": ["x"]}),
+        ("a,b\n03/04/2025,x\n", {"date_order": "mdy"}, {"a": [date(2025, 3, 4)], "b": ["x"]}),
+        ("a,b\n1,x\n2,y\n", {"kinds": {"a": "category"}}, {"a": ["1", "2"], "b": ["x", "y"]}),
+        ("a,b\n00123,x\n12345,y\n", {"kinds": {"a": "number"}}, {"a": [123, 12345], "b": ["x", "y"]}),
+        ("a,b\n1,x\nmany,y\n", {"kinds": {"a": "number"}}, {"a": [1, None], "b": ["x", "y"]}),
+        ("a,b\n1.2.2025,x\nlater,y\n", {"kinds": {"a": "date"}}, {"a": [date(2025, 2, 1), None]}),
+    ],
+)
+def test_what_the_user_says_of_a_file(tmp_path, text, said, cells):
+    (tmp_path / "t.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
+    found = read_table(tmp_path / "t.csv", Options(**said)).table.to_pydict()
+    assert {name: found[name] for name in cells} == cells
+
+
+def test_every_command_that_reads_takes_what_the_user_says(tmp_path):
+    rows = [(k % 9, f"0{k % 7}/0{k % 9 + 1}/2024", "ab"[k % 9 > 4]) for k in range(80)]
+    (tmp_path / "t.csv").write_text("n:day:label\n" + lines(rows, ":") + "Total:300:\n")
+    said = ("--delimiter", ":", "--header", "--encoding", "utf-8", "--decimal", ".", "--date-order", "mdy")
+    model = fitted(tmp_path, None, *said, "--kind", "day=drop", name="t.csv", target="label")
+    assert predicted(tmp_path, model, None, *said, name="t.csv") == [row[2] for row in rows]
+    assert invoke("explain", model, tmp_path / "t.csv", "--row", 0, *said).exit_code == 0
+    done = invoke("compare", tmp_path / "t.csv", "--target", "label", *said, "--drop", "day", "--json")
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    assert [each["name"] for each in report["data"]["columns"]] == ["n"]
+    assert "RB031" in {finding["code"] for finding in report["findings"]}
+    assert "--header --delimiter : --encoding utf-8" in report["run"]["command"]
+    for wrong in (
+        ("--kind", "n=numbers"),
+        ("--delimiter", "::"),
+        ("--encoding", "klingon"),
+        ("--kind", "z=id"),
+    ):
+        assert invoke("fit", tmp_path / "t.csv", "--target", "label", *wrong).exit_code == 2
+
+
+def test_findings_of_reading_are_told(tmp_path):
+    rows = [(f"{k % 5 + 1},{k % 7}", k % 3, "ab"[k % 2]) for k in range(120)]
+    text = "n;m;y\n" + lines(rows, ";") + "oops;1;a\nTotal;300;\n"
+    (tmp_path / "t.csv").write_text(text)
+    done = invoke("fit", tmp_path / "t.csv", "--target", "y", *FIT, "-o", tmp_path / "m.rb")
+    assert "'oops' in line 122" in done.stderr
+    assert "line 123: 'Total;300;'" in done.stderr
+    assert "121 rows" in done.stdout
+
+
+def test_free_text_is_text_and_no_identifier():
+    from riskbayes import MixedNB
+
+    notes = [f"the customer called {k} times and then paid all of it" for k in range(60)]
+    table = pa.table({"n": range(60), "note": notes, "key": [f"K{k:04d}" for k in range(60)]})
+    clf = MixedNB(learner="closed_form").fit(table, ["a", "b"] * 30)
+    reasons = {column.name: column.reason for column in clf.columns_}
+    assert reasons["note"].startswith("text")
+    assert reasons["key"].startswith("an identifier")
+    assert "RB032" in {finding.code for finding in clf.checks_}
+
+
+@pytest.mark.parametrize(
+    ("train", "new", "option"),
+    [
+        (["17/02/2025", "03/04/2025"], "02/17/2025", "--date-order"),
+        (["17.02.2025", "03.04.2025"], "03/04/2025", "--date-order"),
+        (["1.5", "2.25"], "2,5", "--decimal"),
+        (["1.5", "2.25"], "8.123", "--decimal"),
+        (["1.5", "2.25"], "1,234.5", "--decimal"),
+        (["5 €", "6 €"], "5 $", "'5 €'"),
+        (["5 %", "6 %"], "0.05", "'5 %'"),
+        (["17:46", "08:00"], "8", "'17:46'"),
+        (["yes", "no"], "perhaps", "true or false"),
+    ],
+)
+def test_a_cell_that_does_not_fit_the_notation_is_refused(tmp_path, train, new, option):
+    rows = [(f'"{train[k % 2]}"', k % 9, "ab"[k % 2]) for k in range(20)]
+    model = fitted(tmp_path, "c,n,y\n" + lines(rows))
+    refused = predicted(tmp_path, model, f'c,n\n"{new}",5\n')
+    assert option in refused
+    assert "line 2, column 'c'" in refused
+    assert predicted(tmp_path, model, f'c,n\n"{train[1]}",5\n') == ["b"]

@@ -35,7 +35,8 @@ class Expected:
             kinds = [kind_of(reader, j in encoder.marks) for j, reader in enumerate(encoder.readers)]
         else:
             kinds = [about.get("kinds", {}).get(name, NUMBER) for name in names]
-        stored, notations = about.get("notation", {}), {}
+        stored: Any = about.get("notation")
+        stored, notations = stored if isinstance(stored, Mapping) else {}, {}
         for name, kind in zip(names, kinds, strict=True):
             how = Notation.stored(stored.get(name))
             as_stored = how is not None and kind != UNREAD and (kind != PRESENT or how.kind != TEXT)

@@ -39,7 +39,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_plain_values_and_arrays_come_back(value):
-    assert pickle.dumps(plain(unpacked(packed(value)))) == pickle.dumps(plain(value))
+    assert repr(plain(unpacked(packed(value)))) == repr(plain(value))
 
 
 def plain(value: Any) -> Any:

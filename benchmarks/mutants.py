@@ -4,7 +4,7 @@
     python benchmarks/mutants.py --only rc,halving      # those whose file or description has one of the words
 
 Every fault changes an answer: none only a time, a message or a rounding. Each is planted in a copy of the
-tree, in which the tests run with `-x`; the rooms must pass there without a fault first. A fault whose text
+tree, in which the tests run with `-x`; their files must pass there without a fault first. A fault whose text
 is not in its file exactly once any more is stale, and fails the run as a survivor does: mend the list. A room
 whose tests need a package that is not installed is not run, and said so.
 
@@ -882,9 +882,8 @@ def copy_tree(to: Path) -> Path:
 
 def try_fault(fault: Fault, tree: Path) -> tuple[str, str]:
     """Plant a fault, run its room, mend it; return how it ended, and by which test."""
-    lacking = [name for name in fault.needs if find_spec(name) is None]
-    if lacking:
-        return NOT_RUN, f"without {', '.join(lacking)}"
+    if lacking(fault):
+        return NOT_RUN, f"without {', '.join(lacking(fault))}"
     if not plant(fault, tree):
         return STALE, "its text is not in the file, or is there twice"
     try:
@@ -894,21 +893,26 @@ def try_fault(fault: Fault, tree: Path) -> tuple[str, str]:
     return {0: SURVIVED, 1: KILLED, 2: KILLED, -1: KILLED}.get(code, NOT_RUN), last
 
 
-def checked_rooms(faults: list[Fault], trees: Queue, jobs: int) -> Iterator[tuple[str, str]]:
-    """Yield the rooms whose tests do not pass without a fault, or of which none runs, and why."""
-    rooms = sorted({fault.room for fault in faults if all(map(find_spec, fault.needs))})
+def failing_files(faults: list[Fault], trees: Queue, jobs: int) -> Iterator[tuple[str, str]]:
+    """Yield the files of tests that do not pass without a fault, or of which none runs, and why."""
+    files = sorted({file for fault in faults if not lacking(fault) for file in fault.room.split()})
 
-    def check(room: str) -> tuple[str, int, str]:
+    def check(file: str) -> tuple[str, int, str]:
         tree = trees.get()
         try:
-            return room, *run_room(room, tree)
+            return file, *run_room(file, tree)
         finally:
             trees.put(tree)
 
     with ThreadPoolExecutor(jobs) as pool:
-        for room, code, last in pool.map(check, rooms):
+        for file, code, last in pool.map(check, files):
             if code != 0 or "passed" not in last:
-                yield room, last
+                yield file, last
+
+
+def lacking(fault: Fault) -> list[str]:
+    """Return the packages that a fault needs and that are not installed."""
+    return [name for name in fault.needs if find_spec(name) is None]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -929,13 +933,13 @@ def main(arguments: list[str] | None = None) -> int:
         trees: Queue = Queue()
         for i in range(options.jobs):
             trees.put(copy_tree(Path(folder) / str(i)))
-        failing = dict(checked_rooms(faults, trees, options.jobs))
-        for room, why in failing.items():
-            print(f"The room {room} does not pass without a fault: {why}", flush=True)
+        failing = dict(failing_files(faults, trees, options.jobs))
+        for file, why in failing.items():
+            print(f"{file} does not pass without a fault: {why}", flush=True)
 
         def work(fault: Fault) -> tuple[str, str, float]:
-            if fault.room in failing:
-                return NOT_RUN, f"its room does not pass: {failing[fault.room]}", 0.0
+            if failing.keys() & set(fault.room.split()):
+                return NOT_RUN, "its room does not pass without it", 0.0
             tree, begun = trees.get(), time.perf_counter()
             try:
                 return *try_fault(fault, tree), time.perf_counter() - begun

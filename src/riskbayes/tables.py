@@ -219,7 +219,8 @@ def column_dtypes(X: Any) -> list:
 
 def own_name(X: Any, j: int) -> str | None:
     """Return the name of column j in a data frame X, if it is a string; else None."""
-    name = X.columns[j] if hasattr(X, "columns") else None
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow's columns are arrays
+    name = None if names is None else names[j]
     return name if isinstance(name, str) else None
 
 

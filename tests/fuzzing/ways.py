@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import cache, reduce
 from inspect import isclass
@@ -46,6 +46,13 @@ ESTIMATORS: dict[str, Any] = {
 }
 """Found, not listed: a new estimator of the package takes part."""
 
+TABLES = [
+    name
+    for name, kind in ESTIMATORS.items()
+    if "unseen" in kind._get_param_names() and "experts" not in kind._get_param_names()
+]
+"""Estimators that take any table: there is most to read. Experts by default take numbers."""
+
 WAYS_A_CASE = 3
 """Ways in that are tried in a case, beside rows in memory."""
 
@@ -63,7 +70,12 @@ class Values:
     kind: str
     cells: list
     declared: tuple = ()
-    """Categories that a categorical column declares."""
+    """Categories that a categorical column declares; none for those that it has, in each batch its own."""
+
+    @property
+    def is_whole(self) -> bool:
+        """True for whole numbers none of which is missing."""
+        return self.kind in NUMBERS[2:] and None not in self.cells
 
 
 @dataclass
@@ -86,12 +98,16 @@ class Table:
     def holders(self) -> list[str]:
         """Kinds of tables that can hold these rows, for the estimators that take them."""
         kinds = {values.kind for values in self.columns.values()}
+        whole = all(values.is_whole for values in self.columns.values())
+        arrays = ["float64"] if kinds <= set(NUMBERS) else []
+        arrays += ["float32"] if arrays and "number" not in kinds else []
+        arrays += ["int64"] if whole else []
         frames = ["pandas", "nullable", "polars", "arrow"]
-        if self.form in ("numbers", "counts"):
-            return [*frames, "float64", *(["float32"] if "number" not in kinds else [])]
+        if self.form in ("numbers", "counts", "plain codes"):
+            return [*frames, *arrays]
         if self.form == "codes" and "category" in kinds:  # of which Arrow declares none, and arrays neither
             return frames[:3]
-        return [*frames, "objects"]
+        return [*frames, "objects", *arrays]
 
 
 NUMBERS = ("number", "eighth", "whole", "code", "negative", "count")
@@ -102,14 +118,13 @@ def pandas_column(values: Values, nullable: bool = False) -> pd.Series:
     """Return a column of pandas, by its usual dtypes or by those that have a value for missing cells."""
     kind, cells = values.kind, values.cells
     if kind == "category":
-        return pd.Series(pd.Categorical(cells, categories=list(values.declared)))
+        return pd.Series(pd.Categorical(cells, categories=list(values.declared) or None))
     if kind == "stamp":
         return pd.Series(cells, dtype="datetime64[us]")
     if nullable and kind not in ("number", "eighth"):
         return pd.Series(cells, dtype="Int64" if kind in NUMBERS else {"flag": "boolean"}.get(kind, "string"))
     if kind in NUMBERS:
-        whole = kind not in ("number", "eighth") and None not in cells
-        return pd.Series(cells, dtype="Float64" if nullable else "int64" if whole else "float64")
+        return pd.Series(cells, dtype="Float64" if nullable else "int64" if values.is_whole else "float64")
     return pd.Series(cells, dtype=bool if kind == "flag" and None not in cells else object)
 
 
@@ -121,7 +136,7 @@ def polars_frame(columns: dict[str, Values]) -> pl.DataFrame:
     def dtype(values: Values) -> Any:
         own = {"number": pl.Float64, "eighth": pl.Float32, "flag": pl.Boolean, "stamp": pl.Datetime("us")}
         if values.kind == "category":
-            return pl.Enum(list(values.declared))
+            return pl.Enum(list(values.declared)) if values.declared else pl.Categorical
         return own.get(values.kind, pl.Int64 if values.kind in NUMBERS else pl.String)
 
     return pl.DataFrame({name: pl.Series(v.cells, dtype=dtype(v)) for name, v in columns.items()})
@@ -155,12 +170,13 @@ HOLDERS: dict[str, Callable[[dict[str, Values]], Any]] = {
     "polars": polars_frame,
     "arrow": arrow_table,
     "objects": objects,
+    "int64": lambda columns: objects(columns).astype(np.int64),
     "float64": lambda columns: objects(columns).astype(np.float64),
     "float32": lambda columns: objects(columns).astype(np.float32),
 }
 """Tables that hold columns."""
 
-UNNAMED = ("objects", "float64", "float32")
+UNNAMED = ("objects", "int64", "float64", "float32")
 """Those without names of columns."""
 
 
@@ -180,7 +196,7 @@ class OwnSource(Source):
 
 def random_estimator(rng: np.random.Generator) -> tuple[Any, str]:
     """Return an estimator, and the form of the table that it takes."""
-    name = str(rng.choice(list(ESTIMATORS)))
+    name = str(rng.choice(list(ESTIMATORS) if rng.random() < 0.6 else TABLES))
     kind, arguments = ESTIMATORS[name], {}
     names = kind._get_param_names()
     if "learner" in names:
@@ -190,7 +206,7 @@ def random_estimator(rng: np.random.Generator) -> tuple[Any, str]:
     if name == "GenerativeClassifier":
         own = [model for model in MODELS if not model.keeps_rows]
         model = own[rng.integers(len(own))]()
-        forms = {"categories": "codes", "counts": "counts"}
+        forms = {"categories": "plain codes", "counts": "counts"}
         return kind(model, **arguments), forms.get(model.support, "numbers")
     for option, values in OPTIONS.items():
         if option in names and rng.random() < 0.5:
@@ -200,7 +216,7 @@ def random_estimator(rng: np.random.Generator) -> tuple[Any, str]:
         return clf, "counts"
     if clf.__sklearn_tags__().input_tags.categorical:
         return clf, "codes"
-    return clf, "table" if hasattr(kind, "columns_") and rng.random() < 0.8 else "numbers"
+    return clf, "table" if name in TABLES and rng.random() < 0.9 else "numbers"
 
 
 OPTIONS: dict[str, list] = {
@@ -216,6 +232,7 @@ COLUMNS = {
     "table": ["number", "eighth", "whole", "word", "date", "stamp", "flag", "id", "category"],
     "numbers": ["number", "eighth", "whole"],
     "counts": ["count"],
+    "plain codes": ["code"],
     "codes": ["code", "word", "flag", "negative", "id", "category"],
 }
 """Kinds of columns by the form of the table."""
@@ -223,7 +240,10 @@ COLUMNS = {
 
 def random_table(rng: np.random.Generator, form: str) -> Table:
     """Return a random table, many of whose columns begin otherwise than they go on."""
-    m, r = int(rng.integers(24, 70)), int(rng.integers(2, 4))
+    m, r = (
+        int(rng.integers(24, 70) if rng.random() < 0.8 else rng.integers(100, 200)),
+        int(rng.integers(2, 4)),
+    )
     codes = rng.permutation(np.arange(m) % r)
     begin = int(rng.integers(1, m // 2))
     kinds = rng.choice(COLUMNS[form], int(rng.integers(1, 5)))
@@ -233,6 +253,8 @@ def random_table(rng: np.random.Generator, form: str) -> Table:
     if w is not None:
         w[: begin if rng.random() < 0.3 else 0] = 0.0
         w[-1] = 1.0  # this row alone may be no date
+    if form == "table" and rng.random() < 0.5:
+        columns = {name: replace(values, declared=()) for name, values in columns.items()}
     return Table(form, columns, y, w)
 
 
@@ -299,6 +321,7 @@ def random_ways(
     batches = [table.part(holder, a, b) for a, b in pairwise(cuts)]
     kinds = rng.choice(table.holders, len(batches)).tolist()
     mixed = [table.part(kind, a, b) for kind, (a, b) in zip(kinds, pairwise(cuts), strict=True)]
+    of_mixed = "mixed" if set(kinds) - set(UNNAMED) else "objects"
     size = int(rng.integers(5, len(y)))
 
     def by(data: Any, rows: Callable[[], Any] = lambda: riskbayes.rows(X, batch_rows=size)) -> Way:
@@ -313,7 +336,7 @@ def random_ways(
         "a stream": lambda: by(riskbayes.rows(iter(batches)), lambda: riskbayes.rows(b[0] for b in batches)),
         "a source of one's own": lambda: by(OwnSource(batches), lambda: OwnSource(batches)),
         f"batches of {kinds}": lambda: Way(
-            {"X": riskbayes.rows(mixed)}, lambda: riskbayes.rows([b[0] for b in mixed]), X, "mixed"
+            {"X": riskbayes.rows(mixed)}, lambda: riskbayes.rows([b[0] for b in mixed]), X, of_mixed
         ),
         **{f"{kind} in memory": lambda kind=kind: other(kind) for kind in table.holders if kind != holder},
     }
@@ -322,8 +345,9 @@ def random_ways(
     if "arrow" in table.holders:
         found["Arrow batches"] = lambda: arrow_way(table, size)
         found["Parquet files"] = lambda: parquet_way(table, cuts, folder)
-    csv = {"flag", "category"} if table.form == "codes" else set()  # which declare what a CSV does not
-    if not csv & {values.kind for values in table.columns.values()}:
+    # Flags and categories declare values that a CSV does not have; in a column of dates a word is missing.
+    undeclared = table.form == "codes" and {"flag", "category"} & {v.kind for v in table.columns.values()}
+    if not undeclared and not any("never" in values.cells for values in table.columns.values()):
         found["a CSV"] = lambda: csv_way(table, folder)
     return found
 
@@ -402,7 +426,9 @@ def check_ways(seed: int, number: int, scheduler: str | None = None) -> str:
     cuts = [0, *sorted(rng.choice(np.arange(1, m), int(rng.integers(1, 5)), replace=False).tolist()), m]
     few = scheduler != "processes" and rng.random() < 0.3
     limit = patch("riskbayes.input.schema.MOST_VALUES", FEW) if few else nullcontext()
-    with warnings.catch_warnings(), limit, tempfile.TemporaryDirectory() as folder:
+    blocks = patch("riskbayes.engines.block_writer.BLOCK_CELLS", 1 if rng.random() < 0.5 else 2**21)
+    parts = patch("riskbayes.estimators.reading.LEAST_CELLS", 0 if rng.random() < 0.5 else 2**20)
+    with warnings.catch_warnings(), limit, blocks, parts, tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
         X, y, w = table.part(holder)
         known, refusal = fit(clf, {"X": X, "y": y, "sample_weight": w})

@@ -21,15 +21,6 @@ def require_matplotlib() -> None:
         raise ImportError('Pictures need matplotlib: pip install "riskbayes[plot]"') from error
 
 
-def no_pictures() -> str:
-    """Return why no picture can be drawn, and what to install; an empty string if matplotlib is installed."""
-    try:
-        require_matplotlib()
-    except ImportError as error:
-        return str(error)
-    return ""
-
-
 def new_figure(width: float, height: float) -> Any:
     """Return a figure for a file; pyplot does not know it, so that it need not be closed."""
     require_matplotlib()

@@ -6,7 +6,9 @@ import csv
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -42,6 +44,12 @@ class Measured(Value):
     published: float | None = None
     is_error: bool = False
     beside: bool = False
+
+    @classmethod
+    def over(cls, values: Sequence[float], **options: Any) -> Self:
+        """Return the mean of some values, and their standard deviation where there is more than one."""
+        spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        return cls(float(np.mean(values)) if len(values) else None, spread, **options)
 
     @property
     def far(self) -> bool:

@@ -9,8 +9,6 @@ import click
 
 from riskbayes.reading import UserError
 
-FORMATS = (".svg", ".png", ".pdf")
-FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 NEW_FOLDER = click.Path(path_type=Path, file_okay=False)
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -35,12 +33,3 @@ def refuse_folder(path: Path) -> None:
     """Raise a UserError where a folder stands in the place of a file."""
     if path.is_dir():
         raise UserError(f"{path} is a folder, where a file is needed. Move it away or rename it.")
-
-
-def figure_path(out: Path, name: str) -> Path:
-    """Return the file to write for `--out`: itself, or `name` in it if it is a folder."""
-    if out.is_dir() or not out.suffix:
-        return out / name
-    if out.suffix.lower() not in FORMATS:
-        raise click.ClickException(f"Cannot write a figure as {out.name}: use one of {', '.join(FORMATS)}.")
-    return out

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from math import isnan
-from typing import Any, NamedTuple, Self
-
-import numpy as np
+from typing import NamedTuple
 
 from riskbayes.markup import JOINT, element
 
@@ -49,12 +47,6 @@ class Value:
     digits: int = 1
     signed: bool = False
     kind: str = ""
-
-    @classmethod
-    def over(cls, values: Sequence[float], **options: Any) -> Self:
-        """Return the mean of some values, and their standard deviation where there is more than one."""
-        spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
-        return cls(float(np.mean(values)) if len(values) else None, spread, **options)
 
     @property
     def number(self) -> str:

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from riskbayes.commands._errors import one_line_errors
-from riskbayes.commands._paths import FOLDER, NEW_FILE, check_folder
+from riskbayes.commands._paths import NEW_FILE, check_folder
 from riskbayes.commands._tables import print_table
+from riskbayes_paper.commands import FOLDER
 
 
 def case_numbers(context: click.Context, parameter: click.Parameter, value: str) -> list[int]:

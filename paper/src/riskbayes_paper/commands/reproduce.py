@@ -15,9 +15,12 @@ import click
 
 import riskbayes_command
 from riskbayes.commands._errors import one_line_errors
-from riskbayes.commands._paths import FOLDER, NEW_FILE, NEW_FOLDER, check_folder, figure_path
+from riskbayes.commands._paths import NEW_FILE, NEW_FOLDER, check_folder
 from riskbayes.commands._tables import print_table
 from riskbayes_paper import ExperimentError
+from riskbayes_paper.commands import FOLDER
+
+FORMATS = (".svg", ".png", ".pdf")
 
 
 class Names(click.ParamType):
@@ -192,16 +195,18 @@ def write_and_show(results: Path, out: Path, docs: Sequence[Path] = ()) -> None:
 )
 def toy(as_json: bool, out: Path | None) -> None:
     """The toy example: three rows, two means, 64 iterations."""
-    from riskbayes.plotting import no_pictures, require_matplotlib
+    from riskbayes.plotting import require_matplotlib
 
     target = None if as_json and out is None else figure_path(out or Path("toy.svg"), "toy.svg")
-    why = no_pictures()
     with one_line_errors():
-        if out is not None:
+        try:
             require_matplotlib()
-        elif target is not None and why:
-            click.echo(f"No figure: {why}", err=True)
-            target = None
+        except ImportError as error:
+            if out is not None:
+                raise
+            if target is not None:
+                click.echo(f"No figure: {error}", err=True)
+                target = None
         if target is not None:
             check_folder(target.parent)
 
@@ -222,6 +227,15 @@ def toy(as_json: bool, out: Path | None) -> None:
         print_table(Console(), toy_table(result))
     if target is not None:
         click.echo(f"The figure: {target}", err=as_json)
+
+
+def figure_path(out: Path, name: str) -> Path:
+    """Return the file to write for `--out`: itself, or `name` in it if it is a folder."""
+    if out.is_dir() or not out.suffix:
+        return out / name
+    if out.suffix.lower() not in FORMATS:
+        raise click.ClickException(f"Cannot write a figure as {out.name}: use one of {', '.join(FORMATS)}.")
+    return out
 
 
 def check_data(sets: list[str], data_dir: Path | None, say: Callable[[str], object]) -> None:

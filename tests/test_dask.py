@@ -116,6 +116,17 @@ def test_every_model_by_every_learner_is_the_model_of_rows_in_memory(kind, clien
         DFE(mode="online").fit_statistics(tasks[0])
 
 
+def test_processes_count_missing_cells_by_what_em_found(client):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=400)
+    X = np.cumsum(rng.integers(2, size=(400, 4)), axis=1) + y[:, None]
+    X = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    here = riskbayes.TreeAugmentedNB().fit(X, y)
+    there = clone(here).fit(da.from_array(X, chunks=(100, -1)), da.from_array(y, chunks=100))
+    assert there.statistics_.allclose(here.statistics_, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-9)
+
+
 ESTIMATORS = [
     riskbayes.CategoricalNB(),
     riskbayes.GaussianNB(class_weight="balanced"),

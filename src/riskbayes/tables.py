@@ -211,9 +211,11 @@ def check_no_dates(X: Any) -> None:
 
 def column_dtypes(X: Any) -> list:
     """Return the dtypes of a data frame's columns, or that of an array in a list; else an empty list."""
-    if hasattr(X, "columns"):
+    if hasattr(X, "dtypes"):
+        return list(X.dtypes)
+    if hasattr(X, "columns"):  # Arrow
         frame = nw.from_native(X, eager_only=True, pass_through=True)
-        return list(getattr(X, "dtypes", () if frame is X else frame.schema.values()))
+        return [] if frame is X else list(frame.schema.values())
     return [X.dtype] if hasattr(X, "dtype") else []
 
 

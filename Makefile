@@ -10,7 +10,7 @@ TORCH ?= --group torch
 CASES ?= 2000
 SEED ?= 0
 
-.PHONY: help demo test test-all lint fuzz fuzz-input fuzz-csv fuzz-files fuzz-compare bench reproduce clean
+.PHONY: help demo test test-all lint fuzz fuzz-input fuzz-csv fuzz-notation fuzz-files fuzz-compare bench reproduce clean
 help:
 	@echo "make demo   riskbayes beside scikit-learn on five tables: demo/index.html and demo/report.html"
 	@echo "make test   linters and the test suite"
@@ -19,6 +19,7 @@ help:
 	@echo "make fuzz   random fits of every estimator, held to laws (CASES=20000 SEED=0)"
 	@echo "make fuzz-input  random tables as arrays, data frames, batches, files and on Dask: read alike (CASES=20000 SEED=0)"
 	@echo "make fuzz-csv  mutated CSV files into the reader (CASES=100000 SEED=0)"
+	@echo "make fuzz-notation  the same rows in two notations, fitted in one and read in the other (CASES=2000)"
 	@echo "make fuzz-files  mutated model files, loaded and used (CASES=20000 SEED=0)"
 	@echo "make fuzz-compare  random tables through compare, its reports held to laws (CASES=20000 SEED=0)"
 	@echo "make reproduce  the paper's experiments: results/index.html from the committed table of results"
@@ -63,6 +64,9 @@ fuzz-input: $(READY)
 
 fuzz-csv: $(READY)
 	@$(BIN)/python tests/fuzz_csv.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')
+
+fuzz-notation: $(READY)
+	@$(BIN)/python tests/fuzz_notation.py --cases $(CASES) --first $(SEED)
 
 fuzz-files: $(READY)
 	@$(BIN)/python tests/fuzz_files.py --cases $(CASES) --seed $(SEED) --jobs $$($(BIN)/python -c 'import os; print(os.cpu_count())')

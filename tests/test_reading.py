@@ -358,7 +358,7 @@ def test_memory_is_bounded_by_the_block_and_not_by_the_file(tmp_path):
     most = rows = 0
     with CSV(tmp_path / "t.csv") as file:
         for block in file.blocks():
-            rows += file.strings(block).num_rows
+            rows += file.cells(block).num_rows
             most = max(most, len(block.text) + pa.total_allocated_bytes() - before)
     assert rows == 6 * blocks.BLOCK // len(line)
     assert most < 3 * blocks.BLOCK

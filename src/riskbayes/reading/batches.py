@@ -161,7 +161,7 @@ class Batches:
 
     def plain_type(self, name: str, how: Notation) -> Any:
         """Return the type as which Arrow itself reads a column of numbers; None if it does not."""
-        if how.kind != NUMBER or how.unit or (how.thousands and name not in self.sure):
+        if how.kind != NUMBER or how.unit or (how.thousands and how.example):
             return None
         if not how.decimal:
             return pa.int64()
@@ -214,18 +214,13 @@ class Batches:
             if guessed:
                 raise refuse(group_of_three(cells, "[.,]"), which)
             how = replace(seen.ways[way], unit=how.unit, example=how.example)
-        elif matches(cells, re.escape(how.decimal)).any():
-            unsure = group_of_three(cells, re.escape(how.decimal))
-            signed = matches(cells, re.escape(how.decimal))
-            if not (signed & ~unsure.to_numpy(zero_copy_only=False)).any():
-                if how.digits < AMBIGUOUS or own not in ("", how.decimal):
+        else:
+            contrary, signed = own not in ("", how.decimal), matches(cells, re.escape(how.decimal))
+            unsure = group_of_three(cells, re.escape(how.decimal) if signed.any() else "[.,]")
+            if not (signed & ~unsure.to_numpy(False)).any():
+                if unsure.true_count and (contrary or (signed.any() and how.digits < AMBIGUOUS)):
                     raise refuse(unsure, which)
                 return how
-        else:
-            unsure = group_of_three(cells, re.escape(how.thousands or how.decimal))
-            if own not in ("", how.decimal) and unsure.true_count:
-                raise refuse(unsure, which)
-            return how
         self.notations[name] = how
         self.sure.add(name)
         return how

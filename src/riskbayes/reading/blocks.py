@@ -16,7 +16,7 @@ from riskbayes.reading import UserError
 from riskbayes.reading.arrow import pa, pacsv
 from riskbayes.reading.dialect import Dialect, find_dialect, refuse_twins
 from riskbayes.reading.files import UserFile, open_file
-from riskbayes.reading.notation import MISSING, trimmed
+from riskbayes.reading.notation import MISSING
 from riskbayes.reading.options import NOTHING_SAID, Options
 from riskbayes.reading.text import LONGEST_RECORD, Text
 
@@ -235,12 +235,6 @@ class CSV:
                 raise UserError(f"{self.name}, line {block.line} cannot be read as CSV: {why}.") from None
             raise
         return found
-
-    def strings(self, block: Block, names: Sequence[str] | None = None) -> Any:
-        """Return columns of a block as text without blanks around it, with nulls for missing cells."""
-        wanted = self.dialect.names if names is None else names
-        found = self.parse(block, dict.fromkeys(wanted, pa.string()))
-        return pa.table([trimmed(column) for column in found.columns], names=list(wanted))
 
     def cells(self, block: Block) -> Any:
         """Return all columns of a block as the text that is in the file; empty cells are null."""

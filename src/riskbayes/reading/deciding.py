@@ -16,8 +16,10 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.findings import Finding
+from riskbayes.reading import UserError
 from riskbayes.reading.arrow import pa, pc
 from riskbayes.reading.notation import (
+    CURRENCY,
     DASHES,
     DATE,
     FALSE,
@@ -34,6 +36,7 @@ from riskbayes.reading.notation import (
     parts_of_numbers,
     read_dates,
     read_times,
+    trimmed,
 )
 from riskbayes.reading.options import Options
 
@@ -168,16 +171,17 @@ def number_evidence(values: Any, counts: Array) -> Evidence:
     """Return what cells tell of their decimal sign: the point first, then the comma."""
     if all_match(values, f"^({PLAIN})$"):  # most columns: one pattern, and a second where there is a point
         point = np.ones(len(values), dtype=bool)
-        with_point = matches(values, r"\.")
+        with_point = pc.match_substring(values, ".").to_numpy(False)
         comma = matches(values, r"^[+-]?([1-9]\d{0,2}(\.\d{3})+|\d+)$") if with_point.any() else point
         grouped = "." if (comma & with_point).any() else ""
         plain = Notation(NUMBER, "."), Notation(NUMBER, ",", grouped)
         return Evidence(NUMBER, plain, (point, comma), with_point, counts)
     digits, units, _ = parts_of_numbers(values)
-    found = pc.value_counts(units.filter(digits.is_valid())).to_pylist()
-    unit = max(found, key=lambda each: each["counts"], default={"values": ""})["values"]
+    used = pc.value_counts(units.filter(digits.is_valid())).to_pylist()
+    used = [each["values"] for each in sorted(used, key=lambda each: -each["counts"])]
+    unit = next((each for k, each in enumerate(used) if (each and not k) or re.fullmatch(CURRENCY, each)), "")
     allowed = pa.array([unit] if unit in PER else [unit, ""])
-    right = pc.is_in(units, value_set=allowed).to_numpy(zero_copy_only=False)
+    right = pc.is_in(units, value_set=allowed).to_numpy(False)
     signed = {sign: matches(digits, re.escape(sign)) for sign in ".,"}
     fits = tuple(matches(digits, digits_pattern(sign, other)) & right for sign, other in SIGNS)
     ways = tuple(
@@ -191,13 +195,12 @@ def date_evidence(values: Any, counts: Array) -> Evidence:
     """Return what cells tell of the order of dates: the day first, then the month."""
     found, part = parts_of_dates(values)
     behind = part["a"] >= 0
-    signs = [sign.strip() for sign in pc.struct_field(found, "s").fill_null("").to_pylist()]
-    used = sorted(set(signs) - {""})
-    separator = used[0] if len(used) == 1 else ""
+    used = {sign.strip() for sign in pc.unique(pc.struct_field(found, "s")).drop_null().to_pylist()} - {""}
+    separator = used.pop() if len(used) == 1 else ""
     ways = tuple(
         Notation(DATE, order=o if behind.any() else "ymd", separator=separator) for o in ("dmy", "mdy")
     )
-    day, month = (read_dates(values, how).is_valid().to_numpy(zero_copy_only=False) for how in ways)
+    day, month = (read_dates(values, how).is_valid().to_numpy(False) for how in ways)
     # Points stand between the day and the month where the day comes first.
     if separator == ".":
         month = month & ~day
@@ -219,18 +222,21 @@ def decide_column(
         odd = total - seen.weight(fits)
         rare = not odd or are_few(odd, total) or wanted == seen.kind
         example = first(values, fits)
+        if not example:
+            where = f"such as {first(values, ~fits)!r} in line {cells.line_of(first(values, ~fits))}"
+            raise UserError(f"--kind {name}={wanted}: no cell of the column is a {wanted}, {where}.")
         if rare and not (seen.kind == NUMBER and wanted is None and are_codes(values, how)):
             how = replace(how, example=example)
             if how.kind == NUMBER:
                 signed = seen.open & fits
-                digits = fraction_digits(values, signed, how.decimal)
+                digits = fraction_digits(values.filter(signed), how)
                 how = replace(how, decimal=how.decimal if signed.any() else "", digits=digits)
             findings = [odd_cells(cells, how, fits, odd)] if odd else []
             return how, findings + ([guess(cells, how, first(values, seen.open & fits))] if guessed else [])
         if not rare and 5 * odd <= total:
             return Notation(TEXT), [unread(cells, seen.kind, example, fits, odd)]
         return Notation(TEXT), []
-    if all_valid(read_times(values)):
+    if not any(read_times(some).null_count for some in (values.slice(0, SAMPLE), values)):
         return Notation(TIME, example=values[0].as_py()), []
     spelled = {value.lower() for value in values.to_pylist()} if len(values) < 9 else set()
     if spelled & TRUE and spelled & FALSE and spelled <= TRUE | FALSE:
@@ -238,13 +244,13 @@ def decide_column(
     return Notation(TEXT), []
 
 
-def fraction_digits(values: Any, signed: Array, decimal: str) -> int:
+def fraction_digits(values: Any, how: Notation) -> int:
     """Return the most digits behind the decimal sign."""
-    if not signed.any():
-        return 0
-    sign = "[.]" if decimal == "." else ","
-    found = pc.extract_regex(values.filter(pa.array(signed)), rf"{sign}(?P<f>\d+)[^\d.,]*\d*$")
-    return int(pc.max(pc.utf8_length(pc.struct_field(found, "f"))).as_py() or 0)
+    if not how.is_plain:
+        values = pc.replace_substring_regex(values, r"[^\d.,]+", "")
+    places = pc.find_substring(values, how.decimal)
+    behind = pc.subtract(pc.utf8_length(values), pc.if_else(pc.less(places, 0), None, places))
+    return int(pc.max(behind).as_py() or 1) - 1
 
 
 def are_codes(values: Any, how: Notation) -> bool:
@@ -268,7 +274,7 @@ def are_codes(values: Any, how: Notation) -> bool:
 
 def without_dashes(cells: Cells) -> Cells:
     """Return the cells that are present also if the column holds no words."""
-    kept = ~pc.is_in(cells.values, value_set=pa.array(sorted(DASHES))).to_numpy(zero_copy_only=False)
+    kept = ~pc.is_in(cells.values, value_set=pa.array(sorted(DASHES))).to_numpy(False)
     return (
         cells if kept.all() else cells._replace(values=cells.values.filter(kept), counts=cells.counts[kept])
     )
@@ -276,17 +282,12 @@ def without_dashes(cells: Cells) -> Cells:
 
 def matches(values: Any, pattern: str) -> Array:
     """Return which values match a pattern; null does not."""
-    return pc.fill_null(pc.match_substring_regex(values, pattern), False).to_numpy(zero_copy_only=False)
+    return pc.fill_null(pc.match_substring_regex(values, pattern), False).to_numpy(False)
 
 
 def all_match(values: Any, pattern: str) -> bool:
     """True if all values match a pattern."""
     return bool(matches(values, pattern).all())
-
-
-def all_valid(values: Any) -> bool:
-    """True if no value is null."""
-    return values.null_count == 0
 
 
 def first(values: Any, chosen: Array) -> str:
@@ -337,9 +338,13 @@ def guess(cells: Cells, how: Notation, cell: str) -> Finding:
 
 
 def cells_of(name: str, column: Any, line_of_row: Callable[[int], int]) -> tuple[Cells, Any]:
-    """Return the distinct cells of a column of trimmed text, and the column as their indices."""
+    """Return the distinct cells of a column of text, trimmed, and the column as their indices."""
     coded = column.combine_chunks().dictionary_encode()
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
+    clean = trimmed(coded.dictionary)
+    if not clean.equals(coded.dictionary):
+        again = clean.dictionary_encode()
+        coded = pa.DictionaryArray.from_arrays(again.indices.take(coded.indices), again.dictionary)
     counts = np.bincount(coded.indices.drop_null().to_numpy(), minlength=len(coded.dictionary))
 
     def line_of(cell: str) -> int:

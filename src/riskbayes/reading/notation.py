@@ -191,6 +191,11 @@ def parts_of_numbers(cells: Any) -> tuple[Any, Any, Any]:
 def read_numbers(cells: Any, how: Notation) -> Any:
     """Return cells as numbers, null for those that do not fit the notation."""
     decimal = how.decimal or "."
+    if how.is_plain and decimal == ".":  # most columns
+        try:
+            return pc.cast(cells, pa.float64())
+        except pa.ArrowInvalid:
+            pass
     digits, units, negative = parts_of_numbers(cells)
     fits = pc.match_substring_regex(digits, digits_pattern(decimal, how.thousands))
     allowed = [how.unit] if how.unit in PER else [how.unit, ""]
@@ -207,17 +212,18 @@ def ints(found: Any, name: str, default: int = 0) -> Array:
     """Return a part of matches as whole numbers, `default` where it is not there."""
     text = pc.struct_field(found, name)
     text = pc.if_else(pc.equal(pc.fill_null(text, ""), ""), str(default), text)
-    return pc.cast(text, pa.int64()).to_numpy(zero_copy_only=False)
+    return pc.cast(text, pa.int64()).to_numpy(False)
 
 
 def clock(found: Any) -> tuple[Array, Array]:
     """Return the times of matches in microseconds of the day, and which are times at all."""
     hour, minute, second = (ints(found, part) for part in "HMS")
-    half = np.array(pc.utf8_lower(pc.struct_field(found, "p")).fill_null("").to_pylist())
+    half = pc.utf8_lower(pc.struct_field(found, "p")).fill_null("")
+    halved, late = (pc.is_in(half, value_set=pa.array(list(of))).to_numpy(False) for of in ("ap", "p"))
     fraction = pc.utf8_rpad(pc.struct_field(found, "f").fill_null(""), 6, "0")
-    micro = np.array([int(text[:6]) for text in fraction.to_pylist()], dtype=np.int64)
-    right = (minute < 60) & (second < 60) & np.where(half == "", hour < 24, (hour > 0) & (hour < 13))
-    hour = np.where(half == "", hour, hour % 12 + 12 * (half == "p"))
+    micro = pc.cast(pc.utf8_slice_codeunits(fraction, 0, 6), pa.int64()).to_numpy()
+    right = (minute < 60) & (second < 60) & np.where(halved, (hour > 0) & (hour < 13), hour < 24)
+    hour = np.where(halved, hour % 12 + 12 * late, hour)
     return ((hour * 60 + minute) * 60 + second) * 1_000_000 + micro, right
 
 
@@ -227,7 +233,7 @@ def read_times(cells: Any) -> Any:
     micro, right = clock(found)
     timed = pc.fill_null(pc.not_equal(pc.struct_field(found, "M"), ""), False)
     timed = pc.or_(timed, pc.fill_null(pc.not_equal(pc.struct_field(found, "p"), ""), False))
-    right &= timed.to_numpy(zero_copy_only=False)
+    right &= timed.to_numpy(False)
     return pa.array(micro, pa.int64(), mask=~right).cast(pa.time64("us"))
 
 
@@ -266,7 +272,7 @@ def read_dates(cells: Any, how: Notation) -> Any:
     behind = (part["a"] >= 0) & (how.order in ("dmy", "mdy"))
     if how.separator:
         own = pc.equal(pc.utf8_rtrim(pc.struct_field(found, "s"), " "), how.separator)
-        behind &= pc.fill_null(own, False).to_numpy(zero_copy_only=False)
+        behind &= pc.fill_null(own, False).to_numpy(False)
     short = np.array(pc.fill_null(pc.utf8_length(pc.struct_field(found, "z")), 0)) == 2
     full = np.where(short, part["z"] + np.where(part["z"] < 69, 2000, 1900), part["z"])
     year, month, day = (
@@ -283,7 +289,7 @@ def read_dates(cells: Any, how: Notation) -> Any:
     zones = pc.struct_field(found, "o").fill_null("")
     for zone in pc.unique(zones).to_pylist():
         if zone:
-            own = pc.equal(zones, zone).to_numpy(zero_copy_only=False)
+            own = pc.equal(zones, zone).to_numpy(False)
             instants[own] = in_utc(instants[own], zone)
     return pa.array(instants, mask=~(right & is_time))
 

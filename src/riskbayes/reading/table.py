@@ -85,7 +85,7 @@ def read_csv(file: CSV, options: Options = NOTHING_SAID, labels: Iterable[str] =
     """Return all rows of a CSV, each column by the notation that all its cells decide."""
     tables, lines, starts = [], [], [0]
     for block in file.blocks():
-        tables.append(file.strings(block))
+        tables.append(file.cells(block))
         lines.append(block.lines())
         starts.append(starts[-1] + len(block.ends))
     if not tables:
@@ -99,12 +99,12 @@ def read_csv(file: CSV, options: Options = NOTHING_SAID, labels: Iterable[str] =
     del tables
     cells: dict[str, Cells] = {}
     coded: dict[str, Any] = {}
-    for name in text.column_names:
+    for name in file.dialect.names:
         cells[name], coded[name] = cells_of(name, text.column(name), line_of_row)
     decided = decide(cells, file.dialect.delimiter, options, labels)
     columns = {}
     for name, how in decided.notations.items():
-        columns[name] = text.column(name) if how.kind == TEXT else values_of(coded[name], how)
+        columns[name] = coded[name].cast(pa.string()) if how.kind == TEXT else values_of(coded[name], how)
     return ReadTable(pa.table(columns), decided.notations, [*below_table(file), *decided.findings])
 
 

@@ -255,14 +255,14 @@ FAULTS = [
         "models/structure.py",
         "np.lexsort((last, first, -between[a, b]))",
         "np.lexsort((last, first, between[a, b]))",
-        "test_categories.py test_missing_cells_nb.py",
+        "test_family.py test_categories.py",
         "the tree of the least mutual information",
     ),
     Fault(
         "models/structure.py",
         'np.argsort(-between[i, before], kind="stable")',
         'np.argsort(between[i, before], kind="stable")',
-        "test_categories.py test_missing_cells_nb.py",
+        "test_family.py test_categories.py",
         "parents of the least mutual information",
     ),
     Fault(
@@ -283,7 +283,7 @@ FAULTS = [
         "models/smooth.py",
         " - np.log(frame.widths)",
         "",
-        "test_laws.py test_smooth_rows.py test_estimators.py",
+        "test_smooth_rows.py test_laws.py",
         "heights of densities are not divided by their widths",
     ),
     Fault(
@@ -409,7 +409,7 @@ FAULTS = [
         "models/binned.py",
         "return edges[edges > values[0]]",
         "return edges",
-        "test_mixed_tables.py test_missing_cells_nb.py",
+        "test_missing_cells_nb.py",
         "a bin below the least value",
     ),
     # learners, the loop, selection
@@ -615,17 +615,15 @@ FAULTS = [
         "engines/parts.py",
         "(self.before[number][y] + rank) % self.n_folds",
         "rank % self.n_folds",
-        "test_disk.py",
+        "test_engines.py",
         "folds of small blocks are not of equal size",
-        needs=("pyarrow",),
     ),
     Fault(
         "engines/parts.py",
         "return None, times if w is None else times * w",
         "return None, times",
-        "test_disk.py",
+        "test_engines.py",
         "bootstrap samples of blocks ignore weights",
-        needs=("pyarrow",),
     ),
     Fault(
         "engines/recorded.py",
@@ -703,7 +701,7 @@ FAULTS = [
         "preprocessing/bins.py",
         "return np.where(middle > distinct[:-1], middle, distinct[1:])",
         "return middle",
-        "test_categories.py test_extreme_values.py test_estimators.py",
+        "test_extreme_values.py",
         "adjacent numbers share a bin",
     ),
     Fault(

@@ -9,6 +9,7 @@ from sklearn import config_context
 from conftest import MODELS, random_rows
 from riskbayes.arrays import to_numpy
 from riskbayes.engines import engine_for
+from riskbayes.engines.parts import Drawn, Fold
 from riskbayes.frames import Frame
 from riskbayes.models import GaussianNBModel, GenerativeModel, LDAModel, QDAModel
 from riskbayes.models.base import Fitted
@@ -252,3 +253,31 @@ def test_rows_without_weight_have_no_part_in_a_scan(kind):
         one, other = (each.scan(fitted, LogLoss()) for each in (engine, counted))
         assert one.dS.allclose(other.dS, rtol=1e-8, atol=1e-8)
         assert one.risks.mean() == pytest.approx(other.risks.mean())
+
+
+@given(seed=seeds, n_folds=st.integers(2, 5))
+def test_folds_of_blocks_hold_each_row_once_and_equally_many_of_a_class(seed, n_folds):
+    """However small the blocks are: the rows of a class go round the folds from block to block."""
+    rng = np.random.default_rng(seed)
+    blocks = [rng.integers(2, size=rng.integers(1, 5)) for _ in range(12)]
+    counts = np.stack([np.bincount(y, minlength=2) for y in blocks])
+    before = np.cumsum(counts, axis=0) - counts
+    held = np.zeros((n_folds, 2), dtype=int)
+    for number, y in enumerate(blocks):
+        found = [Fold(before, fold, n_folds, seed).of(number, y, None)[0] for fold in range(n_folds)]
+        assert sorted(np.concatenate(found)) == list(range(len(y)))
+        for fold, rows in enumerate(found):
+            held[fold] += np.bincount(y[rows], minlength=2)
+            others = Fold(before, fold, n_folds, seed, others=True).of(number, y, None)[0]
+            assert sorted([*rows, *others]) == list(range(len(y)))
+    assert (np.ptp(held, axis=0) <= 1).all()
+
+
+@given(seed=seeds)
+def test_draws_of_a_block_count_rows_by_their_weights(seed):
+    rng = np.random.default_rng(seed)
+    y, w = rng.integers(2, size=20), rng.uniform(0.1, 3.0, size=20)
+    drawn = Drawn(np.array([7, 20]), seed)
+    times = drawn.of(1, y, None)[1]
+    assert times.sum() == 20
+    np.testing.assert_array_equal(drawn.of(1, y, w)[1], times * w)

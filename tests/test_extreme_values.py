@@ -23,6 +23,7 @@ from riskbayes.exceptions import ColumnError
 from riskbayes.models import GenerativeModel, QDAModel
 from riskbayes.models.hats import Knots
 from riskbayes.models.smooth import SmoothModel, SmoothParameters
+from riskbayes.preprocessing import KMeansBins
 from riskbayes.statistics import Statistics
 
 COLUMNS = ["length", "width", "height"]
@@ -291,3 +292,11 @@ def test_a_model_of_the_users_own_is_refused_by_name_too():
     X[2, 0] = 1e200
     with pytest.raises(ValueError, match=r"Column 'length' of X holds 1e\+200 in row 2"):
         clf.predict_proba(frame(X))
+
+
+@pytest.mark.parametrize("scale", [1.0, -3.0, 1e-300, 1e300])
+def test_adjacent_numbers_have_bins_of_their_own(scale):
+    """The middle of two adjacent numbers is one of them."""
+    low = np.float64(scale)
+    X = np.array([low, np.nextafter(low, np.inf), np.nextafter(np.nextafter(low, np.inf), np.inf)])[:, None]
+    assert KMeansBins().fit_transform(X)[:, 0].tolist() == [0, 1, 2]

@@ -835,9 +835,10 @@ def test_risks_of_scores_that_tie(weighted):
 
 def test_a_restart_begins_at_a_bootstrap_sample():
     X, y = IRIS
-    task = task_for(GaussianNBModel(), X, y)
+    w = np.random.default_rng(0).uniform(0.1, 5.0, size=150)
+    task = task_for(GaussianNBModel(), X, y, w)
     a, b = (bootstrap_start(task, check_random_state(seed)) for seed in (0, 1))
-    assert a.total == pytest.approx(150)
+    assert a.total == pytest.approx(w.sum())
     assert not a.allclose(task.S, rtol=1e-3)
     assert not a.allclose(b, rtol=1e-3)
 

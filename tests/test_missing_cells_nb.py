@@ -21,6 +21,7 @@ from riskbayes import CategoricalNB, KDependenceNB, SmoothNB, TreeAugmentedNB
 from riskbayes.learners import RC
 from riskbayes.models import CategoricalModel, SmoothModel, TreeModel
 from riskbayes.models.base import Fitted, Sample
+from riskbayes.models.binned import bin_edges
 from riskbayes.models.codes import Codes
 from riskbayes.models.hats import Hats, Places
 from riskbayes.models.kernels import categorical
@@ -591,3 +592,15 @@ def test_codes_of_a_table_without_holes_take_no_room_for_them():
     assert isinstance(Z, Codes)
     assert Z.codes.dtype == np.uint8
     assert not Z.missing
+
+
+@given(seed=seeds, n_bins=st.integers(2, 8), weighted=st.booleans())
+def test_every_bin_of_equal_weight_has_a_row(seed, n_bins, weighted):
+    """Also where a third of the rows have the least value, or the largest."""
+    rng = np.random.default_rng(seed)
+    x = np.clip(rng.standard_normal(60), *rng.choice([-0.5, 0.5, 9.0], size=2) * [-1, 1])
+    w = rng.uniform(0.1, 3.0, size=60) if weighted else None
+    edges = bin_edges(x, w, n_bins)
+    codes = np.searchsorted(edges, x, side="right")
+    assert set(codes) == set(range(len(edges) + 1))
+    assert len(edges) < n_bins

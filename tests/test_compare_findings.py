@@ -13,6 +13,7 @@ from riskbayes.compare import checks, compare, leaks
 from riskbayes.compare.alike import name_rows, repeated_keys, same_columns
 from riskbayes.compare.alone import alone
 from riskbayes.compare.contenders import MAJORITY, Candidate
+from riskbayes.compare.scores import Ranking
 from riskbayes.compare.splits import make_split
 from riskbayes.compare.study import run_study
 from test_compare import codes_of, data_of, made_table
@@ -311,3 +312,43 @@ nursery), votes by party, an operation that the diagnosis led to, penguins of on
 @pytest.mark.parametrize("name", REAL)
 def test_what_is_said_about_real_tables_is_true(real_table, name):
     assert set(findings_of(real_table(name, 2500), "target", single=True)) == REAL[name]
+
+
+def test_figures_of_columns_with_holes_are_those_of_their_cells():
+    """A copy that half of the rows lack is not right in 90 % of the rows, nor are keys those of all rows."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(["no", "yes"], 400)
+    copy = np.where(rng.random(400) < 0.1, np.where(y == "no", "yes", "no"), y).astype(object)
+    number = np.arange(400.0)
+    copy[::2], number[::4] = None, np.nan
+    found = findings_of(pd.DataFrame({"copy": copy, "number": number, "y": y}))
+    right = 100 * (copy[1::2] == y[1::2]).mean()
+    assert f"the right one in {right:.3g} % of the 200 rows that have one" in found["RB023", "copy"].message
+    assert "300 distinct whole numbers in 300 cells" in found["RB006", "number"].message
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_the_share_that_is_held_out_by_groups_is_the_true_one(groups):
+    m = 2400
+    table = pd.DataFrame({"x": np.arange(m) % 7, "g": np.arange(m) % groups, "y": np.arange(m) // groups % 2})
+    split = make_split(data_of(table, "y", group="g"), None, 0)
+    assert f"{m // groups} of {m} rows ({100 / groups:.3g} %)" in split.summary.words
+
+
+def test_many_columns_of_noise_do_not_turn_round():
+    """The more columns are asked, the further one of them must be from a coin."""
+    columns = [SimpleNamespace(column=f"x{i}", area=Ranking(0.3, 0.05, 0.05)) for i in range(1000)]
+    study = SimpleNamespace(data=SimpleNamespace(time=np.arange(200)), held=np.zeros(100))
+    assert [f.code for f in checks.turned(study, columns[:5])] == ["RB022"] * 5
+    assert list(checks.turned(study, columns)) == []
+
+
+def test_two_columns_are_judged_by_all_held_out_rows():
+    """Their error stands beside that of a model on all folds: a pair that is right in one fold is none."""
+    table = noise(3, 400, 2)[["normal", "few", "y"]]
+    table["begin"] = np.random.default_rng(0).integers(0, 1000, 400)
+    table["end"] = table["begin"] + np.where(table["y"] == "class 1", 7, -7)
+    study = study_of(table)
+    assert leaks.leaking_pair(study, 2.0)[:2] == ("begin", "end")
+    study.parts[1].Z_test = study.parts[1].Z_test[::-1]
+    assert leaks.leaking_pair(study, 2.0) is None

@@ -9,7 +9,7 @@ import pytest
 
 from made_reports import made
 from riskbayes.compare import compare, scores
-from riskbayes.compare.checks import better_peers, single_columns, worse_than_simpler
+from riskbayes.compare.checks import better_peers, single_columns, too_sure, worse_than_simpler
 from riskbayes.compare.contenders import BOOSTING, LOGISTIC, MAJORITY, Candidate
 from riskbayes.compare.data import Data
 from riskbayes.compare.evidence import gather_evidence
@@ -214,3 +214,68 @@ def test_a_strong_column_beside_another_says_what_that_gains():
     (finding,) = single_columns(study, alone(study), [])
     assert f"the next, 'b', {100 * shares['b'] / max(shares['a'], 1):.0f} %" in finding.message
     assert "most" not in finding.about.meaning
+
+
+def test_rows_ranked_without_a_mistake_keep_a_standard_error():
+    """Sums over folds of any sizes may end a rounding error below one: that is no certainty."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        r = int(rng.integers(2, 6))
+        codes = np.concatenate([np.arange(r), np.arange(r), rng.integers(0, r, rng.integers(8, 80))])
+        P = np.full((len(codes), r), 0.1 / r) + 0.9 * np.eye(r)[codes]
+        found = scores.ranking(P, codes, None, rng.integers(0, 5, len(codes)))
+        assert found.auc == 1
+        assert found.error > 0.01
+
+
+def test_a_baseline_that_answers_differently_by_fold_is_no_constant_answer():
+    """With folds by group the most frequent class of training rows may be the rarer one of those held out."""
+    codes = np.repeat([0, 1], 50)
+    study = made_study(codes, {"ours": 20.0 * codes - 10})
+    study.trial(MAJORITY).P[:] = probabilities_of(np.where(np.arange(100) % 10 < 7, 1, -1) * (1 - 2 * codes))
+    text = verdict_of(study)
+    assert "answering the most frequent class of the training rows is wrong on 70 %" in text
+    assert "always answering" not in text
+
+
+def test_a_best_model_that_proves_nothing_is_told_with_its_ranks():
+    """Too few rows to prove a relation are no proof that there is none, and the other model says its AUC."""
+    codes = np.zeros(1000, dtype=int)
+    codes[:8] = 1
+    order = np.linspace(-6, -5, 1000)
+    ours = np.concatenate([order[[150, 999, 997, 550, 995, 993, 950, 650]], order[:992]])
+    study = made_study(codes, {"ours": ours, BOOSTING: order[::-1] + 5.3}, metric="log_loss")
+    evidence = study.evidence
+    assert evidence[BOOSTING].beyond == {"auc"}
+    assert not evidence["ours"].beyond
+    text = verdict_of(study)
+    for name in ("ours", BOOSTING):
+        area = evidence[name].area
+        assert f"AUC {area.auc:.3f} ± {area.error:.3f}" in text
+    assert "no better than" not in text
+
+
+def test_calibration_that_trades_one_figure_for_the_other_is_not_called_worse():
+    codes = np.tile([0, 1], 200)
+    plain = (2.0 * codes - 1) * np.where(np.arange(400) % 10 < 2, -1, 1)
+    sharp = (2.0 * codes - 1) * np.where(np.arange(400) % 20 < 2, -30, 30)
+    study = made_study(codes, {"NB, closed form": plain, "NB, RC": sharp})
+    assert list(worse_than_simpler(study)) == []
+    assert [
+        f.code for f in worse_than_simpler(made_study(codes, {"NB, closed form": plain, "NB, RC": -sharp}))
+    ]
+
+
+def test_how_far_a_model_is_too_sure_is_plain_in_small_tables():
+    codes = np.tile([0, 1], 10)
+    study = made_study(codes, {"ours": np.full(20, 9.0)})
+    (found,) = too_sure(study)
+    assert "e+" not in found.message
+    assert "50 ± 11 points apart" in found.message
+
+
+def test_almost_all_pairs_are_not_all():
+    codes = np.repeat([0, 1], [970, 30])
+    odds = np.where(codes == 1, -1.0, -5.0) + np.linspace(0, 0.1, 1000)
+    odds[0] = 0.0
+    assert "in almost all pairs" in verdict_of(made_study(codes, {"ours": odds}))

@@ -55,7 +55,7 @@ CODES = {
         "id column",
         "The column has a value of its own in almost every row, so it can only name rows. Strings of that "
         "kind are left out; whole numbers are read as numbers.",
-        "It is a name, a key or a running number.",
+        "It is a name, a key or a running number; or a measurement that the rows are sorted by, to be kept.",
         "Leave such numbers out. If a part of the column has a meaning (a prefix, a date), make a column "
         "of that part.",
     ),
@@ -124,8 +124,8 @@ CODES = {
     ),
     "RB017": Code(
         "RC is worse than its closed form",
-        "Calibration made a model worse on the held-out rows, by more than two standard errors: it fitted "
-        "the training rows too closely.",
+        "Calibration made the error or the log loss of a model worse on the held-out rows, by more than two "
+        "standard errors, and neither of them better: it fitted the training rows too closely.",
         "Another model was chosen.",
         'Use learner="closed_form" of that model, RC(early_stopping=True), or a prior; or collect more rows.',
     ),

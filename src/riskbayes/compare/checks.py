@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from riskbayes.compare.alike import numbers_that_name_rows, repeated_keys, same_columns
 from riskbayes.compare.alone import Alone
 from riskbayes.compare.contenders import LEARNERS, MAJORITY
 from riskbayes.compare.data import names_of
-from riskbayes.compare.drift import drifts
-from riskbayes.compare.evidence import BEYOND_CHANCE, CERTAINLY, CLEARLY, beyond
+from riskbayes.compare.drift import LEVEL, drifts
+from riskbayes.compare.evidence import BEYOND_CHANCE, CERTAINLY, CLEARLY, beyond, negated
 from riskbayes.compare.leaks import almost_no_errors, leaking_columns, partial_leaks
 from riskbayes.compare.repeats import repeats
 from riskbayes.compare.scores import differences, overconfidence, row_losses
@@ -84,7 +85,7 @@ def nothing_to_predict(study: Study) -> Iterator[Finding]:
             "RB010",
             f"None of {n} models is better than always answering the most frequent class, in error or in log "
             f"loss, or ranks rows of different classes better than a coin (AUC), by more than "
-            f"{BEYOND_CHANCE:g} standard errors.",
+            f"{BEYOND_CHANCE:g} standard errors, or more where rows or groups are few.",
             study.data.target,
         )
 
@@ -178,7 +179,7 @@ def too_sure(study: Study) -> Iterator[Finding]:
         yield Finding(
             "RB002",
             f"{study.best.candidate.name} is sure of {sure:.3g} % on average and right on "
-            f"{right:.3g} % of the held-out rows: {gap.value:.2g} ± {gap.error:.1g} points apart.",
+            f"{right:.3g} % of the held-out rows: {apart(gap)} points apart.",
             study.best.candidate.name,
         )
 
@@ -207,7 +208,7 @@ def worse_than_simpler(study: Study) -> Iterator[Finding]:
             continue
         gaps = differences(plain.P, trial.P, study.held, study.groups)
         clear = [metric for metric, gap in gaps.items() if beyond(gap, CLEARLY)]
-        if clear:
+        if clear and not any(beyond(negated(gap), CLEARLY) for gap in gaps.values()):
             ours, theirs = (figure_of(one, study, clear[0]) for one in (trial, plain))
             yield Finding(
                 "RB017",
@@ -249,7 +250,7 @@ def contradictions(study: Study) -> Iterator[Finding]:
 def running_numbers(study: Study) -> Iterator[Finding]:
     """Yield RB006 for columns of whole numbers that name rows; models read them as numbers."""
     words = (
-        "names rows: {n} distinct whole numbers in {n} rows. Models read it as a number: better leave it out"
+        "names rows: {n} distinct whole numbers in {n} cells. Models read it as a number: better leave it out"
     )
     named = {name: words.format(n=n) for name, n in numbers_that_name_rows(study.data)}
     yield from grouped("RB006", named, "name rows, and are read as numbers: better leave them out")
@@ -299,11 +300,12 @@ def turned(study: Study, by_column: list[Alone]) -> Iterator[Finding]:
     """Yield RB022 for columns that say the opposite in the later rows of a split in time."""
     if study.data.time is None or len(study.held) < FEWEST_LATER:
         return
+    limit = max(BEYOND_CHANCE, float(norm.isf(LEVEL / max(len(by_column), 1))))
     named = {
         one.column: "says the opposite in the held-out, later rows: what it learned from the others has an "
         f"AUC of {one.area.auc:.3f} ± {one.area.error:.3f}, below the 0.5 of a coin"
         for one in by_column
-        if one.area is not None and one.area.z < -BEYOND_CHANCE
+        if one.area is not None and one.area.z < -limit
     }
     yield from grouped("RB022", named, "say the opposite in the later rows")
 

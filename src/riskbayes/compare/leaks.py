@@ -17,7 +17,7 @@ from riskbayes.compare.alone import TREES, Alone, leaf_shares, ranks
 from riskbayes.compare.contenders import MAJORITY
 from riskbayes.compare.data import Data
 from riskbayes.compare.scores import row_losses
-from riskbayes.compare.study import Study
+from riskbayes.compare.study import Part, Study
 from riskbayes.findings import Finding
 from riskbayes.preprocessing.columns import FEW_VALUES
 from riskbayes.tables import shown
@@ -98,7 +98,8 @@ def near_copies(study: Study, told: Collection[str]) -> Iterator[Finding]:
             yield Finding(
                 "RB023",
                 f"Column {name!r} has a value for each class ({pairs}), and that is the right one in "
-                f"{100 * right:.3g} % of the rows; by chance it would be in {100 * chance:.3g} %.",
+                f"{100 * right:.3g} % of the {int(known.sum())} rows that have one; by chance it would be in "
+                f"{100 * chance:.3g} %.",
                 name,
             )
 
@@ -157,26 +158,36 @@ def almost_no_errors(study: Study, leaks: list[Alone]) -> Iterator[Finding]:
 def leaking_pair(study: Study, most: float) -> tuple[str, str, float] | None:
     """Return the two columns whose tree makes the fewest errors, at most this many percent; None if none.
 
-    The tree also reads the difference and the sum of two numbers.
+    They are looked for in the first part of the split, and judged by the held-out rows of all parts.
     """
-    part, data = study.parts[0], study.data
-    places = [i for i, kind in enumerate(part.encoder.kinds) if kind != "mark"]
-    if len(places) > MOST_PAIRED:
+    first, columns = study.parts[0], study.data.columns
+    places = [place for place in first.encoder.encoded if place[1] != "is missing"]
+    if not places[1:] or len(places) > MOST_PAIRED:
         return None
-    kept, Z = data.codes[part.kept][:PAIRED_ROWS], part.Z_train[:PAIRED_ROWS]
+    errors = {pair: errors_of_pair(study, first, pair).mean() for pair in combinations(places, 2)}
+    pair = min(errors, key=errors.__getitem__)
+    if errors[pair] > most:
+        return None
+    error = float(np.concatenate([errors_of_pair(study, part, pair) for part in study.parts]).mean())
+    return (columns[pair[0][0]].name, columns[pair[1][0]].name, error) if error <= most else None
+
+
+def errors_of_pair(study: Study, part: Part, pair: Collection[tuple[int, str]]) -> Array:
+    """Return the error of each held-out row of a part by a tree of two encoded columns.
+
+    The tree also reads their difference and their sum. A column that this part does not read is constant.
+    """
+    codes, known = study.data.codes, part.encoder.encoded
+    kept, sides = codes[part.kept][:PAIRED_ROWS], (part.Z_train[:PAIRED_ROWS], part.Z_test)
+    cells = [
+        [Z[:, known.index(place)] if place in known else np.zeros(len(Z)) for place in pair] for Z in sides
+    ]
+    train, test = ranks(*(beside(np.column_stack(two)) for two in cells))
     leaves, rows = TREES[-1]
-    found = None
-    for i, j in combinations(places, 2):
-        tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=rows, random_state=0)
-        train, test = ranks(*(beside(Z[:, [i, j]]) for Z in (Z, part.Z_test)))
-        tree.fit(train, kept)
-        P = leaf_shares(tree.apply(train), tree.apply(test), kept, len(data.classes))
-        error = float(row_losses(P, data.codes[part.held])["error"].mean())
-        if error <= most:
-            most = error
-            names = [data.columns[part.encoder.encoded[place][0]].name for place in (i, j)]
-            found = names[0], names[1], error
-    return found
+    tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=rows, random_state=0)
+    tree.fit(train, kept)
+    P = leaf_shares(tree.apply(train), tree.apply(test), kept, len(study.data.classes))
+    return row_losses(P, codes[part.held])["error"]
 
 
 def beside(pair: Array) -> Array:

@@ -181,6 +181,7 @@ def ranking(
     own = np.eye(r, dtype=bool)[codes]
     middle = np.where(own, W * V, 0).sum(axis=0) / np.maximum(np.where(own, W, 0).sum(axis=0), LEAST)
     area = 0.5 + float((W * (V - 0.5))[own].sum())  # exactly one half where all rows are alike
+    area = round(area, 12)  # and exactly one where no pair is wrong
     parts = (W * (V - middle)).sum(axis=1)
     total = np.bincount(codes, minlength=r)
     if groups is None:

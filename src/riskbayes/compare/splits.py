@@ -130,9 +130,9 @@ def fold_words(data: Data, parts: list[tuple[Array, Array]], k: int) -> str:
         if data.groups is not None
         else ""
     )
-    if not k:
-        return f"A quarter of the rows, drawn by class, is held out.{apart}"
     m, held = len(data.codes), sum(len(part[1]) for part in parts)
+    if not k:
+        return f"{held} of {m} rows ({100 * held / m:.3g} %), drawn by class, are held out.{apart}"
     once = "Every row is held out once."
     if held < m:
         once = f"{held} of {m} rows are held out, each once; a row that is alone in its class never is."

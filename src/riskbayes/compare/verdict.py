@@ -10,7 +10,7 @@ from riskbayes.compare.contenders import BOOSTING, LOGISTIC, MAJORITY
 from riskbayes.compare.evidence import CLEARLY, FEW, beyond, negated
 from riskbayes.compare.numbers import digits_of
 from riskbayes.compare.report import Contender, Score
-from riskbayes.compare.scores import METRICS, NORMAL, wilson
+from riskbayes.compare.scores import METRICS, NORMAL, score, wilson
 from riskbayes.compare.study import Study
 from riskbayes.findings import Finding
 
@@ -47,21 +47,27 @@ def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding
 
 def nothing(study: Study, best: Contender) -> str:
     """Return that nothing can be predicted, and what could be seen with so few rows."""
-    always, area = most_frequent(study), best.scores.get("auc")
+    area = best.scores.get("auc")
     sentence = (
         f"Nothing about {study.data.target!r} can be predicted from these columns: beyond chance no model "
-        f"makes fewer errors than always answering {always!r}, which is wrong on {base_error(study):.3g} % "
+        f"makes fewer errors than {baseline(study)}, which is wrong on {base_error(study):.3g} % "
         "of the held-out rows, has a lower log loss, or ranks rows better than a coin. "
         f"{best.name} is wrong on {interval(study, best)}"
     )
     sentence += f", and its AUC is {plus_minus(area)} (0.5 is a coin)." if area else "."
+    return sentence + few_others(study)
+
+
+def few_others(study: Study) -> str:
+    """Return what so few rows outside the most frequent class could show; nothing if they are many."""
+    always = most_frequent(study)
     rows = int((study.held != study.data.texts.index(always)).sum())
-    if rows < FEW:
-        sentence += (
-            f" Only {rows} held-out rows have another class than {always!r}: with so few, only a very strong "
-            "relation would show."
-        )
-    return sentence
+    if rows >= FEW:
+        return ""
+    return (
+        f" Only {rows} held-out rows have another class than {always!r}: with so few, only a very strong "
+        "relation would show."
+    )
 
 
 def fewer_errors(study: Study, best: Contender) -> str:
@@ -80,7 +86,8 @@ def ranks(study: Study, best: Contender) -> str:
     area = best.scores["auc"]
     little = value(area) < FAIRLY
     how = "a little better than a coin" if little else "well" if value(area) >= WELL else "fairly well"
-    pairs = f"in {100 * value(area):.0f} of 100 pairs"
+    pairs = f"in {100 * value(area):.0f} of 100 pairs" if value(area) < 0.995 else "in almost all pairs"
+    pairs = "in all pairs" if value(area) == 1 else pairs
     if len(study.data.classes) == 2:
         often = most_frequent(study)
         rare = next(text for text in study.data.texts if text != often)
@@ -135,10 +142,12 @@ def another(study: Study, best: Contender) -> str:
     """Return that another model predicts the target, and the best one of riskbayes does not."""
     others = [name for name, evidence in study.evidence.items() if evidence.beyond]
     first = min(others, key=lambda name: study.choosing_score(study.trial(name)))
+    areas = [study.evidence[name].area for name in (best.name, first)]
+    ours, theirs = ("" if a is None else f" (AUC {plus_minus(score(a.auc, a.error))})" for a in areas)
     return (
-        f"{best.name} predicts {study.data.target!r} no better than always answering "
-        f"{most_frequent(study)!r}, beyond chance: it is wrong on {interval(study, best)} of the held-out "
-        f"rows; {always_wrong(study)}. Another model does: {first}."
+        f"{best.name} does not predict {study.data.target!r} beyond chance{ours}: it is wrong on "
+        f"{interval(study, best)} of the held-out rows; {always_wrong(study)}. Another model does: "
+        f"{first}{theirs}.{few_others(study)}"
     )
 
 
@@ -226,7 +235,15 @@ def most_frequent(study: Study) -> str:
 
 def always_wrong(study: Study) -> str:
     """Return the baseline and its error in words."""
-    return f"always answering {most_frequent(study)!r} is wrong on {base_error(study):.3g} %"
+    return f"{baseline(study)} is wrong on {base_error(study):.3g} %"
+
+
+def baseline(study: Study) -> str:
+    """Return what the majority class answers: one class always, or another one in another fold."""
+    answers = study.trial(MAJORITY).P.argmax(axis=1)
+    if (answers != answers[0]).any():
+        return "answering the most frequent class of the training rows"
+    return f"always answering {most_frequent(study)!r}"
 
 
 def interval(study: Study, best: Contender) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from riskbayes.reading import UserError
-
 
 class Module:
     """A module that is imported when something of it is asked for."""
@@ -15,10 +13,7 @@ class Module:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return getattr(import_module(self._name), name)
-        except ImportError:
-            raise UserError('Reading files needs pyarrow: pip install "riskbayes[disk]"') from None
+        return getattr(import_module(self._name), name)
 
 
 pa, pc, pacsv, ds = map(Module, ("pyarrow", "pyarrow.compute", "pyarrow.csv", "pyarrow.dataset"))

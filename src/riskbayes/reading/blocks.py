@@ -102,6 +102,7 @@ class CSV:
         self.below: list[tuple[int, str]] = []
         """Lines below the table that are no rows, with their numbers."""
         try:
+            self._read = pacsv.read_csv  # fails here, before any output, where pyarrow is not installed
             self._text = Text(self.file, options.encoding)
             self._chunks = self._text.chunks(BLOCK)
             self._first = next(self._chunks, b"")
@@ -226,7 +227,7 @@ class CSV:
             decimal_point=decimal,
         )
         try:
-            found = pacsv.read_csv(pa.BufferReader(block.text), options, how, cells)
+            found = self._read(pa.BufferReader(block.text), options, how, cells)
         except pa.ArrowInvalid as error:
             if wrong:
                 raise self.ragged(block, wrong[0]) from None

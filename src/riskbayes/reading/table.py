@@ -21,7 +21,7 @@ from riskbayes.reading.blocks import CSV
 from riskbayes.reading.deciding import WHOLE, Cells, all_match, cells_of, decide
 from riskbayes.reading.dialect import refuse_twins
 from riskbayes.reading.files import EXPORT, STDIN, is_arrow, open_file, reading
-from riskbayes.reading.notation import TEXT, Notation
+from riskbayes.reading.notation import TEXT, Notation, trimmed
 from riskbayes.reading.options import NOTHING_SAID, Options
 
 
@@ -111,8 +111,8 @@ def read_csv(file: CSV, options: Options = NOTHING_SAID, labels: Iterable[str] =
 def without_unlabelled(text: Any, labels: Iterable[str]) -> Any:
     """Return a table whose rows without a label are empty: a row of totals decides nothing about columns."""
     for name in set(labels) & set(text.column_names):
-        if text.column(name).null_count:
-            there = pc.is_valid(text.column(name))
+        there = pc.is_valid(trimmed(text.column(name)))
+        if not pc.all(there).as_py():
             empty = pa.scalar(None, pa.string())
             columns = [pc.if_else(there, column, empty) for column in text.columns]
             text = pa.table(columns, names=text.column_names)

@@ -1,5 +1,6 @@
 """One way in: what batches, files, streams and partitions are read as does not depend on where rows begin."""
 
+import warnings
 from dataclasses import replace
 from functools import partial, partialmethod
 
@@ -8,6 +9,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
@@ -151,6 +153,24 @@ def test_merged_rows_may_have_holes_that_begin_after_the_first_block(monkeypatch
     for clf in (riskbayes.CategoricalNB(), riskbayes.TreeAugmentedNB()):
         here, there = clone(clf).fit(X, y), clone(clf).fit(riskbayes.rows(X, y, batch_rows=100))
         assert there.statistics_.allclose(here.statistics_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("named_first", [True, False])
+def test_names_of_any_batch_are_those_of_the_columns(named_first):
+    X, y = holes_later()
+    batches = [(pd.DataFrame(X[:300], columns=list("abc")), y[:300]), (X[300:], y[300:])]
+    clf = riskbayes.MixedNB()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn: rows have no names
+        clf.fit(riskbayes.rows(batches if named_first else batches[::-1]))
+    assert clf.feature_names_in_.tolist() == [column.name for column in clf.columns_] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.date32(), pa.duration("s")])
+def test_models_of_numbers_refuse_dates_of_arrow(kind):
+    X = pa.table({"x": np.arange(6.0), "when": pa.array(range(6), type=kind)})
+    with pytest.raises(ValueError, match="Column 'when' holds dates or durations"):
+        riskbayes.GaussianNB().fit(X, [0, 1] * 3)
 
 
 # --- a source of one's own --------------------------------------------------------------------------

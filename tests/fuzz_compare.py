@@ -288,7 +288,8 @@ def area_of(y: Array, P: Array) -> float:
 def counts_of_findings(drawn: Drawn, report: Report, study: Study) -> None:
     """No finding states more rows than there are, or a share beyond all of them."""
     m = len(drawn.table)
-    quoted = [repr(str(text)) for text in (*drawn.table.columns, *report.labels)]
+    words = {str(cell) for name in drawn.table.columns for cell in drawn.table[name].tolist()}
+    quoted = [repr(str(text)) for text in (*drawn.table.columns, *report.labels, *words)]
     for finding in report.findings:
         message = finding.message
         for text in sorted(quoted, key=len, reverse=True):

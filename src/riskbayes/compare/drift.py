@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +67,9 @@ def compare_parts(earlier: Array, later: Array, number: bool) -> tuple[float, fl
         if not len(earlier) or not len(later):
             return 0.0, 1.0
         few = len(earlier) + len(later) <= MOST_EXACT
-        test = ks_2samp(earlier, later, method="exact" if few else "asymp")
+        with warnings.catch_warnings():  # where the exact p-value overflows, SciPy takes the asymptotic one
+            warnings.simplefilter("ignore", RuntimeWarning)
+            test = ks_2samp(earlier, later, method="exact" if few else "asymp")
         return float(test.statistic), float(test.pvalue)
     return compare_categories(np.nan_to_num(earlier, nan=-1), np.nan_to_num(later, nan=-1))
 

@@ -94,9 +94,11 @@ def check_target(distinct: Array, m: int, target: str) -> None:
     most = min(MANY_NUMBERS if numbers else MANY_LABELS, max(2, LABEL_SHARE * m))
     if n > most or fractions:
         what = "a quantity: that is regression" if numbers else "a name or a key"
+        told = "numbers with fractions" if fractions else "values"
+        mend = "put the values into groups" + (", or write classes as text" if fractions else "")
         raise ValueError(
-            f"The target {target!r} has {n} distinct values in {m} rows and looks like {what}. A classifier "
-            "needs classes: name another column, or put the values into groups."
+            f"The target {target!r} has {n} distinct {told} in {m} rows and looks like {what}. A classifier "
+            f"needs classes: name another column, or {mend}."
         )
 
 

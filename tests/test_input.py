@@ -10,6 +10,9 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+
+
+import polars as pl
 import pytest
 from sklearn.base import clone
 
@@ -191,3 +194,90 @@ def test_a_source_of_ones_own_is_one_class(name):
             assert found.shape == wanted.shape
             if method != "predict":
                 np.testing.assert_allclose(found, wanted, atol=1e-7, rtol=1e-5)
+
+
+def partitions_of(X, y, w=None, size=100):
+    own = {"X": da.from_array(X, chunks=(size, -1)), "y": da.from_array(y, chunks=size)}
+    return own if w is None else own | {"sample_weight": da.from_array(w, chunks=size)}
+
+
+def two_classes(n=400):
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    return rng.standard_normal((n, 2)) + y[:, None], y
+
+
+def test_a_batch_of_numbers_beside_one_of_strings_tells_its_categories():
+    X, y = two_classes()
+    frame = pd.DataFrame({"word": np.where(y, "a", "b"), "code": np.arange(400) % 5, "z": X[:, 0]})
+    frame["word"] = frame["word"].astype(object).where(np.arange(400) >= 200, None)
+    experts = [
+        ("words", riskbayes.CategoricalNB(), ["word", "code"]),
+        ("numbers", riskbayes.GaussianNB(), ["z"]),
+    ]
+    parts = [(frame[:200].assign(word=np.nan), y[:200]), (frame[200:], y[200:])]
+    found = riskbayes.ProductOfExperts(experts).fit(riskbayes.rows(parts))
+    expected = riskbayes.ProductOfExperts(experts).fit(frame, y)
+    columns = [[replace(each, example="") for each in clf.columns_] for clf in (found, expected)]
+    assert columns[0] == columns[1]
+    np.testing.assert_array_equal(found.predict_proba(frame), expected.predict_proba(frame))
+
+
+def test_categories_are_sorted_whichever_batch_has_them_first():
+    """A categorical column of polars declares none: its categories are those of rows that have a weight."""
+    words, y = ["b", "c", "b", "c", "a", "c", "a", "z"], np.arange(8) % 2
+    frame, w = pl.DataFrame({"x": pl.Series(words, dtype=pl.Categorical)}), np.array([1.0] * 7 + [0])
+    batches = [(frame[:4], y[:4], w[:4]), (frame[4:], y[4:], w[4:])]
+    for rows in ((frame, y, w), (riskbayes.rows(batches),)):
+        assert riskbayes.CategoricalNB().fit(*rows).categories_[0].tolist() == ["a", "b", "c"]
+
+
+def test_a_second_fit_to_numbers_forgets_the_table_of_the_first():
+    X, y = two_classes()
+    table = pd.DataFrame({"a": X[:, 0], "word": np.where(y, "a", "b")})
+    experts = [("words", riskbayes.CategoricalNB(), ["word"]), ("numbers", riskbayes.GaussianNB(), ["a"])]
+    clf = riskbayes.ProductOfExperts(experts).fit(table, y)
+    clf.set_params(experts=[riskbayes.GaussianNB()]).fit(X, y)
+    fresh = clone(clf).fit(X, y)
+    assert repr(clf.schema_) == repr(fresh.schema_)
+    assert fresh.schema_.n_rows == 400
+    np.testing.assert_array_equal(clf.sample(3, 0)[0], fresh.sample(3, 0)[0])
+    assert isinstance(clf.sample(3, 0)[0], np.ndarray)
+
+
+@pytest.mark.parametrize("way", [as_batches, partitions_of])
+def test_validation_rows_without_weight_are_refused(way):
+    X, y = two_classes()
+    zeros, val = np.zeros(400), {}
+    if way is as_batches:
+        val["X_val"] = riskbayes.rows([(X, y, zeros)])
+    else:
+        val = {f"{name}_val": value for name, value in partitions_of(X, y, zeros).items()}
+    with pytest.raises(ValueError, match="sample_weight_val must contain at least one non-zero"):
+        riskbayes.GaussianNB().fit(X, y, **val)
+
+
+def test_a_class_that_only_a_partition_without_weight_has_is_refused():
+    X, y = two_classes()
+    y, w = np.where(np.arange(400) < 100, 7, y), np.where(np.arange(400) < 100, 0.0, 1.0)
+    for rows in ({"X": X, "y": y, "sample_weight": w}, partitions_of(X, y, w)):
+        with pytest.raises(ValueError, match="The class 7 has no weight"):
+            riskbayes.GaussianNB().fit(**rows)
+
+
+def test_predictions_of_a_collection_ask_nothing_of_rows_that_it_has_not():
+    X, y = two_classes()
+    X = np.column_stack([np.arange(400) % 3 + 1, X[:, 0]]).astype(np.float32)
+    clf = riskbayes.MixedNB(categorical_features=[0], unseen="error").fit(X, y)
+    found = clf.predict_proba(da.from_array(X, chunks=(100, -1)))
+    assert found.dtype == found.compute().dtype
+    np.testing.assert_array_equal(found.compute(), clf.predict_proba(X))
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("kind", [riskbayes.MixedNB, riskbayes.RiskBayesClassifier])
+def test_kinds_given_by_name_hold_for_an_array_to_predict(kind):
+    X, y = two_classes()
+    frame = pd.DataFrame({"z": X[:, 0], "digits": [str(round(value, 2)) for value in X[:, 1]]})
+    clf = kind(columns={"digits": "number"}).fit(frame, y)
+    np.testing.assert_array_equal(clf.predict_proba(frame.to_numpy()), clf.predict_proba(frame))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +13,9 @@ from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import as_floats
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
-from riskbayes.estimators.table_input import MARK_LEVEL, TableInput, chosen_columns
+from riskbayes.estimators.table_input import MARK_LEVEL, TableInput, chosen_columns, set_numbers
 from riskbayes.exceptions import ColumnError
-from riskbayes.input.schema import Schema
+from riskbayes.input.schema import Cells, Schema
 from riskbayes.loaded import require
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.marks import MarkModel
@@ -155,10 +156,19 @@ class ProductOfExperts(TableInput):
             return BaseGenerativeClassifier._read(self, X, reset=reset, learn=learn)
         return super()._read(X, reset=reset, learn=learn)
 
+    def _schema_of(self, cells: Any, whole: bool = True) -> Schema:
+        schema = super()._schema_of(cells, whole)
+        experts = [expert for _, expert, columns in self._triples() if columns is not None]
+        if whole or not isinstance(cells, np.ndarray) or not any(map(reads_categories, experts)):
+            return schema
+        # If another batch holds strings, numbers that only such experts read are categories: by their values.
+        found = Schema.of_cells(Cells.of(cells, schema.names), schema.names, schema.named)
+        return replace(schema, columns=found.columns)
+
     def _decide(self, schema: Schema, more: bool) -> None:
         if self._reads_numbers():
-            self._table = None
             BaseGenerativeClassifier._decide(self, schema, more)
+            set_numbers(self, replace(schema, library=None))
         else:
             super()._decide(schema, more)
         self._strict = [

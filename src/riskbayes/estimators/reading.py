@@ -180,7 +180,7 @@ class Reading:
                 writer.add(*self.encode(batch, f" in batch {number}"))
                 source.progress.advance(batch.n_rows)
         if not writer.n_rows:
-            raise ValueError("The rows are empty: there is no batch with a row.")
+            raise ValueError("The rows are empty: there is no batch with a row that has a weight.")
         writer.flush()
         source.progress.next_pass(writer.n_rows)
         order = labels.sorted()[1] if learns and not twice else None
@@ -193,6 +193,8 @@ class Reading:
         """Return the engine with the weights of the estimator's classes, which a fit sets."""
         clf = self.clf
         check_total(engine.masses, f"sample_weight{self.suffix}")
+        if not engine.masses.any():
+            raise ValueError(f"sample_weight{self.suffix} must contain at least one non-zero number.")
         if clf.class_weight is None:
             return engine
         if self.learns is not Learns.NOTHING:
@@ -208,7 +210,7 @@ class Reading:
         if not filled:
             raise ValueError(f"X{self.suffix} is empty: no partition has a row with a weight.")
         if self.learns is not Learns.NOTHING:
-            total = reduce(Look.plus, (looks[number][1] for number in filled))
+            total = reduce(Look.plus, (own for _, own in looks if own is not None))
             self.decide(total.schema, total.labels)
         sent, encode = shared(self.on_worker()), delayed(encode_partitions)
         groups = merged_partitions([looks[i][0] for i in filled], self.clf.n_features_in_)

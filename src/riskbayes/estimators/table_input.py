@@ -136,7 +136,8 @@ def read_cells(estimator: Any, X: Any, *, reset: bool, learn: bool) -> Any:
         check_plain(estimator, X)
     if not learn and estimator._table is None:
         return validated_numbers(estimator, X, reset=False)
-    names, numbers = column_names(X), holds_numbers(X)
+    names = column_names(X) if reset else column_names_of(estimator)
+    numbers = holds_numbers(X)
     if reset:
         frame = nw.from_native(X, eager_only=True) if is_frame(X) else None
         estimator._library = None if frame is None else frame.implementation
@@ -181,17 +182,21 @@ def schema_of(estimator: Any, cells: Any) -> Schema:
 
 def decide_table(estimator: Any, schema: Schema) -> None:
     """Set the encoder of the estimator's table by a schema of all rows; None for numbers that need none."""
-    numbers = not schema.columns
+    numbers = schema.dtype != "object"
     categorical = estimator._categorical(list(schema.names), numbers)
     informative = estimator.missing == "informative"
-    estimator._table, estimator._library, estimator._n_rows = None, schema.library, schema.n_rows
+    set_numbers(estimator, schema)
     given = given_kinds(estimator, list(schema.names))
     dropped = {j: kind for j, kind in given.items() if kind in ("text", "id", "drop")}
     if not numbers or categorical is not None or (informative and schema.n_missing.any()):
         estimator._table = TableEncoder.decide(schema, categorical, estimator.unseen, informative, dropped)
-    estimator._seen_columns = (
-        number_columns(schema) if estimator._table is None else tuple(estimator._table.columns)
-    )
+        estimator._seen_columns = tuple(estimator._table.columns)
+
+
+def set_numbers(estimator: Any, schema: Schema) -> None:
+    """Set what an estimator knows of a table of numbers, which needs no encoder."""
+    estimator._table, estimator._library, estimator._n_rows = None, schema.library, schema.n_rows
+    estimator._seen_columns = number_columns(schema)
 
 
 def number_columns(schema: Schema) -> tuple[Column, ...]:

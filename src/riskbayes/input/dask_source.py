@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,8 @@ class DaskSource(Source):
         """Return the results of all partitions as a lazy Dask array."""
         X, dtype = self.X, result.dtype
         if dtype.kind == "f" and getattr(X, "dtype", None) == np.float32:
-            dtype = work(np.zeros((1, X.shape[1]), dtype=np.float32)).dtype
+            with suppress(ValueError):  # a row of zeros may be refused
+                dtype = work(np.zeros((1, X.shape[1]), dtype=np.float32)).dtype
         shape = (0,) if result.width is None else (0, result.width)
         meta, filled = (
             np.empty(shape, dtype=dtype),
@@ -56,7 +58,7 @@ class DaskSource(Source):
 
 def apply_to_partition(X: Any, work: Callable[[Any], Array], empty: Array) -> Array:
     """Return the results for one partition, which may be empty."""
-    return work(X) if X.shape[0] else empty
+    return work(X).astype(empty.dtype, copy=False) if X.shape[0] else empty
 
 
 def partitions(X: Any, y: Any, w: Any, suffix: str) -> list[tuple[Any, Any, Any]]:

@@ -96,9 +96,10 @@ class ColumnSchema:
             held = other if self.kind == "missing" else self
             return replace(held, n_missing=n_missing, declared=declared)
         if self.kind != other.kind or unit_of(self.example) != unit_of(other.example):
+            held = [each.kind if each.example is None else shown(each.example) for each in (self, other)]
             raise ColumnError(
                 j,
-                f"holds {shown(self.example)} and {shown(other.example)}: values of one kind are needed. "
+                f"holds {held[0]} and {held[1]}: values of one kind are needed. "
                 "Convert all of them, for instance to strings.",
                 self.name,
             )
@@ -218,7 +219,7 @@ class Schema:
             pairs = zip(self.each_column(), other.each_column(), strict=True)
             columns = tuple(replace(a.plus(b, j), name=names[j]) for j, (a, b) in enumerate(pairs))
             low, high = ends_of(columns)
-        dtype = "object" if columns else "float64" if "float64" in (self.dtype, other.dtype) else "float32"
+        dtype = max(self.dtype, other.dtype)  # float32, float64, object: the later one takes in the other
         groups: dict[tuple[int, int], int] = {}
         places = enumerate(zip(self.same, other.same, strict=True))
         return type(self)(

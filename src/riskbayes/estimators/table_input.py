@@ -136,8 +136,8 @@ def read_cells(estimator: Any, X: Any, *, reset: bool, learn: bool) -> Any:
         check_plain(estimator, X)
     if not learn and estimator._table is None:
         return validated_numbers(estimator, X, reset=False)
-    names = column_names(X) if reset else column_names_of(estimator)
-    numbers = holds_numbers(X)
+    names, numbers = column_names(X), holds_numbers(X)
+    names = names if reset else column_names_of(estimator)  # an array to predict has none
     if reset:
         frame = nw.from_native(X, eager_only=True) if is_frame(X) else None
         estimator._library = None if frame is None else frame.implementation

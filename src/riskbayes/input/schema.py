@@ -96,10 +96,10 @@ class ColumnSchema:
             held = other if self.kind == "missing" else self
             return replace(held, n_missing=n_missing, declared=declared)
         if self.kind != other.kind or unit_of(self.example) != unit_of(other.example):
-            held = [each.kind if each.example is None else shown(each.example) for each in (self, other)]
+            cells = [each.kind if each.example is None else shown(each.example) for each in (self, other)]
             raise ColumnError(
                 j,
-                f"holds {held[0]} and {held[1]}: values of one kind are needed. "
+                f"holds {cells[0]} and {cells[1]}: values of one kind are needed. "
                 "Convert all of them, for instance to strings.",
                 self.name,
             )

@@ -9,10 +9,8 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-
-
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 

@@ -31,7 +31,6 @@ from riskbayes.estimators import family as module
 from riskbayes.estimators.family import family, fold_posteriors, folds_of, measured_columns, recipe
 from riskbayes.estimators.kinds import Kinds, of_numbers
 from riskbayes.estimators.member import CHECKPOINTS, Member
-from riskbayes.estimators.table_input import read_table
 from riskbayes.models.base import Sample
 from riskbayes.models.leaves import LeavesModel
 from riskbayes.preprocessing import KMeansBins
@@ -73,7 +72,9 @@ def unit(name: str, split: int, mixed: bool):
         X, y = table(name)
         train, test = train_test_split(np.arange(len(X)), test_size=0.25, random_state=split)
         clf = RiskBayesClassifier()
-        rows = [read_table(clf, X.iloc[part], reset=part is train) for part in (train, test)]
+        cells = clf._read(X.iloc[train], reset=True, learn=True)
+        clf._decide(clf._schema_of(cells), more=False)
+        rows = [clf._encode(cells), clf._encode(clf._read(X.iloc[test], reset=False, learn=False))]
         kinds = of_numbers(rows[0].shape[1]) if clf._table is None else Kinds.of(clf._table.kinds)
         codes = np.unique(y, return_inverse=True)[1]
     else:

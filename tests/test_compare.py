@@ -389,8 +389,8 @@ def test_a_sample_keeps_every_class(most, seed):
     ("options", "message"),
     [
         ({"target": "bougth"}, "Did you mean 'bought'"),
-        ({"target": "size"}, "240 distinct values"),
-        ({"target": "key"}, "240 distinct values"),
+        ({"target": "size"}, "240 distinct"),
+        ({"target": "key"}, "240 distinct"),
         ({"target": "same"}, "one class only, 'x'"),
         ({"target": "gone"}, "missing in all 240 rows"),
         ({"cv": 1}, "two or more"),

@@ -18,6 +18,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -926,6 +927,8 @@ def main(arguments: list[str] | None = None) -> int:
         for fault in faults:
             print(f"{fault.file}: {fault.what}")
         return 0
+    # A shell starts commands in the background with interrupts ignored, and the tests would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     start, ended = time.perf_counter(), dict.fromkeys((KILLED, SURVIVED, STALE, NOT_RUN), 0)
     with tempfile.TemporaryDirectory() as folder:
         trees: Queue = Queue()

@@ -706,7 +706,7 @@ FAULTS = [
         "adjacent numbers share a bin",
     ),
     Fault(
-        "reading/deciding.py",
+        "input/files/deciding.py",
         '(widths["min"] == widths["max"] and not zeros.all())',
         '(widths["min"] == widths["max"])',
         "test_reading.py",
@@ -714,7 +714,7 @@ FAULTS = [
         needs=("pyarrow",),
     ),
     Fault(
-        "reading/deciding.py",
+        "input/files/deciding.py",
         'widths["max"] > LONG',
         "False",
         "test_reading.py",
@@ -722,7 +722,7 @@ FAULTS = [
         needs=("pyarrow",),
     ),
     Fault(
-        "reading/deciding.py",
+        "input/files/deciding.py",
         "return (custom if file is None else file),",
         "return custom,",
         "test_reading.py test_notation.py",
@@ -730,7 +730,7 @@ FAULTS = [
         needs=("pyarrow",),
     ),
     Fault(
-        "reading/dialect.py",
+        "input/files/dialect.py",
         "fit = count / len(body) * clean / len(cells)",
         "fit = count / len(body)",
         "test_reading.py",

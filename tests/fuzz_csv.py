@@ -148,11 +148,11 @@ def case(number: int) -> bytes:
 def run(number: int, folder: Path) -> str:
     """Return what became of a case: "table", "refused", or the violation with its traceback."""
     from riskbayes.commands._errors import BadInput, as_sentence
-    from riskbayes.reading import UserError
-    from riskbayes.reading.batches import Batches
-    from riskbayes.reading.expected import Expected
-    from riskbayes.reading.notation import Notation
-    from riskbayes.reading.table import open_table, split_columns
+    from riskbayes.input.files import UserError
+    from riskbayes.input.files.batches import Batches
+    from riskbayes.input.files.expected import Expected
+    from riskbayes.input.files.notation import Notation
+    from riskbayes.input.files.table import open_table, split_columns
 
     path = folder / "case.csv"
     path.write_bytes(case(number))

@@ -110,11 +110,11 @@ def run(case: int, folder: Path) -> str:
     """Return "right", "refused", or what is wrong."""
     import pyarrow as pa
 
-    from riskbayes.reading import UserError
-    from riskbayes.reading.batches import Batches
-    from riskbayes.reading.expected import Expected
-    from riskbayes.reading.options import Options
-    from riskbayes.reading.table import read_table
+    from riskbayes.input.files import UserError
+    from riskbayes.input.files.batches import Batches
+    from riskbayes.input.files.expected import Expected
+    from riskbayes.input.files.options import Options
+    from riskbayes.input.files.table import read_table
 
     rng = random.Random(case)
     columns, first, second = table(rng), dialect(rng), dialect(rng)

@@ -27,8 +27,8 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from riskbayes.commands import _group  # noqa: E402
 from riskbayes.commands._group import ORDER, added_commands  # noqa: E402
-from riskbayes.reading import UserError  # noqa: E402
-from riskbayes.reading.table import open_table  # noqa: E402
+from riskbayes.input.files import UserError  # noqa: E402
+from riskbayes.input.files.table import open_table  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = "from riskbayes_command import main; main()"
@@ -90,7 +90,7 @@ def added(tmp_path, monkeypatch):
     """A package, as pip installs it, that adds commands: one that works, one broken, one of our name."""
     source = """
 import click
-from riskbayes.reading import UserError
+from riskbayes.input.files import UserError
 
 @click.command()
 @click.argument("name")
@@ -309,7 +309,7 @@ def test_predict_keeps_the_file_and_adds_what_the_model_says(
     told = json.loads(result.stdout)
     assert told["rows"] == 300
     assert told["predicted"] == {label: labels.count(label) for label in ("no", "yes")}
-    from riskbayes.reading import blocks
+    from riskbayes.input.files import blocks
 
     monkeypatch.setattr(blocks, "BLOCK", 1000)
     assert fitted("predict", "m.rb", "new.csv", "-o", "again.csv").exit_code == 0

@@ -27,7 +27,7 @@ from riskbayes.compare.splits import make_split
 from riskbayes.compare.study import contenders as contender_figures
 from riskbayes.compare.study import run_study
 from riskbayes.compare.terminal import print_report
-from riskbayes.reading.table import split_columns
+from riskbayes.input.files.table import split_columns
 
 
 def made_table(m=240, seed=0, signal=2.0):

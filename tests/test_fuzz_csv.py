@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 import fuzz_csv
-from riskbayes.reading import table
+from riskbayes.input.files import table
 
 
 def test_cases(tmp_path):

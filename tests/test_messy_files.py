@@ -8,10 +8,10 @@ pa = pytest.importorskip("pyarrow")
 
 import fuzz_notation  # noqa: E402
 from messy_files import FILES  # noqa: E402
-from riskbayes.reading.batches import Batches  # noqa: E402
-from riskbayes.reading.expected import Expected  # noqa: E402
-from riskbayes.reading.notation import Notation  # noqa: E402
-from riskbayes.reading.table import read_table  # noqa: E402
+from riskbayes.input.files.batches import Batches  # noqa: E402
+from riskbayes.input.files.expected import Expected  # noqa: E402
+from riskbayes.input.files.notation import Notation  # noqa: E402
+from riskbayes.input.files.table import read_table  # noqa: E402
 
 TYPES = {
     "number": lambda t: pa.types.is_integer(t) or pa.types.is_floating(t),

@@ -24,7 +24,7 @@ pytest.importorskip("pyarrow")
 
 from riskbayes.commands.compare import FILES, stored, write
 from riskbayes.compare import compare
-from riskbayes.reading.table import read_table
+from riskbayes.input.files.table import read_table
 
 SCRIPT = "from riskbayes_command import main; main()"
 TABLE = "x,colour,answer\n" + "\n".join(

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq  # noqa: E402
 from click.testing import CliRunner  # noqa: E402
 
 from riskbayes.cli import main  # noqa: E402
-from riskbayes.reading.options import Options  # noqa: E402
-from riskbayes.reading.table import open_table, read_table  # noqa: E402
+from riskbayes.input.files.options import Options  # noqa: E402
+from riskbayes.input.files.table import open_table, read_table  # noqa: E402
 
 FIT = ("--model", "MixedNB", "--learner", "closed_form", "--no-held-out")
 

@@ -14,7 +14,7 @@ pa = pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq  # noqa: E402
 
-from riskbayes.reading.table import open_table  # noqa: E402
+from riskbayes.input.files.table import open_table  # noqa: E402
 
 WORDS = [
     "N/A",
@@ -129,8 +129,8 @@ def test_an_output_is_never_an_input(folder, monkeypatch, command, out):
     Path("report.md").write_bytes(Path("t.csv").read_bytes())
     before = contents()
     for reader in (
-        "riskbayes.reading.table.open_file",
-        "riskbayes.reading.batches.open_file",
+        "riskbayes.input.files.table.open_file",
+        "riskbayes.input.files.batches.open_file",
         "riskbayes.load",
     ):
         monkeypatch.setattr(reader, lambda *_: pytest.fail("it was read"))

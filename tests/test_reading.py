@@ -17,20 +17,20 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from riskbayes.reading import UserError
+from riskbayes.input.files import UserError
 
 pa = pytest.importorskip("pyarrow")
 
 import pyarrow.feather as feather  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
-from riskbayes.reading import batches as batches_module  # noqa: E402
-from riskbayes.reading import blocks  # noqa: E402
-from riskbayes.reading.batches import Batches  # noqa: E402
-from riskbayes.reading.blocks import CSV  # noqa: E402
-from riskbayes.reading.expected import Expected  # noqa: E402
-from riskbayes.reading.notation import MISSING, NUMBER, TEXT, UNREAD, Notation  # noqa: E402
-from riskbayes.reading.table import open_table, split_columns  # noqa: E402
+from riskbayes.input.files import batches as batches_module  # noqa: E402
+from riskbayes.input.files import blocks  # noqa: E402
+from riskbayes.input.files.batches import Batches  # noqa: E402
+from riskbayes.input.files.blocks import CSV  # noqa: E402
+from riskbayes.input.files.expected import Expected  # noqa: E402
+from riskbayes.input.files.notation import MISSING, NUMBER, TEXT, UNREAD, Notation  # noqa: E402
+from riskbayes.input.files.table import open_table, split_columns  # noqa: E402
 
 LATIN = st.characters(codec="cp1252", exclude_categories=["Cc", "Cs", "Zl", "Zp"])
 ANY = st.characters(exclude_categories=["Cc", "Cs", "Cn", "Co"])

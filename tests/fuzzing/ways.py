@@ -33,11 +33,11 @@ from conftest import MODELS
 from riskbayes.estimators.batches import PREDICTIONS
 from riskbayes.estimators.counts import CountClassifier
 from riskbayes.input.batch import RowBatch
+from riskbayes.input.files.table import open_table
 from riskbayes.input.schema import Schema
 from riskbayes.input.source import Source
 from riskbayes.learners import RC
 from riskbayes.preprocessing.columns import Column
-from riskbayes.reading.table import open_table
 
 ESTIMATORS: dict[str, Any] = {
     name: kind

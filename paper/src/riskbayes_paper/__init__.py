@@ -1,6 +1,6 @@
 """The paper's experiments: what is run, the tables and pictures that come of it, the page that shows them."""
 
-from riskbayes.reading import UserError
+from riskbayes.input.files import UserError
 
 
 class ExperimentError(UserError):

@@ -24,10 +24,10 @@ class QuotedBash(BashComplete):
 
 def columns_of_file(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
     """Return the columns of the file on the command line that begin with what was typed, for a shell."""
-    from riskbayes.reading import UserError
-    from riskbayes.reading.blocks import CSV
-    from riskbayes.reading.files import STDIN, is_arrow
-    from riskbayes.reading.table import open_dataset
+    from riskbayes.input.files import UserError
+    from riskbayes.input.files.blocks import CSV
+    from riskbayes.input.files.opening import STDIN, is_arrow
+    from riskbayes.input.files.table import open_dataset
 
     # While an option lacks its value click leaves the arguments unread.
     path = context.params.get("data") or next(iter(context.args), None)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
+from riskbayes.input.files import UserError
 from riskbayes.markup import printable
-from riskbayes.reading import UserError
 
 OURS = str(Path(__file__).parents[1])
 """The folder of this package."""

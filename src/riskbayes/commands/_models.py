@@ -42,7 +42,7 @@ def is_of_fit(about: dict[str, Any]) -> bool:
 
 def require_file(path: str) -> None:
     """Raise an error that suggests the nearest name if there is no such file."""
-    from riskbayes.reading.files import missing_file
+    from riskbayes.input.files.opening import missing_file
 
     if not Path(path).exists():
         raise missing_file(Path(path))

@@ -28,7 +28,7 @@ class Kind(click.ParamType):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
         """Return the name and the kind."""
-        from riskbayes.reading.options import KINDS
+        from riskbayes.input.files.options import KINDS
 
         column, sign, kind = value.rpartition("=")
         if not sign or kind not in KINDS:
@@ -96,7 +96,7 @@ def reading_options(kinds: bool) -> Callable[[Callable], Callable]:
     def decorate(command: Callable) -> Callable:
         @functools.wraps(command)
         def with_options(*args: Any, **given: Any) -> Any:
-            from riskbayes.reading.options import Options
+            from riskbayes.input.files.options import Options
 
             said = {
                 name: given.pop(name) for name in ("header", "delimiter", "encoding", "decimal", "date_order")

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from riskbayes.input.files import UserError
+from riskbayes.input.files.batches import Batch, Batches
+from riskbayes.input.files.notation import NUMBER
 from riskbayes.new_files import new_files
-from riskbayes.reading import UserError
-from riskbayes.reading.batches import Batch, Batches
-from riskbayes.reading.notation import NUMBER
 
 STDOUT = "-"
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from riskbayes.reading import UserError
+from riskbayes.input.files import UserError
 
 NEW_FOLDER = click.Path(path_type=Path, file_okay=False)
 NEW_FILE = click.Path(path_type=Path, dir_okay=False)

@@ -14,10 +14,10 @@ from riskbayes.arrays import Array
 from riskbayes.commands._options import show_findings
 from riskbayes.commands._output import Output, open_output
 from riskbayes.commands._progress import FileProgress
-from riskbayes.reading.batches import Batches
-from riskbayes.reading.expected import Expected
-from riskbayes.reading.options import NOTHING_SAID, Options
-from riskbayes.reading.table import below_table
+from riskbayes.input.files.batches import Batches
+from riskbayes.input.files.expected import Expected
+from riskbayes.input.files.options import NOTHING_SAID, Options
+from riskbayes.input.files.table import below_table
 from riskbayes.threads import OneBlasThread
 
 

@@ -13,7 +13,7 @@ from glob import has_magic
 from pathlib import Path, PurePath
 from typing import Any
 
-from riskbayes.reading import UserError
+from riskbayes.input.files import UserError
 
 STREAM = "-"
 """Standard input or output."""

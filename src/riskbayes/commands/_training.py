@@ -17,10 +17,10 @@ from riskbayes.commands._replacing import place_of, sha256
 from riskbayes.compare.scores import row_losses
 from riskbayes.compare.splits import default_folds, random_parts, too_few
 from riskbayes.findings import Finding
+from riskbayes.input.files.notation import NUMBER, TEXT, Notation
+from riskbayes.input.files.options import Options
+from riskbayes.input.files.table import read_table, split_columns
 from riskbayes.input.labels import rows_without_target
-from riskbayes.reading.notation import NUMBER, TEXT, Notation
-from riskbayes.reading.options import Options
-from riskbayes.reading.table import read_table, split_columns
 from riskbayes.versions import versions
 
 

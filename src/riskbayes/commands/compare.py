@@ -19,8 +19,8 @@ from riskbayes.commands.fit import STRATEGIES
 if TYPE_CHECKING:
     from riskbayes.compare import Comparison
     from riskbayes.compare.study import Progress
-    from riskbayes.reading.options import Options
-    from riskbayes.reading.table import ReadTable
+    from riskbayes.input.files.options import Options
+    from riskbayes.input.files.table import ReadTable
 
 REPORT = "report"
 """The default folder."""
@@ -108,7 +108,7 @@ def compare(
 
     from riskbayes.compare import compare as run
     from riskbayes.compare.terminal import print_report
-    from riskbayes.reading.table import read_table
+    from riskbayes.input.files.table import read_table
 
     read = read_table(data, options, [target])
     table = read.table.drop_columns(options.unread)

@@ -11,7 +11,7 @@ from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json, readin
 from riskbayes.markup import printable
 
 if TYPE_CHECKING:
-    from riskbayes.reading.options import Options
+    from riskbayes.input.files.options import Options
 
 BAR = 20
 """Characters of the longest bar."""
@@ -57,7 +57,7 @@ def explanation(
     clf: Any, about: dict, data: str, row: int, positive: str | None, negative: str | None, options: Options
 ) -> dict[str, Any]:
     """Return the contributions of the cells of a row, the largest first."""
-    from riskbayes.reading.expected import Expected
+    from riskbayes.input.files.expected import Expected
 
     columns, X, cells = row_of(data, row, Expected.of(clf, about), options)
     labels = {str(label): label for label in clf.classes_.tolist()}
@@ -82,9 +82,9 @@ def explanation(
 
 def row_of(data: str, row: int, expected: Any, options: Options) -> tuple[list[str], Any, dict[str, Any]]:
     """Return the names of the model's columns, the row as the model reads it, and its cells."""
-    from riskbayes.reading import UserError
-    from riskbayes.reading.batches import Batches
-    from riskbayes.reading.notation import PRESENT
+    from riskbayes.input.files import UserError
+    from riskbayes.input.files.batches import Batches
+    from riskbayes.input.files.notation import PRESENT
 
     before = 0
     with Batches(data, expected, options) as batches:
@@ -108,7 +108,7 @@ def row_of(data: str, row: int, expected: Any, options: Options) -> tuple[list[s
 
 def label_named(labels: dict[str, Any], name: str | None) -> Any:
     """Return the label that a user names, if any; refuse one that the model does not know."""
-    from riskbayes.reading import UserError
+    from riskbayes.input.files import UserError
 
     if name is None:
         return None

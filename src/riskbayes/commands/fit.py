@@ -23,7 +23,7 @@ from riskbayes.commands._replacing import refuse_inputs, refuse_other_results
 from riskbayes.markup import printable
 
 if TYPE_CHECKING:
-    from riskbayes.reading.options import Options
+    from riskbayes.input.files.options import Options
 
 STRATEGIES = ("single", "neighbours", "cv", "ensemble")
 LEARNERS = ("rc", "closed_form", "rc_cv", "tm", "dfe", "gd")

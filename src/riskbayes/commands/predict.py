@@ -11,7 +11,7 @@ from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json, readin
 from riskbayes.commands._replacing import refuse_inputs
 
 if TYPE_CHECKING:
-    from riskbayes.reading.options import Options
+    from riskbayes.input.files.options import Options
 
 
 @click.command()

@@ -31,7 +31,7 @@ def sample(model: str, rows: int, out: str, seed: int, as_json: bool) -> None:
 
     A model has a joint to draw from if it is a density of all columns: riskbayes fit --model MixedNB.
     """
-    from riskbayes.reading import UserError
+    from riskbayes.input.files import UserError
 
     refuse_inputs([out], model)
     clf, about = load_model(model)

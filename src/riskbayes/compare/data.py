@@ -11,10 +11,10 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.compare.report import ClassShare, ColumnSummary, DataSummary
+from riskbayes.input.files.table import require_column
 from riskbayes.input.labels import Labelled, labelled_rows
 from riskbayes.preprocessing.columns import Column
 from riskbayes.preprocessing.encoder import TableEncoder
-from riskbayes.reading.table import require_column
 from riskbayes.tables import is_missing, plain
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from riskbayes.input.arrow import FORMATS
-from riskbayes.reading import UserError
-from riskbayes.reading.arrow import pa
+from riskbayes.input.files import UserError
+from riskbayes.input.files.arrow import pa
 
 STDIN = "-"
 """The path that stands for standard input."""

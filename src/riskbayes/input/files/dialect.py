@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from riskbayes.reading import UserError
-from riskbayes.reading.notation import MISSING, PLAIN
-from riskbayes.reading.options import Options
+from riskbayes.input.files import UserError
+from riskbayes.input.files.notation import MISSING, PLAIN
+from riskbayes.input.files.options import Options
 
 DELIMITERS = ",;\t|"
 """Delimiters that are tried; of equally good ones the first is taken."""

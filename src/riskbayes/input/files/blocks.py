@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.reading import UserError
-from riskbayes.reading.arrow import pa, pacsv
-from riskbayes.reading.dialect import Dialect, find_dialect, refuse_twins
-from riskbayes.reading.files import UserFile, open_file
-from riskbayes.reading.notation import MISSING
-from riskbayes.reading.options import NOTHING_SAID, Options
-from riskbayes.reading.text import LONGEST_RECORD, Text
+from riskbayes.input.files import UserError
+from riskbayes.input.files.arrow import pa, pacsv
+from riskbayes.input.files.dialect import Dialect, find_dialect, refuse_twins
+from riskbayes.input.files.notation import MISSING
+from riskbayes.input.files.opening import UserFile, open_file
+from riskbayes.input.files.options import NOTHING_SAID, Options
+from riskbayes.input.files.text import LONGEST_RECORD, Text
 
 BLOCK = 2**22
 """Bytes that are read at a time."""

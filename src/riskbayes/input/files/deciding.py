@@ -16,9 +16,9 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.findings import Finding
-from riskbayes.reading import UserError
-from riskbayes.reading.arrow import pa, pc
-from riskbayes.reading.notation import (
+from riskbayes.input.files import UserError
+from riskbayes.input.files.arrow import pa, pc
+from riskbayes.input.files.notation import (
     CURRENCY,
     DASHES,
     DATE,
@@ -38,7 +38,7 @@ from riskbayes.reading.notation import (
     read_times,
     trimmed,
 )
-from riskbayes.reading.options import Options
+from riskbayes.input.files.options import Options
 
 CODE, WHOLE = r"^[+-]?0\d", r"^[+-]?\d+$"
 

@@ -14,15 +14,15 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.findings import Finding
 from riskbayes.input.arrow import lacking_column, open_files
+from riskbayes.input.files import UserError
+from riskbayes.input.files.arrow import ds, pa, pc
+from riskbayes.input.files.blocks import CSV
+from riskbayes.input.files.deciding import WHOLE, Cells, all_match, cells_of, decide
+from riskbayes.input.files.dialect import refuse_twins
+from riskbayes.input.files.notation import TEXT, Notation, trimmed
+from riskbayes.input.files.opening import EXPORT, STDIN, is_arrow, open_file, reading
+from riskbayes.input.files.options import NOTHING_SAID, Options
 from riskbayes.input.labels import labelled_rows
-from riskbayes.reading import UserError
-from riskbayes.reading.arrow import ds, pa, pc
-from riskbayes.reading.blocks import CSV
-from riskbayes.reading.deciding import WHOLE, Cells, all_match, cells_of, decide
-from riskbayes.reading.dialect import refuse_twins
-from riskbayes.reading.files import EXPORT, STDIN, is_arrow, open_file, reading
-from riskbayes.reading.notation import TEXT, Notation, trimmed
-from riskbayes.reading.options import NOTHING_SAID, Options
 
 
 def open_table(path: str | os.PathLike, labels: Iterable[str] = ()) -> Any:

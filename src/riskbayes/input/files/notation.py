@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.reading.arrow import pa, pc
+from riskbayes.input.files.arrow import pa, pc
 
 NUMBER, DATE, TIME, FLAG, TEXT, PRESENT, UNREAD = (
     "number",

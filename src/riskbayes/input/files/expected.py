@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from riskbayes.reading import UserError
-from riskbayes.reading.notation import DATE, FLAG, NUMBER, PRESENT, TEXT, TIME, UNREAD, Notation
-from riskbayes.reading.table import require_column
+from riskbayes.input.files import UserError
+from riskbayes.input.files.notation import DATE, FLAG, NUMBER, PRESENT, TEXT, TIME, UNREAD, Notation
+from riskbayes.input.files.table import require_column
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from riskbayes.input.arrow import lacking_column, of_file
-from riskbayes.reading import UserError
-from riskbayes.reading.arrow import pa, pc
-from riskbayes.reading.blocks import CSV, MOST_ROWS, Block
-from riskbayes.reading.deciding import matches, number_evidence
-from riskbayes.reading.expected import Expected
-from riskbayes.reading.files import is_arrow, open_file
-from riskbayes.reading.notation import (
+from riskbayes.input.files import UserError
+from riskbayes.input.files.arrow import pa, pc
+from riskbayes.input.files.blocks import CSV, MOST_ROWS, Block
+from riskbayes.input.files.deciding import matches, number_evidence
+from riskbayes.input.files.expected import Expected
+from riskbayes.input.files.notation import (
     DATE,
     NUMBER,
     PRESENT,
@@ -30,8 +29,9 @@ from riskbayes.reading.notation import (
     parts_of_numbers,
     trimmed,
 )
-from riskbayes.reading.options import NOTHING_SAID, Options
-from riskbayes.reading.table import open_dataset, stored
+from riskbayes.input.files.opening import is_arrow, open_file
+from riskbayes.input.files.options import NOTHING_SAID, Options
+from riskbayes.input.files.table import open_dataset, stored
 from riskbayes.tables import shown
 
 AMBIGUOUS = 3
@@ -61,7 +61,7 @@ class Batches:
     Parameters
     ----------
     path : path
-        What :func:`riskbayes.reading.table.open_table` reads.
+        What :func:`riskbayes.input.files.table.open_table` reads.
     expected : Expected
         The columns of the model.
     options : Options, default=NOTHING_SAID

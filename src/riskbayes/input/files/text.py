@@ -9,8 +9,8 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 
-from riskbayes.reading import UserError
-from riskbayes.reading.files import EXPORT, UserFile
+from riskbayes.input.files import UserError
+from riskbayes.input.files.opening import EXPORT, UserFile
 
 LONGEST_RECORD = 2**24
 """The most bytes of one line, or of one record with line breaks in quotes."""

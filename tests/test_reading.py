@@ -124,6 +124,17 @@ def test_tables_in_any_dialect_and_encoding_are_read_back(tmp_path, encoding, da
         assert all(same(*pair) for pair in pairs), pairs
 
 
+@pytest.mark.parametrize(("delimiter", "inner"), [(a, b) for a in ",;\t|" for b in ",;|" if a != b])
+def test_a_sign_within_cells_is_no_delimiter(tmp_path, delimiter, inner):
+    """Even if it splits all rows, the header too, into the same number of pieces."""
+    names, path = ["key", f"width{inner} height{inner} depth", "count"], tmp_path / "t.csv"
+    rows = [[f"k{i}", f"{i} cm{inner} {2 * i} cm{inner} wide", str(i)] for i in range(1, 9)]
+    path.write_text("".join(delimiter.join(row) + "\n" for row in [names, *rows]))
+    found = open_table(path)
+    assert found.column_names == names
+    assert found.column(1).to_pylist() == [row[1] for row in rows]
+
+
 def is_utf8(line):
     try:
         line.decode()

@@ -738,14 +738,14 @@ FAULTS = [
         needs=("pyarrow",),
     ),
     Fault(
-        "saving/npy.py",
+        "persistence/npy.py",
         'order="F" if fortran else "C")',
         'order="C")',
         "test_saving.py",
         "an array in column order is read into a copy",
     ),
     Fault(
-        "saving/plain.py",
+        "persistence/plain.py",
         "return [plain.isoformat(), write_zone(value.tzinfo)]",
         "return [plain.isoformat(), None]",
         "test_saving.py",

@@ -42,7 +42,7 @@ from fuzzing.saved_models import fits
 from riskbayes.exceptions import ModelFileError
 from riskbayes.models import hats
 from riskbayes.models.kernels import categorical, sparse
-from riskbayes.saving.registry import declared, own_classes, parameter_defaults
+from riskbayes.persistence.registry import declared, own_classes, parameter_defaults
 
 SLOWEST = 5.0
 """Seconds of computing that a case may take."""

@@ -25,7 +25,7 @@ from riskbayes.models.kernels.categorical import Groups
 from riskbayes.models.kernels.scan import CompiledScan, GaussianPart
 from riskbayes.models.kernels.sparse import SparseScan
 from riskbayes.models.structure import topological_order
-from riskbayes.saving import archive, describe
+from riskbayes.persistence import archive, describe
 
 
 class Boom:

@@ -11,8 +11,8 @@ from sklearn.base import clone
 import riskbayes
 from riskbayes import rows
 from riskbayes.engines import MemoryEngine
-from riskbayes.journal import Journal
 from riskbayes.learners import DFE, GD, RC, RCCV, TM
+from riskbayes.persistence.journal import Journal
 
 
 def data(m=400, n=4, seed=0):

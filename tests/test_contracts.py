@@ -31,7 +31,6 @@ from riskbayes.engines.dask import DaskEngine
 from riskbayes.engines.disk import DiskEngine
 from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.engines.spool import Spool
-from riskbayes.journal import Journal
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm, Learner
 from riskbayes.learners.base import resolve_learner
 from riskbayes.learners.dfe import LabelSoftError
@@ -51,6 +50,7 @@ from riskbayes.models import (
 from riskbayes.models.base import Fitted, Sample, log_class_prior
 from riskbayes.models.kernels import categorical, sparse
 from riskbayes.objectives import ExpectedCost, LogLoss, Objective, SoftError
+from riskbayes.persistence.journal import Journal
 from riskbayes.risks import NO_RISK, posterior_and_risks
 from riskbayes.statistics import Statistics
 from riskbayes.task import Status, Task

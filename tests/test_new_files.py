@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import riskbayes
 from riskbayes.cli import main
-from riskbayes.journal import Journal
 from riskbayes.new_files import new_files
+from riskbayes.persistence.journal import Journal
 
 pytest.importorskip("pyarrow")
 

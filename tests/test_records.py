@@ -22,10 +22,10 @@ import riskbayes
 from conftest import MODELS, assert_same, random_rows
 from riskbayes.engines import MemoryEngine
 from riskbayes.frames import Frame
-from riskbayes.journal import DIGEST, HEAD, LENGTH, Journal, digest, head_of
 from riskbayes.models import GaussianNBModel, TreeModel
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import LogLoss
+from riskbayes.persistence.journal import DIGEST, HEAD, LENGTH, Journal, digest, head_of
 from riskbayes.records import NotKeptError, class_of, packed, unpacked
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
@@ -126,7 +126,7 @@ def test_other_values_are_not_kept(value):
     [
         ["object", "os:system", None],
         ["object", "builtins:eval", ["tuple", "1"]],
-        ["object", "riskbayes.journal:Journal", ["dict"]],
+        ["object", "riskbayes.persistence.journal:Journal", ["dict"]],
         ["named", "subprocess:Popen", "true"],
         ["object", "riskbayes.nowhere:Frame", ["dict"]],
         ["value", 1],

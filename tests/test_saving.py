@@ -37,10 +37,10 @@ from riskbayes.exceptions import ModelFileError
 from riskbayes.learners import RC
 from riskbayes.models import LDAModel, TreeModel
 from riskbayes.objectives import ExpectedCost
-from riskbayes.saving import describe
-from riskbayes.saving.reader import Reader
-from riskbayes.saving.registry import SPLITTERS, declared, own_classes
-from riskbayes.saving.writer import Writer
+from riskbayes.persistence import describe
+from riskbayes.persistence.reader import Reader
+from riskbayes.persistence.registry import SPLITTERS, declared, own_classes
+from riskbayes.persistence.writer import Writer
 from test_contracts import Means, UnitGaussians
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from riskbayes.exceptions import FlooredWarning
     from riskbayes.input.sources import Rows, rows
-    from riskbayes.saving import load
+    from riskbayes.persistence import load
 
 __version__ = "0.1.0.dev0"
 
@@ -61,7 +61,7 @@ __all__ = [
 HOMES = {
     "FlooredWarning": "riskbayes.exceptions",
     "Rows": "riskbayes.input.sources",
-    "load": "riskbayes.saving",
+    "load": "riskbayes.persistence",
     "rows": "riskbayes.input.sources",
 }
 """The modules of public names that are no estimators."""

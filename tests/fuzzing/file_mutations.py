@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.saving.archive import member
-from riskbayes.saving.registry import own_classes
+from riskbayes.persistence.archive import member
+from riskbayes.persistence.registry import own_classes
 
 Rng = np.random.Generator
 

@@ -23,7 +23,7 @@ FIGURES = ("rows", "error", "majority_error")
 def load_model(path: str) -> tuple[Any, dict[str, Any]]:
     """Return the classifier in a file, and what `riskbayes fit` stored about it, if it did."""
     import riskbayes
-    from riskbayes.saving import describe
+    from riskbayes.persistence import describe
 
     require_file(path)
     about = describe(path)["about"]
@@ -32,7 +32,7 @@ def load_model(path: str) -> tuple[Any, dict[str, Any]]:
 
 def is_of_fit(about: dict[str, Any]) -> bool:
     """True if notes are those of `riskbayes fit`: whoever saves a model may write anything there."""
-    from riskbayes.saving.hints import fits
+    from riskbayes.persistence.hints import fits
 
     lost = about.get("rows_without_target", 0)
     held = about.get("held_out") or dict.fromkeys(FIGURES, 0)

@@ -86,7 +86,7 @@ def other_table(path: Path, about: Mapping[str, Any], data: str) -> UserError:
 
 def notes_of(model: Path) -> Mapping[str, Any]:
     """Return what is stored about a model; nothing for a file that is none."""
-    from riskbayes.saving import describe
+    from riskbayes.persistence import describe
 
     try:
         return describe(model)["about"]

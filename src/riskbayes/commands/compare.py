@@ -206,7 +206,7 @@ def stored(
 def write(found: Comparison, folder: Path, about: dict[str, Any]) -> None:
     """Write the page, the report as JSON and as Markdown, and the model: all of them, or none."""
     from riskbayes.new_files import new_files
-    from riskbayes.saving.files import write_model
+    from riskbayes.persistence.files import write_model
 
     report = found.report
     folder.mkdir(parents=True, exist_ok=True)

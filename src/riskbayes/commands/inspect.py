@@ -20,7 +20,7 @@ def inspect(model: str, as_json: bool) -> None:
     """
     require_file(model)
 
-    from riskbayes.saving import describe
+    from riskbayes.persistence import describe
 
     found = dict(describe(model))
     clf, about = load_model(model)

@@ -19,9 +19,9 @@ from sklearn.utils import check_random_state
 from riskbayes.arrays import Array
 from riskbayes.engines.base import Engine, Formula, Scan
 from riskbayes.frames import Frame
-from riskbayes.journal import Journal
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import Objective
+from riskbayes.persistence.journal import Journal
 from riskbayes.records import NotKeptError
 from riskbayes.statistics import Statistics
 

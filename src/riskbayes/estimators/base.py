@@ -37,8 +37,8 @@ from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import LogLoss
 from riskbayes.onnx_export import Exported
 from riskbayes.onnx_export.columns import Columns
-from riskbayes.saving.forms import same_form
-from riskbayes.saving.mixin import SavingMixin
+from riskbayes.persistence.forms import same_form
+from riskbayes.persistence.mixin import SavingMixin
 from riskbayes.statistics import Statistics
 from riskbayes.tables import encoded_names, names_of, validated_numbers
 from riskbayes.task import Iteration, Outcome, Status, Task

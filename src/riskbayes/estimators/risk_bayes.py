@@ -56,12 +56,12 @@ from riskbayes.loaded import require, require_shape
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.onnx_export import Exported
 from riskbayes.onnx_export.columns import Columns
+from riskbayes.persistence.hints import fits
+from riskbayes.persistence.mixin import SavingMixin
 from riskbayes.preprocessing.bins import column_ranges
 from riskbayes.preprocessing.columns import Column
 from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.risks import log_posterior
-from riskbayes.saving.hints import fits
-from riskbayes.saving.mixin import SavingMixin
 from riskbayes.tables import cell_values, encoded_names, naming_columns
 
 

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
 from riskbayes.new_files import new_files
-from riskbayes.saving.archive import opened, write
-from riskbayes.saving.hints import fits
-from riskbayes.saving.reader import Reader
-from riskbayes.saving.registry import with_own
-from riskbayes.saving.writer import Writer
+from riskbayes.persistence.archive import opened, write
+from riskbayes.persistence.hints import fits
+from riskbayes.persistence.reader import Reader
+from riskbayes.persistence.registry import with_own
+from riskbayes.persistence.writer import Writer
 from riskbayes.versions import versions
 
 

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ModelFileError
-from riskbayes.saving.npy import read_array, write_array
+from riskbayes.persistence.npy import read_array, write_array
 
 KIND, FORMAT = "riskbayes model", 1
 """What `model.json` says that it is, and the version of the format that this package writes and reads."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, to_numpy
 from riskbayes.loaded import Loadable, require
-from riskbayes.saving.files import save
+from riskbayes.persistence.files import save
 from riskbayes.tables import plain
 
 
@@ -46,7 +46,7 @@ class SavingMixin(Loadable):
             The file, by convention with the ending `.rb`; an existing one is replaced.
         about : dict, default=None
             What a reader of the file should know, such as the data and the held-out error: strings, numbers,
-            lists and dicts. :func:`riskbayes.saving.describe` gives it back.
+            lists and dicts. :func:`riskbayes.persistence.describe` gives it back.
         created : str or datetime, default=None
             The time to write into the file, with a time zone; by default now. With a given time, the same
             model gives the same bytes.
@@ -63,7 +63,7 @@ class SavingMixin(Loadable):
         return save(self, path, about, created, classes)
 
     def _described(self) -> dict[str, Any]:
-        """Return what `riskbayes.saving.describe` tells of the estimator."""
+        """Return what `riskbayes.persistence.describe` tells of the estimator."""
         names = getattr(self, "feature_names_in_", None)
         weight = self._training_weight()
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-import riskbayes.saving.plain as plain
+import riskbayes.persistence.plain as plain
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
-from riskbayes.saving.hints import fits
-from riskbayes.saving.registry import Classes, class_of, declared, may_have, parameter_defaults
+from riskbayes.persistence.hints import fits
+from riskbayes.persistence.registry import Classes, class_of, declared, may_have, parameter_defaults
 
 MOST_DEEP = 40
 """Upper bound on the depth of a tree, through objects."""

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-import riskbayes.saving.plain as plain
+import riskbayes.persistence.plain as plain
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
-from riskbayes.saving.npy import is_plain
-from riskbayes.saving.registry import Classes, declared, may_have, name_of
+from riskbayes.persistence.npy import is_plain
+from riskbayes.persistence.registry import Classes, declared, may_have, name_of
 
 DROPPED = ("_callback", "_skl", "_parent_callback", "_propagated")
 """Beginnings of the names of attributes that belong to scikit-learn's callbacks, not to the model."""

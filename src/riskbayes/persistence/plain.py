@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from riskbayes.exceptions import ModelFileError
-from riskbayes.saving.npy import dtype_of, is_plain
+from riskbayes.persistence.npy import dtype_of, is_plain
 
 ZONE = re.compile(r"[A-Za-z0-9_+-]{1,40}(/[A-Za-z0-9_+-]{1,40}){0,3}")
 """Names of time zones."""

@@ -150,6 +150,15 @@ def posterior(fitted, X):
     return softmax(log_joint(fitted, X), axis=1)
 
 
+def failed_in_a_line(result, *words):
+    """A command ended with one line of error, which has these words."""
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert all(word in result.stderr for word in words)
+
+
 def shared_folder():
     """The folder of data sets, where it is known."""
     beside = Path(__file__).parents[2] / "shared" / "datasets"

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from html_checks import checked
 from riskbayes.cli import main
 from riskbayes_paper import longtable
 from riskbayes_paper.datasets import STAND_IN
 from riskbayes_paper.results import Results, Setting
 from riskbayes_paper.tables import markdown_rows
-from test_report import checked
 
 from .test_reproduce_tables import made_up
 

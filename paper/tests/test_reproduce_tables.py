@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from html_checks import checked
 from riskbayes.pages.table import as_html, plain
 from riskbayes_paper import published, tables
 from riskbayes_paper.datasets import PAPER_SETS, STAND_IN
@@ -17,7 +18,6 @@ from riskbayes_paper.protocols import LEARNERS, Unit, plan
 from riskbayes_paper.published import PAPER_TABLES
 from riskbayes_paper.report import all_tables
 from riskbayes_paper.results import Results, Setting
-from test_report import checked
 
 QDA = Setting("qda", "ml", "held-out")
 

@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from html_checks import checked
 from riskbayes.pages.shell import COLOURS
 from riskbayes_paper.svg import FINE, compact, embed_svg, relative, svg_source
-from test_report import checked
 
 
 def path_figure(paths, length):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from conftest import failed_in_a_line
 from riskbayes.cli import main
 from riskbayes_paper.toy import LABELS, X, run_toy, toy_figure, toy_table
-from test_cli import failed_in_a_line
 
 ITERATIONS = (0, 1, 2, 4, 8, 16, 32, 64)
 

@@ -23,7 +23,7 @@ ESTIMATORS: dict[str, Any] = {
     if isclass(kind) and issubclass(kind, ClassifierMixin) and not issubclass(kind, CountClassifier)
 }
 """Found, not listed: a new estimator of the package takes part; those of counts do not, for there are no
-tables of counts here: `tests/test_counts.py` has their laws."""
+tables of counts here: `tests/estimators/test_counts.py` has their laws."""
 
 MODELS = [kind for kind in EVERY_MODEL if kind.support != "counts"]
 

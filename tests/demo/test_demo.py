@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from rich.console import Console
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedShuffleSplit, train_test_split
 
+from html_checks import checked
 from made_reports import made as made_report
 from riskbayes import GaussianNB, MixedNB
 from riskbayes.datasets import adult_sample_csv, load_adult_sample
@@ -18,39 +18,6 @@ from riskbayes.demo.experiment import SetErrors, adult_report, run_demo
 from riskbayes.demo.page import change_table, demo_page, error_table, tally
 from riskbayes.pages.shell import Section, page
 from riskbayes.pages.table import Mark, Table, as_html, plain
-
-VOID = {"meta", "br", "wbr"}
-
-
-class Checker(HTMLParser):
-    """Every element is closed where it should be, and no id is used twice."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.ids, self.tags = [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        if tag not in VOID:
-            self.open.append(tag)
-        self.note(tag, attrs)
-
-    def handle_startendtag(self, tag, attrs):
-        self.note(tag, attrs)
-
-    def note(self, tag, attrs):
-        self.tags.append(tag)
-        self.ids += [value for name, value in attrs if name == "id"]
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-def checked(html):
-    checker = Checker()
-    checker.feed(html)
-    assert checker.open == []
-    assert len(checker.ids) == len(set(checker.ids))
-    return checker
 
 
 def quiet():

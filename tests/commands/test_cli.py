@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import riskbayes
+from conftest import failed_in_a_line
 from riskbayes.cli import main
 from riskbayes.commands._tables import print_table
 from riskbayes.pages.table import Mark, Table, plain
@@ -31,14 +32,6 @@ def reduced(monkeypatch):
     monkeypatch.setattr(demo, "DATA_SETS", ("iris", "wine"))
     monkeypatch.setattr(demo, "SPLITS", 1)
     return demo.DATA_SETS
-
-
-def failed_in_a_line(result, *words):
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert result.stderr.startswith("Error: ")
-    assert len(result.stderr.splitlines()) == 1
-    assert all(word in result.stderr for word in words)
 
 
 def test_version_and_help(run):
@@ -159,7 +152,7 @@ IMPORTED = ("numpy", "riskbayes.estimators", "click", "rich.table")
 
 def test_ctrl_c_while_it_starts(tmp_path):
     """Whatever is being imported: no traceback, and the status that a shell expects."""
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     scripts = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
     module, function = scripts["riskbayes"].split(":")
     # What pip writes for a console script.

@@ -30,7 +30,7 @@ from riskbayes.commands._group import ORDER, added_commands  # noqa: E402
 from riskbayes.input.files import UserError  # noqa: E402
 from riskbayes.input.files.table import open_table  # noqa: E402
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SCRIPT = "from riskbayes_command import main; main()"
 
 

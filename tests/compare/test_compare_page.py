@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import test_report
+import html_checks
 from made_reports import HOSTILE, REPORTS
 from riskbayes.compare.charts import Scale
 from riskbayes.compare.numbers import MINUS, NONE, brief, digits_of, fixed, percent, signed
@@ -21,7 +21,7 @@ from riskbayes.markup import attributes, foreign, text
 VOID = {"meta", "br", "wbr", "input"}
 
 
-class Checker(test_report.Checker):
+class Checker(html_checks.Checker):
     """Also notes the attributes, the headings and the words; knows all elements without an end."""
 
     def __init__(self):

@@ -43,7 +43,7 @@ from riskbayes.persistence.registry import SPLITTERS, declared, own_classes
 from riskbayes.persistence.writer import Writer
 from test_contracts import Means, UnitGaussians
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 WHEN = "2026-01-31T12:00:00+00:00"
 
 OTHER_PROCESS = """

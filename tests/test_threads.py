@@ -1,20 +1,38 @@
 """Threads of our own or of BLAS, as many as the user lets BLAS have."""
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
 
 import pytest
 from sklearn.datasets import load_iris
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from riskbayes import GaussianNB, search
 from riskbayes.learners import RCCV
 from riskbayes.threads import OneBlasThread, available_threads
 
 
-@pytest.fixture(autouse=True)
-def nobody_else(monkeypatch):
-    """An earlier test whose scan was given up may still count as a user."""
-    monkeypatch.setattr(OneBlasThread, "users", 0)
+@pytest.mark.parametrize("order", [*permutations((0, 1, 2))])
+@pytest.mark.parametrize("blas", [2, 3])
+def test_whoever_leaves_last_restores_what_blas_had(blas, order):
+    """Threads that live on enter one after another and leave in any order; the user's limit holds again."""
+    threads = [ThreadPoolExecutor(1) for _ in order]
+    with threadpool_limits(blas, user_api="blas"):
+        entered = [OneBlasThread() for _ in threads]
+        for thread, context in zip(threads, entered, strict=True):
+            thread.submit(context.__enter__).result()
+            assert blas_threads() == {1}
+        for i in order:
+            threads[i].submit(entered[i].__exit__).result()
+        assert blas_threads() == {blas}
+        with threadpool_limits(blas + 1, user_api="blas"):
+            assert blas_threads() == {blas + 1}
+    for thread in threads:
+        thread.shutdown()
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
 
 @pytest.mark.parametrize("openmp", [1, 4])

@@ -45,6 +45,7 @@ class OneBlasThread:
         shared = OneBlasThread
         with shared._lock:
             if shared.users == 0:
+                give_up_control()
                 shared._limits = controller().limit(limits=1, user_api="blas")
             shared.users += 1
 
@@ -53,7 +54,21 @@ class OneBlasThread:
         with shared._lock:
             shared.users -= 1
             if shared.users == 0:
+                give_up_control()
                 shared._limits.restore_original_limits()
+                give_up_control()
+
+
+def give_up_control() -> None:
+    """Let any thread set the limits of BLAS.
+
+    From threadpoolctl 3.8 on, the first thread that sets a limit of OpenBLAS is the only one that can, as
+    long as it lives: limits that others set are passed over in silence. Here one thread sets the limit and
+    another may restore it.
+    """
+    for library in controller().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 def in_threads(work: Callable[[Any], T], parts: Iterable, threads: int) -> Iterator[T]:

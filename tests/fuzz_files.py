@@ -41,8 +41,8 @@ from fuzzing.file_mutations import mutated
 from fuzzing.saved_models import fits
 from riskbayes.exceptions import ModelFileError
 from riskbayes.models import hats
-from riskbayes.models.kernels import categorical, sparse
 from riskbayes.persistence.registry import declared, own_classes, parameter_defaults
+from riskbayes.scanners.kernels import categorical, sparse
 
 SLOWEST = 5.0
 """Seconds of computing that a case may take."""

@@ -26,6 +26,7 @@ from riskbayes.models import CategoricalModel, LDAModel, MixtureModel, QDAModel,
 from riskbayes.models.base import Fitted
 from riskbayes.models.lda import TiedMoments
 from riskbayes.objectives import LogLoss
+from riskbayes.scanners.dense import label_statistics
 from riskbayes.search import judged_by
 from riskbayes.statistics import Statistics
 from riskbayes.task import Status, Task
@@ -191,12 +192,12 @@ def test_what_early_stopping_returns_is_one_model(kind, refit):
     assert clf.data_statistics_.frame == clf.statistics_.frame
     # The data are counted by the structure that the model returned has.
     Z = clf.model_.encode(X, clf.statistics_.frame)
-    counted = clf.model_.label_statistics(Z, y, None, 3)
+    counted = label_statistics(clf.model_, Z, y, None, 3)
     assert clf.data_statistics_.allclose(counted, rtol=1e-9)
     P = clf.predict_proba(X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     theta = clf.model_.parameters(clf.statistics_)
-    joint = clf.model_.log_joint(Z, clf.model_.plan(Z, theta))
+    joint = clf.model_.log_joint(Z, clf.model_.cast(theta, Z))
     np.testing.assert_allclose(clf.predict_joint_log_proba(X), joint, rtol=1e-9)
     assert clf.model_.is_legal(clf.statistics_)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(clf)).predict_proba(X), P)

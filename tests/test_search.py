@@ -29,7 +29,7 @@ from riskbayes.estimators.family import cross_validate, family, folds_of
 from riskbayes.estimators.kinds import of_numbers
 from riskbayes.learners import RC
 from riskbayes.models import MixtureModel, ProductModel, QDAModel, SmoothModel, TreeModel
-from riskbayes.models.kernels import categorical as kernels
+from riskbayes.scanners.kernels import categorical as kernels
 from riskbayes.search import ROUNDS, HeldOut, mean_paths
 
 # --- what held rows say -----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from riskbayes.frames import Frame
 from riskbayes.models import GaussianNBModel, GenerativeModel, LDAModel, QDAModel
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import LogLoss
+from riskbayes.scanners.dense import label_statistics
 from riskbayes.search import hold_out
 from riskbayes.statistics import Statistics
 from riskbayes.task import Task
@@ -198,7 +199,7 @@ def test_rows_one_by_one_have_the_statistics_of_all(kind, seed, shuffled):
     engine, model = random_engine(kind, seed), kind()
     frame, total, number = engine.learn(model), None, 0
     for Z, y, w in engine.one_by_one(model, frame, np.random.RandomState(seed) if shuffled else None):
-        S = model.label_statistics(Z, y, w, 3)
+        S = label_statistics(model, Z, y, w, 3)
         total, number = S if total is None else total + S, number + 1
     assert number == engine.n_rows
     assert total.allclose(engine.statistics(model, frame), rtol=1e-8, atol=1e-8)

@@ -19,9 +19,9 @@ from riskbayes.engines import MemoryEngine
 from riskbayes.learners import DFE, GD, RC, RCCV, TM
 from riskbayes.models import BernoulliModel, ComplementModel, MultinomialModel, PoissonModel
 from riskbayes.models.counts import Cells, SparseCounts
-from riskbayes.models.kernels import sparse as kernels
 from riskbayes.objectives import LogLoss
 from riskbayes.risks import log_posterior
+from riskbayes.scanners.kernels import sparse as kernels
 
 seeds = st.integers(0, 2**32 - 1)
 TWINS = [MultinomialNB, BernoulliNB, ComplementNB]

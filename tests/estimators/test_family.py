@@ -43,6 +43,7 @@ from riskbayes.models.base import Sample
 from riskbayes.models.structure import dependences, k_parents, topological_order, tree_parents
 from riskbayes.objectives import LogLoss
 from riskbayes.preprocessing import KMeansBins
+from riskbayes.scanners.dense import label_statistics
 from riskbayes.search import HeldOut
 from riskbayes.statistics import Statistics
 from riskbayes.task import Status
@@ -147,7 +148,7 @@ def test_smooth_statistics_of_samples_are_those_expected():
     clf = SmoothNB().fit(X, y)
     theta, model = clf.parameters_, clf.model_
     drawn, labels = model.sample(theta, 400_000, np.random.default_rng(0))
-    S = model.label_statistics(model.encode(drawn, clf.statistics_.frame), labels, None, 2)
+    S = label_statistics(model, model.encode(drawn, clf.statistics_.frame), labels, None, 2)
     assert S.allclose(model.expected_statistics(theta, S.total), rtol=0.03)
 
 
@@ -330,7 +331,7 @@ def test_the_residual_goes_to_the_components_by_their_posterior(iris):
     clf = MixtureDiscriminantAnalysis(2, learner="closed_form").fit(X, y)
     model, theta, sizes = clf.model_, clf.parameters_, clf.n_components_
     Z = model.encode(X, clf.statistics_.frame)
-    dS, _ = model.scan_chunk(Z, y, None, theta, LogLoss(), risks_only=False)
+    dS, _ = model.scanner(Z).scan(theta, y, None, LogLoss())
     joint = np.exp(model.base.log_joint(Z.base, theta.components))
     owner = np.repeat(np.arange(3), sizes)
     within = np.where(owner == y[:, None], joint, 0.0)
@@ -419,7 +420,7 @@ def test_tree_tables_are_backed_off_frequencies():
     X, y = rng.integers(0, 3, size=(200, 2)), rng.integers(2, size=200)
     model = TreeModel(parents=((), (0,)), alpha=1.0, backoff=4.0)
     Z = model.encode(X, model.learn(Sample(X, y, None, 2)))
-    theta = model.parameters(model.label_statistics(Z, y, None, 2))
+    theta = model.parameters(label_statistics(model, Z, y, None, 2))
     ours = np.exp(model.log_joint(Z, theta))
     for i in range(10):
         for k in range(2):
@@ -469,7 +470,7 @@ def test_an_unseen_category_of_a_parent_leaves_the_child_to_the_class():
     new, found = np.array([[7, 1]]), []
     for each in (model, naive):
         frame = each.learn(Sample(X, y, None, 2))
-        theta = each.parameters(each.label_statistics(each.encode(X, frame), y, None, 2))
+        theta = each.parameters(label_statistics(each, each.encode(X, frame), y, None, 2))
         found.append(each.log_joint(each.encode(new, frame), theta))
     np.testing.assert_allclose(*found)
 

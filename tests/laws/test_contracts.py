@@ -45,13 +45,14 @@ from riskbayes.models import (
     QDAModel,
     SmoothModel,
     TreeModel,
-    skipping,
 )
 from riskbayes.models.base import Fitted, Sample, log_class_prior
-from riskbayes.models.kernels import categorical, sparse
 from riskbayes.objectives import ExpectedCost, LogLoss, Objective, SoftError
 from riskbayes.persistence.journal import Journal
 from riskbayes.risks import NO_RISK, posterior_and_risks
+from riskbayes.scanners import skipping
+from riskbayes.scanners.dense import Split, label_statistics
+from riskbayes.scanners.kernels import categorical, sparse
 from riskbayes.statistics import Statistics
 from riskbayes.task import Status, Task
 
@@ -140,13 +141,12 @@ class LeastEngine(Engine):
         return model.learn(Sample(self.X, self.y, self.w, self.n_classes))
 
     def statistics(self, model, frame):
-        return model.label_statistics(model.encode(self.X, frame), self.y, self.w, self.n_classes)
+        return label_statistics(model, model.encode(self.X, frame), self.y, self.w, self.n_classes)
 
     def scan(self, fitted, objective, part=None, risks_only=False):
         model, S, theta = fitted
-        Z = model.encode(self.X, S.frame)
-        plan = model.plan_scan(Z, theta, objective, None)
-        return Scan(*model.scan_chunk(Z, self.y, self.w, plan, objective, risks_only))
+        scanner = model.scanner(model.encode(self.X, S.frame))
+        return Scan(*scanner.scan(theta, self.y, self.w, objective, risks_only))
 
 
 class RowsInMemory:
@@ -216,9 +216,8 @@ class FileEngine(Engine):
         return model.learn(Sample(self.memory.watched(X), y, w, self.n_classes, largest))
 
     def statistics(self, model, frame):
-        parts = (
-            model.label_statistics(model.encode(X, frame), y, w, self.n_classes) for X, y, w in self._chunks()
-        )
+        r = self.n_classes
+        parts = (label_statistics(model, model.encode(X, frame), y, w, r) for X, y, w in self._chunks())
         total = next(parts)
         for S in parts:
             total = total + S
@@ -227,9 +226,8 @@ class FileEngine(Engine):
     def scan(self, fitted, objective, part=None, risks_only=False):
         (model, S, theta), total, risks = fitted, None, NO_RISK
         for X, y, w in self._chunks(part):
-            Z = model.encode(X, S.frame)
-            plan = model.plan_scan(Z, theta, objective, None)
-            dS, found = model.scan_chunk(Z, y, w, plan, objective, risks_only)
+            scanner = model.scanner(model.encode(X, S.frame))
+            dS, found = scanner.scan(theta, y, w, objective, risks_only)
             total, risks = dS if total is None else total + dS, risks.plus(found)
         return Scan(total, risks)
 
@@ -238,7 +236,7 @@ class FileEngine(Engine):
         found, first = [], 0
         for X, y, _ in self._chunks():
             Z = model.encode(X, S.frame)
-            found.append([formula(Z, model.plan(Z, fitted.theta), first) for fitted in path])
+            found.append([formula(Z, model.cast(fitted.theta, Z), first) for fitted in path])
             first += len(y)
         return [np.concatenate(results) for results in zip(*found, strict=True)]
 
@@ -393,7 +391,7 @@ def engine_of(tmp_path):
             return kind(make(MemoryEngine, X, y, w, r, chunk), journal)
         engine = kind(X, y, w, r)
         if issubclass(kind, MemoryEngine):
-            engine.chunk_cells = chunk * X.shape[1]
+            engine.split = Split(chunk * X.shape[1])
         return engine
 
     with dask.config.set(scheduler="synchronous"):
@@ -517,10 +515,11 @@ def test_statistics_and_scans_are_those_of_all_rows_at_once(kind, model, weighte
         frame = engine.learn(model) if frame is None else frame
         S = engine.statistics(model, frame)
         # The engine that learned the frame leaves its rows out of their own comparison.
-        own = chunk == 64 and isinstance(engine, MemoryEngine)
-        encode = model.encode_own if own else model.encode
-        Z = encode(X, frame)
-        assert S.allclose(model.label_statistics(Z, y, w, 3), rtol=1e-10, atol=1e-10)
+        Z = model.encode(X, frame)
+        if chunk == 64 and isinstance(engine, MemoryEngine):
+            own = model.learn_own(Sample(X, y, w, 3))[1]
+            Z = Z if own is None else own
+        assert S.allclose(label_statistics(model, Z, y, w, 3), rtol=1e-10, atol=1e-10)
         fitted = Fitted.of(model, model.settle(S))
         for _ in range(2):  # an engine may remember what it saw
             scan = engine.scan(fitted, objective)
@@ -665,7 +664,7 @@ def test_row_after_row_is_all_rows(kind, model, seed, engine_of):
     task = task_of(model, engine)
     random = None if seed is None else np.random.RandomState(seed)
     rows = [
-        (model.label_statistics(Z, label, np.ravel(weight), 3), int(label[0]))
+        (label_statistics(model, Z, label, np.ravel(weight), 3), int(label[0]))
         for Z, label, weight in engine.one_by_one(model, task.S.frame, random)
     ]
     assert Statistics.merge(*(S for S, _ in rows)).allclose(task.S, rtol=1e-9)

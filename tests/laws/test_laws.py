@@ -27,6 +27,7 @@ from riskbayes.models import (
 from riskbayes.models.base import Fitted, Sample
 from riskbayes.objectives import LogLoss
 from riskbayes.risks import posterior as row_posterior
+from riskbayes.scanners.dense import label_statistics
 from riskbayes.statistics import Statistics
 from riskbayes.task import Status
 
@@ -268,7 +269,7 @@ def test_samples_give_back_the_parameters(kind):
     fitted = calibrated(kind(), X, y, w, 2, RC(lr=0.1, max_iter=4)).fitted
     model, calibrated_S, theta = fitted
     drawn, labels = model.sample(theta, 200_000, rng)
-    S = model.label_statistics(model.encode(drawn, calibrated_S.frame), labels, None, 2)
+    S = label_statistics(model, model.encode(drawn, calibrated_S.frame), labels, None, 2)
     again = Fitted.of(model, model.settle(S))
     np.testing.assert_allclose(np.exp(again.theta.log_prior), np.exp(theta.log_prior), atol=0.01)
     if kind not in DOES_NOT_APPLY["parameters invert expected statistics"]:
@@ -359,7 +360,7 @@ def test_the_returned_model_is_finite_legal_scanned_and_no_worse(kind, seed, lr,
     engine.learn(model)  # so that a row may be left out of its own comparison
     risks = engine.scan(again, LogLoss(), risks_only=True).risks.mean()
     assert risks["soft_error"] == pytest.approx(kept[-1], abs=1e-10)
-    P = row_posterior(model.scores(model.encode_own(X, S.frame), theta))
+    P = row_posterior(model.scores(engine._rows(model, S.frame).Z, theta))
     assert risks["soft_error"] == pytest.approx(w @ (1 - P[np.arange(len(y)), y]) / w.sum(), abs=1e-10)
 
 

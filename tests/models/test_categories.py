@@ -25,6 +25,7 @@ from riskbayes.models import CategoricalModel, TreeModel, elimination
 from riskbayes.models.base import Sample
 from riskbayes.models.structure import column_order
 from riskbayes.preprocessing import KMeansBins
+from riskbayes.scanners.dense import label_statistics
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -288,7 +289,7 @@ def network_and_data(seed, most, alpha=0.0, backoff=0.0, m=200):
     X[:3] = np.minimum(np.arange(3)[:, None], sizes - 1)
     model = TreeModel(random_network(rng, n, most), alpha, backoff)
     Z = model.encode(X, model.learn(Sample(X, y, None, r)))
-    return rng, model, Z, model.label_statistics(Z, y, rng.uniform(0.2, 3, m), r)
+    return rng, model, Z, label_statistics(model, Z, y, rng.uniform(0.2, 3, m), r)
 
 
 @given(seed=seeds, most=st.integers(0, 3), backoff=st.sampled_from([0.0, 5.0]))
@@ -379,7 +380,7 @@ def test_a_child_backs_off_to_its_frequencies_in_the_class(seed, alpha, backoff)
     X, y = rng.integers(3, size=(30, 2)), np.arange(30) % 2
     model = TreeModel(((), (0,)), alpha, backoff)
     frame = model.learn(Sample(X, y, None, 2))
-    theta = model.parameters(model.label_statistics(model.encode(X, frame), y, None, 2))
+    theta = model.parameters(label_statistics(model, model.encode(X, frame), y, None, 2))
     K, new = X.max(axis=0) + 1, np.array([[a, b] for a in set(X[:, 0]) for b in set(X[:, 1])])
     expected = np.empty((len(new), 2))
     for (i, (a, b)), k in cartesian(enumerate(new), range(2)):
@@ -394,7 +395,7 @@ def test_degrees_of_freedom_of_categories_count_classes_and_their_cells():
     """Of the second class no cell of the first column is present."""
     X, y = np.array([[0, 1], [2, 0], [np.nan, 3], [np.nan, 1]]), np.array([0, 0, 1, 1])
     model = CategoricalModel()
-    S = model.label_statistics(model.encode(X, model.learn(Sample(X, y, None, 2))), y, None, 2)
+    S = label_statistics(model, model.encode(X, model.learn(Sample(X, y, None, 2))), y, None, 2)
     assert model.degrees_of_freedom(S) == 2 + 3 + 4 + 4
 
 
@@ -411,7 +412,7 @@ def test_an_unseen_category_has_the_probability_of_one_without_rows(alpha):
 def test_degrees_of_freedom_of_a_tree_count_what_the_rows_determine(alpha, backoff):
     X, y = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 10), np.repeat([0, 1], 20)
     model = TreeModel(((), (0,)), alpha, backoff)
-    S = model.label_statistics(model.encode(X, model.learn(Sample(X, y, None, 2))), y, None, 2)
+    S = label_statistics(model, model.encode(X, model.learn(Sample(X, y, None, 2))), y, None, 2)
     # A mass, the first column, and the second for each value of the first.
     by_class = 1 + 20 / (20 + 2 * alpha) + 2 * 10 / (10 + backoff)
     assert model.degrees_of_freedom(S) == pytest.approx(2 * by_class)

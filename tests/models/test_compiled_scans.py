@@ -12,12 +12,15 @@ from riskbayes import GenerativeClassifier
 from riskbayes.engines import memory
 from riskbayes.learners import RC
 from riskbayes.models import GaussianNBModel, ProductModel, QDAModel, SmoothModel, qda
-from riskbayes.models.kernels import categorical
-from riskbayes.models.kernels.scan import CompiledScan
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
+from riskbayes.scanners import dense
+from riskbayes.scanners.compiled import CompiledScan, CompiledScanner
+from riskbayes.scanners.dense import Scanner, Split
+from riskbayes.scanners.kernels import categorical
 
 pytest.importorskip("numba", reason="needs the extra `fast`")
 
+CHUNK = CompiledScan.chunk
 QDA, SMOOTH = QDAModel(covariance_strength=5.0, mean_strength=1.0), SmoothModel(alpha=1.0)
 MODELS = {
     "qda": QDA,
@@ -60,12 +63,10 @@ def test_a_compiled_scan_is_the_plain_one(name, objective, seed, m, r, weighted,
     w = np.random.default_rng(seed).integers(0, 3, size=len(y)) + 0.5 if weighted else None
     _, (model, S, theta) = closed_form(MODELS[name], X, y, w, r)
     Z = model.encode(X, S.frame)
-    plan = model.plan_scan(Z, theta, objective, None)
-    compiled = plan.theta if name == "qda" else plan
-    assert isinstance(compiled, CompiledScan)
-    dS, risks = model.scan_chunk(Z, y, w, plan, objective, risks_only)
-    scores = model.scores(Z, model.plan(Z, theta))
-    expected, counted = model.scan_scores(Z, scores, y, w, theta, objective, False)
+    compiled = model.scanner(Z)
+    assert isinstance(compiled, CompiledScanner)
+    dS, risks = compiled.scan(theta, y, w, objective, risks_only)
+    expected, counted = Scanner(model, Z).scan(theta, y, w, objective)
     assert risks.names == counted.names
     assert risks.weight == counted.weight
     np.testing.assert_allclose(risks.sums, counted.sums, rtol=1e-12, atol=1e-12 * len(y))
@@ -107,8 +108,7 @@ def test_an_impossible_class_stays_so():
     theta = replace(theta, log_prior=prior, experts=tuple(replace(e, log_prior=prior) for e in theta.experts))
     Z = model.encode(X, S.frame)
     rows = y < 2
-    plan = model.plan_scan(Z, theta, LogLoss(), None)
-    dS, risks = model.scan_chunk(Z[rows], y[rows], None, plan, LogLoss(), False)
+    dS, risks = model.scanner(Z[rows]).scan(theta, y[rows], None, LogLoss())
     assert dS["s0"][2] == pytest.approx(0.0, abs=1e-12)
     assert np.isfinite(risks.sums).all()
 
@@ -116,30 +116,39 @@ def test_an_impossible_class_stays_so():
 def test_other_tables_experts_and_objectives_are_scanned_plainly(monkeypatch):
     X, y = table(0, 300, 3, 1.0)
 
-    def plan_of(model, X, objective):
-        _, (model, S, theta) = closed_form(model, X, y, None, 3)
-        plan = model.plan_scan(model.encode(X, S.frame), theta, objective, None)
-        return plan[0] if isinstance(plan, tuple) else plan
+    compiled = []
+
+    def watched(self, *arguments):
+        compiled.append(self)
+        return CHUNK(self, *arguments)
+
+    monkeypatch.setattr(CompiledScan, "chunk", watched)
+
+    def is_compiled(model, X, objective=None):
+        engine, fitted = closed_form(model, X, y, None, 3)
+        compiled.clear()
+        engine.scan(fitted, objective or LogLoss())
+        return bool(compiled)
 
     product = MODELS["product"]
-    assert isinstance(plan_of(product, X, LogLoss()), CompiledScan)
-    assert not isinstance(plan_of(product, X, ExpectedCost(1 - np.eye(3))), CompiledScan)
-    assert not isinstance(plan_of(product, X.astype(np.float32), LogLoss()), CompiledScan)
+    assert is_compiled(product, X)
+    assert not is_compiled(product, X, ExpectedCost(1 - np.eye(3)))
+    assert not is_compiled(product, X.astype(np.float32))
     for experts in ((QDA, QDA), (SMOOTH, GaussianNBModel()), (product, SMOOTH)):
-        assert not isinstance(plan_of(ProductModel(experts), X, LogLoss()), CompiledScan)
+        assert not is_compiled(ProductModel(experts), X)
     monkeypatch.setattr(qda, "MOST_COMPILED", 3)
-    assert not isinstance(plan_of(QDA, X, LogLoss()), CompiledScan)
+    assert not is_compiled(QDA, X)
     monkeypatch.setattr(categorical, "SMALLEST", 10**9)
-    assert not isinstance(plan_of(SMOOTH, X, LogLoss()), CompiledScan)
+    assert not is_compiled(SMOOTH, X)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_threads_change_no_bit(monkeypatch, name):
     X, y = table(1, 5000, 3, 1.0)
-    monkeypatch.setattr(memory.MemoryEngine, "chunk_cells", 4000)
+    monkeypatch.setattr(memory.MemoryEngine, "split", Split(4000))
     fits = []
     for threads in (1, 2, 3):
-        monkeypatch.setattr(memory, "available_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(dense, "available_threads", lambda threads=threads: threads)
         fits.append(GenerativeClassifier(MODELS[name], learner=RC(max_iter=5)).fit(X, y))
     for other in fits[1:]:
         assert all((other.statistics_[key] == fits[0].statistics_[key]).all() for key in other.statistics_)

@@ -10,9 +10,12 @@ from riskbayes import CategoricalNB
 from riskbayes.engines import memory
 from riskbayes.learners import RC, TM
 from riskbayes.models import CategoricalModel
+from riskbayes.models.categorical import JointScanner
 from riskbayes.models.codes import Codes
-from riskbayes.models.kernels import categorical as kernel
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
+from riskbayes.scanners import dense
+from riskbayes.scanners.dense import Scanner, Split
+from riskbayes.scanners.kernels import categorical as kernel
 
 pytest.importorskip("numba", reason="needs the extra `fast`")
 
@@ -43,12 +46,12 @@ def test_a_compiled_scan_is_the_plain_one(objective, risks_only, seed, weighted)
     model, S, theta = fitted
     Z = model.encode(X, S.frame)
     assert Z.grouping is not None
-    assert (model.plan_scan(Z, theta, objective, None).joint is None) == (objective.power is None)
+    assert type(model.scanner(Z)) is JointScanner
     scan = engine.scan(fitted, objective, risks_only=risks_only)
     rows = Codes(Z.codes, Z.frame)
-    plan = model.plan_scan(rows, theta, objective, None)
-    assert plan.joint is None
-    dS, risks = model.scan_chunk(rows, y, w, plan, objective, risks_only)
+    plain = model.scanner(rows)
+    assert type(plain) is Scanner
+    dS, risks = plain.scan(theta, y, w, objective, risks_only)
     assert scan.risks.mean() == pytest.approx(risks.mean(), rel=1e-10)
     if risks_only:
         assert scan.dS is dS is None
@@ -75,10 +78,10 @@ def test_counts_of_labels_whatever_the_number_of_categories(most):
 
 def test_threads_change_no_bit(monkeypatch):
     X, y, _ = table(1, m=5000)
-    monkeypatch.setattr(memory.MemoryEngine, "chunk_cells", 4000)
+    monkeypatch.setattr(memory.MemoryEngine, "split", Split(4000))
     fits = []
     for threads in (1, 2, 3):
-        monkeypatch.setattr(memory, "available_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(dense, "available_threads", lambda threads=threads: threads)
         fits.append(CategoricalNB(learner=TM(max_iter=6)).fit(X, y))
     for other in fits[1:]:
         assert all((other.statistics_[name] == fits[0].statistics_[name]).all() for name in other.statistics_)

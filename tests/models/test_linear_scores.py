@@ -16,6 +16,7 @@ from riskbayes import (
 from riskbayes.learners import RC
 from riskbayes.models import LDAModel
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
+from riskbayes.scanners.dense import label_statistics
 
 OBJECTIVES = [LogLoss(), SoftError()]
 
@@ -70,7 +71,7 @@ def test_rows_of_small_weight_are_in_the_product_of_the_labels(dtype):
     X *= (1 / np.sqrt(w)).astype(dtype)[:, None]  # each row counts as much as another
     model = LDAModel()
     Z = encoded(model, X, w)
-    S = model.label_statistics(Z, y, w, 3)
+    S = label_statistics(model, Z, y, w, 3)
     D = X.astype(np.float64) - Z.frame.origin
     np.testing.assert_allclose(S["s2_tied"], (D * w[:, None]).T @ D, rtol=1e-4, atol=1e-4)
 

@@ -24,10 +24,11 @@ from riskbayes.models.base import Fitted, Sample
 from riskbayes.models.binned import bin_edges
 from riskbayes.models.codes import Codes
 from riskbayes.models.hats import Hats, Places
-from riskbayes.models.kernels import categorical
 from riskbayes.models.structure import dependences
 from riskbayes.objectives import LogLoss, SoftError
 from riskbayes.preprocessing import KMeansBins
+from riskbayes.scanners.dense import label_statistics
+from riskbayes.scanners.kernels import categorical
 
 seeds = st.integers(0, 2**32 - 1)
 CATEGORICAL, SMOOTH = CategoricalModel(alpha=0.5), SmoothModel(alpha=0.5, n_knots=4, max_categories=4)
@@ -519,7 +520,7 @@ def test_the_anchor_of_densities_expects_the_cells_that_are_present():
     drawn, present = model.sample_rows(theta, labels, rng), ~np.isnan(X)
     shares = np.stack([present[y == k].mean(axis=0) for k in range(2)])
     drawn[rng.random(drawn.shape) > shares[labels]] = np.nan
-    counted = model.label_statistics(model.encode(drawn, S.frame), labels, None, 2)
+    counted = label_statistics(model, model.encode(drawn, S.frame), labels, None, 2)
     found = model.anchor_statistics(S)
     for name in ("counts", "beyond"):
         np.testing.assert_allclose(found[name], counted[name] / 100_000, rtol=0.05, atol=2e-3)

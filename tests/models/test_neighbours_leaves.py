@@ -41,8 +41,7 @@ def proba(model, X, y, new, learner="rc"):
 def test_no_row_is_its_own_neighbour(seed):
     X, y = rows(seed, m=60)
     X[20:30] = X[:10]  # twins
-    frame = NeighboursModel(n_neighbors=8).learn(Sample(X, y, None, 3))
-    own = NeighboursModel(n_neighbors=8).encode_own(X, frame)
+    _, own = NeighboursModel(n_neighbors=8).learn_own(Sample(X, y, None, 3))
     assert (own.index != np.arange(60)[:, None]).all()
     assert (own.home == np.arange(60)).all()
     # A twin is a neighbour at distance zero, which counts most.

@@ -11,19 +11,21 @@ from conftest import closed_form, encoded, posterior
 from riskbayes import QuadraticDiscriminantAnalysis
 from riskbayes.engines import memory
 from riskbayes.learners import RC, RCCV, TM
-from riskbayes.models import LDAModel, QDAModel, qda, skipping
+from riskbayes.models import LDAModel, QDAModel
 from riskbayes.models.base import Fitted
 from riskbayes.models.qda import QDAParameters
 from riskbayes.models.quadratic_forms import squared_distances
-from riskbayes.models.skipping import SkippingScan, bounds_between, next_scan
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
+from riskbayes.scanners import Scanner, skipping
+from riskbayes.scanners.dense import Split
+from riskbayes.scanners.skipping import SkippingScan, SkippingScanner, bounds_between, next_scan
 
 
 @pytest.fixture(autouse=True)
 def small_tables_too(monkeypatch):
     monkeypatch.setattr(skipping, "FEWEST_FEATURES", 1)
     monkeypatch.setattr(skipping, "ROWS_PER_FEATURE", 0)
-    monkeypatch.setattr(memory.MemoryEngine, "chunk_cells", 2000)
+    monkeypatch.setattr(memory.MemoryEngine, "split", Split(2000))
 
 
 @pytest.fixture
@@ -36,13 +38,13 @@ def scans(monkeypatch):
         found.extend([] if scan is None else [scan])
         return scan
 
-    monkeypatch.setattr(qda, "next_scan", kept)
+    monkeypatch.setattr(skipping, "next_scan", kept)
     return found
 
 
 def last_scan(engine):
     """What the engine remembers of its last scan of all rows."""
-    return engine._encoded.plan.skipping
+    return engine._encoded.scanner.last
 
 
 def scan_without(engine, *arguments):
@@ -145,14 +147,14 @@ def test_kept_rows_are_a_table_of_their_own(learner, scans):
 def test_picked_rows_are_all_looked_at(scans, monkeypatch):
     learner = RC(max_iter=3, batch_size=100, random_state=0)
     X, y, _ = separated(3)
-    picked, look = [], QDAModel.scan_chunk
+    picked, look = [], SkippingScanner.chunk
 
-    def watched(self, Z, y, w, plan, *rest):
+    def watched(self, Z, *rest):
         if Z.start is None:
-            picked.append(plan.skipping)
-        return look(self, Z, y, w, plan, *rest)
+            picked.append(self.now)
+        return look(self, Z, *rest)
 
-    monkeypatch.setattr(QDAModel, "scan_chunk", watched)
+    monkeypatch.setattr(SkippingScanner, "chunk", watched)
     assert_same(fit(learner, X, y), fit_without(learner, X, y))
     assert picked
     assert all(scan is None for scan in picked)
@@ -228,7 +230,7 @@ def test_scans_in_any_order_are_those_of_all_rows(seed, step, soft):
 def test_an_interrupted_scan_is_no_reference(monkeypatch):
     X, y, _ = separated(6)
     engine, fitted = closed_form(QDAModel(), X, y, None, 3)
-    look = QDAModel.scan_chunk
+    look = SkippingScanner.chunk
 
     def interrupted(self, Z, *rest):
         if Z.start + len(Z) == len(y):  # the last chunk
@@ -237,7 +239,7 @@ def test_an_interrupted_scan_is_no_reference(monkeypatch):
 
     for n_skipped in (0, 1):  # while it is recorded, and while it skips
         with monkeypatch.context() as patch:
-            patch.setattr(QDAModel, "scan_chunk", interrupted)
+            patch.setattr(SkippingScanner, "chunk", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 engine.scan(fitted, LogLoss())
         assert (last_scan(engine).n_skipped > 0) == n_skipped
@@ -300,7 +302,7 @@ def test_where_nothing_is_remembered(monkeypatch):
     assert next_scan(model.encode(X.astype(np.float32), S.frame), theta, None) is None
     assert next_scan(Z[np.arange(1000)], theta, None) is None
     other = LDAModel()
-    assert other.plan_scan(encoded(other, X), theta, LogLoss(), None) is theta
+    assert type(other.scanner(encoded(other, X))) is Scanner
     plans = engine.map_rows([fitted], lambda Z, plan, first: np.full(len(Z), type(plan), dtype=object))
     assert set(plans[0]) == {QDAParameters}
     monkeypatch.setattr(skipping, "ROWS_PER_FEATURE", 1000)

@@ -17,8 +17,10 @@ from riskbayes.learners import RC
 from riskbayes.models import ProductModel, QDAModel, SmoothModel
 from riskbayes.models import hats as rows_of_smooth
 from riskbayes.models.hats import Hats, Places, hats_of, knots_of
-from riskbayes.models.kernels import categorical, smooth
 from riskbayes.models.smooth import SmoothParameters
+from riskbayes.scanners import dense as scans
+from riskbayes.scanners.dense import Split
+from riskbayes.scanners.kernels import categorical, smooth
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -120,10 +122,10 @@ def test_a_compiled_fit_is_the_plain_one_whatever_the_threads(monkeypatch):
     plain = clone(model).fit(X, y)
     monkeypatch.setattr(categorical, "SMALLEST", 0)
     monkeypatch.setattr(rows_of_smooth, "THREADED_CELLS", 0)
-    monkeypatch.setattr(memory.MemoryEngine, "chunk_cells", 4000)
+    monkeypatch.setattr(memory.MemoryEngine, "split", Split(4000))
     fits = []
     for threads in (1, 2, 3):
-        for module in (memory, rows_of_smooth, smooth):
+        for module in (scans, rows_of_smooth, smooth):
             monkeypatch.setattr(module, "available_threads", lambda threads=threads: threads)
         fits.append(clone(model).fit(X, y))
     for name, value in fits[0].statistics_.items():

@@ -16,9 +16,11 @@ from riskbayes.learners import DFE, RC, TM
 from riskbayes.learners.dfe import LabelSoftError
 from riskbayes.models import BernoulliModel, ComplementModel, MultinomialModel, PoissonModel
 from riskbayes.models.counts import Cells, SparseCounts
-from riskbayes.models.kernels import sparse as kernels
-from riskbayes.models.kernels.sparse import SparseScan
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
+from riskbayes.scanners.dense import label_statistics, residual_and_risks
+from riskbayes.scanners.kernels import sparse as kernels
+from riskbayes.scanners.kernels.sparse import SparseScan
+from riskbayes.scanners.sparse import SparseScanner
 
 pytest.importorskip("numba", reason="needs the extra `fast`")
 
@@ -84,7 +86,7 @@ def test_compiled_scans_are_those_of_scipy(kind, name, **drawn):
         engine = compiled_engine(X, y, w, r, patch)
         for number in range(3):  # of CSR, of blocks that are sorted now, of the same blocks
             found = engine.scan(fitted, objective)
-            plan = engine._encoded.plan
+            plan = engine._encoded.scanner.last
             assert isinstance(plan, SparseScan) == (objective.power is not None)
             if isinstance(plan, SparseScan):
                 assert (plan.shares is None) == (number == 0 or r > kernels.MOST_CLASSES)
@@ -170,11 +172,12 @@ def test_a_sparse_table_after_one_with_holes_has_masses_by_column(monkeypatch):
     X = X.astype(bool).astype(float)
     model, frame = BernoulliModel(), Cells(np.array(True))
     Z = model.encode(X, frame)
-    S = model.label_statistics(Z, y, None, 3)
+    S = label_statistics(model, Z, y, None, 3)
     theta = model.parameters(S)
-    plan = model.plan_scan(Z, theta, LogLoss(), None)
-    dS, _ = model.scan_chunk(Z, y, None, plan, LogLoss(), False)
-    E, _ = model.scan_scores(Z, Z.scores(theta), y, None, theta, LogLoss(), False)
+    scanner = model.scanner(Z)
+    assert isinstance(scanner, SparseScanner)
+    dS, _ = scanner.scan(theta, y, None, LogLoss())
+    E, _ = residual_and_risks(Z.scores(theta), y, None, LogLoss())
     assert dS.allclose(model.statistics(Z, E), rtol=1e-9, atol=1e-12)
 
 

@@ -20,12 +20,12 @@ from fuzzing.file_mutations import Parts, zipped
 from fuzzing.saved_models import frame, table
 from riskbayes import GaussianNB, MixedNB, RiskBayesClassifier, SmoothNB, TreeAugmentedNB
 from riskbayes.exceptions import ModelFileError
-from riskbayes.models.kernels import smooth
-from riskbayes.models.kernels.categorical import Groups
-from riskbayes.models.kernels.scan import CompiledScan, GaussianPart
-from riskbayes.models.kernels.sparse import SparseScan
 from riskbayes.models.structure import topological_order
 from riskbayes.persistence import archive, describe
+from riskbayes.scanners.compiled import CompiledScan, GaussianPart
+from riskbayes.scanners.kernels import smooth
+from riskbayes.scanners.kernels.categorical import Groups
+from riskbayes.scanners.kernels.sparse import SparseScan
 
 
 class Boom:

@@ -95,12 +95,12 @@ def scanned(
 ) -> Total:
     """Return dS and the risks of a block.
 
-    The plan of the last scan is forgotten: sums are then the same wherever and how often a block is scanned.
+    The last scan is forgotten: sums are then the same wherever and how often a block is scanned.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         dS, risks = block.scan(Fitted(model, S, theta), objective, risks_only=risks_only)
     if block._encoded is not None:
-        block._encoded.plan = None
+        block._encoded.scanner.forget()
     return Total(None if dS is None else dict(dS), risks)
 
 

@@ -90,8 +90,8 @@ def encoded_block(block: MemoryEngine, model: GenerativeModel, frame: Frame) -> 
     found = MemoryEngine(block._X, block._y, block._w, block.n_classes)
     if block.n_rows:
         found._encoded = EncodedRows(model, frame, model.encode(block._X, frame))
-    if model.encode_copies:  # the columns themselves are not read any more
-        found._X = np.broadcast_to(np.float64(0.0), block._X.shape)
+    # The columns themselves are not read any more.
+    found._X = np.broadcast_to(np.float64(0.0), block._X.shape)
     return found
 
 

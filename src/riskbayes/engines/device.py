@@ -1,13 +1,7 @@
 """The engine for rows in arrays of another library (PyTorch, CuPy, JAX), on any device."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
-
 from riskbayes.engines.memory import MemoryEngine
-
-T = TypeVar("T")
+from riskbayes.scanners.dense import ON_DEVICE
 
 
 class DeviceEngine(MemoryEngine):
@@ -17,8 +11,4 @@ class DeviceEngine(MemoryEngine):
     leave it.
     """
 
-    chunk_cells = 2**27
-
-    def _threads(self, work: Callable[[Any], T], parts: Sequence[Any], threaded: bool) -> Iterator[T]:
-        """Apply `work` to every part, one after another: the device has threads of its own."""
-        return map(work, parts)
+    split = ON_DEVICE

@@ -163,7 +163,7 @@ class BaseGenerativeClassifier(
             if self._forgotten is not None:
                 self._forgotten + S  # in their common frame, or it raises
             require(same_form(theta, model.parameters(S)), "parameters are not those of the statistics")
-            scores = model.scores(Z, model.plan(Z, theta))
+            scores = model.scores(Z, model.cast(theta, Z))
         require(np.shape(scores) == (1, r), f"the model has {np.shape(scores)[1:]} classes, not {r}")
 
     def set_params(self, **params: Any) -> Self:

@@ -148,7 +148,7 @@ class PredictionMixin(BatchPredictions):
         rows = np.tile(centre, (len(suspects), 1))
         rows[np.arange(len(suspects)), suspects] = x[suspects]
         Z = fitted.model.encode(astype(to_device(rows, X), X.dtype), fitted.S.frame)
-        bad = first_overflow(getattr(fitted.model, formula)(Z, fitted.model.plan(Z, fitted.theta)))
+        bad = first_overflow(getattr(fitted.model, formula)(Z, fitted.model.cast(fitted.theta, Z)))
         j = int(suspects[0 if bad is None else bad])
         return ColumnError(
             j,

@@ -96,7 +96,7 @@ def expectation_maximisation(task: Task, X: Array, w: Array | None) -> tuple[Sta
     S, best = labelled, -math.inf
     for _ in range(MAX_ITER):
         theta = model.parameters(S)
-        joint = model.log_joint(Z, model.plan(Z, theta))
+        joint = model.log_joint(Z, model.cast(theta, Z))
         value = joint_log_likelihood(model, labelled, theta, joint, w)
         if not value > best:  # NaN ends it too
             break
@@ -107,7 +107,7 @@ def expectation_maximisation(task: Task, X: Array, w: Array | None) -> tuple[Sta
                 break
         P = posterior(joint)
         P = P if w is None else P * w[:, None]
-        expected = model.posterior_statistics(Z, P, model.plan(Z, theta))
+        expected = model.posterior_statistics(Z, P, model.cast(theta, Z))
         S = model.settle(labelled + expected)
         if not model.is_legal(S):
             break

@@ -13,19 +13,14 @@ import numpy as np
 
 from riskbayes.arrays import (
     Array,
-    astype,
     clip_below,
     namespace,
-    one_hot,
     sum_of,
     to_device,
     to_numpy,
-    widest_float,
 )
 from riskbayes.frames import Frame
-from riskbayes.models.kernels.scan import CompiledScan, Part
-from riskbayes.objectives import Objective
-from riskbayes.risks import Risks, posterior_and_risks
+from riskbayes.scanners import Scanner
 from riskbayes.statistics import Statistics
 
 COUNT_ROUNDING = 1e-9
@@ -100,13 +95,13 @@ class GenerativeModel(ABC):
     """True if p(x, y) is a density or probability of x, up to a constant. False for a model whose log joint
     tells the classes apart, but not likely rows from unlikely ones: it has no `score_samples`."""
 
+    keeps_rows: ClassVar[bool] = False
+    """True if the model compares rows with the training rows, all of which `learn_own` must see at once. An
+    engine that holds its rows in parts refuses it."""
+
     additive: ClassVar[bool] = True
     """True if statistics of tables that were fitted separately can be added. False for a model that learns
     structure from the rows: its statistics then mean something else for each table."""
-
-    keeps_rows: ClassVar[bool] = False
-    """True if the model compares rows with the training rows, all of which `encode_own` must see at once. An
-    engine that holds its rows in parts refuses it."""
 
     encode_copies: ClassVar[bool] = True
     """True if encoding copies the rows. Rows to predict are then encoded a block at a time, to bound the
@@ -128,20 +123,20 @@ class GenerativeModel(ABC):
         """
         return Frame()
 
+    def learn_own(self, sample: Sample) -> tuple[Frame, Any]:
+        """Return the frame, and the encoded rows of the sample, or None where `encode` returns the same.
+
+        A model that compares rows with those it learned from leaves each row out of its own comparison here:
+        the label of a row must not predict the row itself.
+        """
+        return self.learn(sample), None
+
     def encode(self, X: Array, frame: Frame) -> Any:
         """Return the encoded rows Z that the formulas read, of training, validation or new rows.
 
         Any object with a `shape` and `Z[rows]` will do; by default the rows themselves.
         """
         return X
-
-    def encode_own(self, X: Array, frame: Frame) -> Any:
-        """Return Z of the rows that the frame was learned from, all of them in their order.
-
-        A model that compares rows with those it learned from leaves each row out of its own comparison here:
-        the label of a row must not predict the row itself.
-        """
-        return self.encode(X, frame)
 
     def settle(self, S: Statistics) -> Statistics:
         """Return the statistics of the data with a settled frame, which also holds what they determine.
@@ -155,67 +150,17 @@ class GenerativeModel(ABC):
         """Return a point in the middle of the training rows, or None if the frame knows none."""
         return frame.centre()
 
-    def row_cells(self, Z: Any) -> float:
-        """Return how many numbers a scan keeps in memory for each row of Z, besides the scores."""
-        return Z.shape[1]
-
-    def score_cells(self, Z: Any) -> float:
-        """Return how many numbers `scores` keeps in memory for each row of Z, besides the scores."""
-        return max(self.row_cells(Z), Z.shape[1])
-
-    def releases_lock(self, Z: Any) -> bool:
-        """True if scans of Z mostly run without the GIL, so that threads speed them up."""
-        return False
-
-    def returns_residuals(self, Z: Any) -> bool:
-        """True if `scan_chunk` returns the residuals of its rows in place of their statistics.
-
-        The engine then computes the statistics of all rows at once: those of a chunk may be larger than the
-        chunk itself.
-        """
-        return False
-
-    def splits_rows(self, plan: Any) -> bool:
-        """True if `scan_chunk` with this plan splits the rows itself, in threads.
-
-        The engine then passes all of them at once, and `scan_chunk` returns statistics, not residuals.
-        """
-        return False
-
-    def plan(self, Z: Any, theta: Any) -> Any:
-        """Return the plan that the formulas read in place of theta: theta in the dtype of Z, for example."""
+    def cast(self, theta: Any, Z: Any) -> Any:
+        """Return theta in the dtype of Z, as the formulas read it; by default as it is."""
         return theta
 
-    def plan_scan(self, Z: Any, theta: Any, objective: Objective, last: Any) -> Any:
-        """Return the plan of a scan of all rows Z, which `scan_chunk` reads in place of theta.
-
-        `last` is what is `remembered` of the previous scan of the same rows, or None: it may save work.
-        """
-        theta = self.plan(Z, theta)
-        if objective.power is None or not self.is_compiled(Z):
-            return theta
-        part = self.compiled_part(Z, theta)
-        return CompiledScan((part,), (1.0,), np.zeros_like(part.constants))
-
-    def remembered(self, plan: Any) -> Any:
-        """Return what the next `plan_scan` of the same rows reads of this plan, whose scan is over."""
-        return None
-
-    def is_compiled(self, Z: Any) -> bool:
-        """True if the model implements `compiled_part` for the rows Z, the whole table."""
-        return False
-
-    def compiled_part(self, Z: Any, theta: Any) -> Part:
-        """Return the part that a compiled scan of Z computes for this model with parameters theta."""
-        raise NotImplementedError(f"{type(self).__name__} has no `compiled_part`.")
+    def scanner(self, Z: Any) -> Scanner:
+        """Return the scanner of the rows Z, which knows how a pass over them is computed."""
+        return Scanner(self, Z)
 
     @abstractmethod
     def statistics(self, Z: Any, W: Array) -> Statistics:
         """Return S = sum_i sum_k W[i, k] s(x_i, k): linear in W, additive over rows."""
-
-    def label_statistics(self, Z: Any, y: Array, w: Array | None, n_classes: int) -> Statistics:
-        """Return s(X, Y): the statistics whose W are one-hot labels times weights."""
-        return self.statistics(Z, one_hot(y, n_classes, w, widest_float(y)))
 
     @abstractmethod
     def parameters(self, S: Statistics) -> Any:
@@ -370,33 +315,6 @@ class GenerativeModel(ABC):
         Those of missing cells are expected under theta, as in a residual.
         """
         return self.residual_statistics(Z, P, theta)
-
-    def scan_chunk(
-        self, Z: Any, y: Array, w: Array | None, plan: Any, objective: Objective, risks_only: bool
-    ) -> tuple[Statistics | Array | None, Risks]:
-        """Return dS (None with `risks_only`) and the risks of a chunk of rows, in one pass."""
-        if isinstance(plan, CompiledScan):
-            found, risks = plan.chunk((Z,), y, w, objective, risks_only)
-            return None if found is None else found[0], risks
-        return self.scan_scores(Z, self.scores(Z, plan), y, w, plan, objective, risks_only)
-
-    def scan_scores(
-        self,
-        Z: Any,
-        scores: Array,
-        y: Array,
-        w: Array | None,
-        theta: Any,
-        objective: Objective,
-        risks_only: bool,
-    ) -> tuple[Statistics | Array | None, Risks]:
-        """Return the same as `scan_chunk`, from the scores of the chunk."""
-        P, risks = posterior_and_risks(scores, y, w, objective)
-        if risks_only:
-            return None, risks
-        E = objective.residual(P, y)
-        E = E if w is None else E * astype(w, E.dtype)[:, None]
-        return E if self.returns_residuals(Z) else self.residual_statistics(Z, E, theta), risks
 
 
 class Fitted(NamedTuple):

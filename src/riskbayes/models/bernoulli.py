@@ -24,7 +24,6 @@ from riskbayes.models.counts import (
     DenseCounts,
     SparseCounts,
     at_least,
-    complete,
     described,
     mass_of,
     pseudo_counts,
@@ -119,7 +118,7 @@ class BernoulliModel(CountModel):
         """Return total p(y), and that times p(x_j = 1 | y), of complete rows."""
         xp = namespace(theta.log_prior)
         s0 = total * xp.exp(theta.log_prior)
-        return complete(s0, s0[:, None] * xp.exp(theta.log_prob), theta.frame)
+        return self.of_sums(s0, s0[:, None] * xp.exp(theta.log_prob), theta.frame)
 
     def log_likelihood(self, S: Statistics, theta: BernoulliParameters) -> float:
         """sum_y s0 log p(y) + sum_jy s_jy log odds + m_jy log p(x_j = 0 | y)."""
@@ -131,7 +130,7 @@ class BernoulliModel(CountModel):
         s0 = invert_class_prior(theta.log_prior, total)
         alpha = pseudo_counts(Statistics({"s0": s0}), self.alpha)
         counts = namespace(s0).exp(theta.log_prob) * (s0[:, None] + 2 * alpha) - alpha
-        return complete(s0, counts, theta.frame)
+        return self.of_sums(s0, counts, theta.frame)
 
     def to_natural(self, theta: BernoulliParameters) -> dict[str, Array]:
         """Return log p(y) and the log odds."""

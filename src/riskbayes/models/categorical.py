@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from riskbayes.models.base import (
 from riskbayes.models.codes import Codes, DeviceCodes, categories_of, check_codes, check_sizes, make_codes
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
+from riskbayes.scanners import Scanner
+from riskbayes.scanners.kernels.categorical import Groups
 from riskbayes.statistics import Statistics
 
 TINY = float(np.finfo(float).tiny)
@@ -51,12 +53,40 @@ class CategoricalParameters:
     floored: Array
 
 
-class CategoricalPlan(NamedTuple):
-    """Parameters in the dtype of the rows, and what compiled scans read."""
+class JointScanner(Scanner):
+    """Compiled scans of codes of a few features each, for objectives that have a power."""
 
-    theta: CategoricalParameters
-    joint: Array | None
-    """Log probabilities of joint categories; None if the scan is not compiled."""
+    def __init__(self, model: CategoricalModel, Z: Codes, groups: Groups):
+        super().__init__(model, Z, cells=Z.cells, releases_lock=True)
+        self.groups = groups
+
+    def scan(
+        self,
+        theta: CategoricalParameters,
+        y: Array,
+        w: Array | None,
+        objective: Objective,
+        risks_only: bool = False,
+    ) -> tuple[Statistics | None, Risks]:
+        """Return dS (None with `risks_only`) and the risks of all rows."""
+        if objective.power is None:
+            return super().scan(theta, y, w, objective, risks_only)
+        table = self.groups.table(theta.log_prob)
+
+        def work(Z: Codes, y: Array, w: Array | None) -> tuple[Statistics | None, Risks]:
+            assert Z.grouping is not None
+            joint = Z.grouping[1]
+            s0, counts, risks = self.groups.scan(joint, y, w, theta.log_prior, table, objective.power)
+            return None if risks_only else Statistics({"s0": s0, "counts": counts}, Z.frame), risks
+
+        return self.sum(work, y, w, theta.log_prior.shape[0])
+
+    def chunk_of_labels(self, Z: Codes, y: Array, w: Array | None, n_classes: int) -> Statistics:
+        """Return the counts of labelled rows."""
+        assert Z.grouping is not None
+        s0 = np.bincount(y, weights=w, minlength=n_classes).astype(np.float64)
+        counts = self.groups.label_counts(Z.grouping[1], y, w, n_classes)
+        return Statistics({"s0": s0, "counts": counts}, Z.frame)
 
 
 @dataclass(frozen=True)
@@ -99,58 +129,21 @@ class CategoricalModel(GenerativeModel):
         """Return the codes in a small dtype."""
         return make_codes(X, frame)
 
-    def row_cells(self, Z: Codes | DeviceCodes) -> float:
-        """Return the cells of a one-hot row, or a few if the scan makes none."""
-        return Z.cells
-
-    def releases_lock(self, Z: Codes | DeviceCodes) -> bool:
-        """True if the scans are compiled."""
-        return Z.grouping is not None
-
-    def plan(self, Z: Codes | DeviceCodes, theta: CategoricalParameters) -> CategoricalParameters:
-        """Cast theta to the dtype of one-hot rows."""
+    def cast(self, theta: CategoricalParameters, Z: Codes | DeviceCodes) -> CategoricalParameters:
+        """Return theta in the dtype of one-hot rows."""
         if Z.dtype == theta.log_prob.dtype:
             return theta
         logs = ("log_prior", "log_prob", "log_unseen")
         return replace(theta, **{name: astype(getattr(theta, name), Z.dtype) for name in logs})
 
-    def plan_scan(
-        self, Z: Codes | DeviceCodes, theta: CategoricalParameters, objective: Objective, last: Any
-    ) -> CategoricalPlan:
-        """Return theta, with the table of joint categories if there is a compiled scan for the objective."""
-        if Z.grouping is None or objective.power is None:
-            return CategoricalPlan(self.plan(Z, theta), None)
-        return CategoricalPlan(theta, Z.grouping[0].table(theta.log_prob))
+    def scanner(self, Z: Codes | DeviceCodes) -> Scanner:
+        """Return a compiled scanner of rows that are coded jointly."""
+        return Scanner(self, Z, cells=Z.cells) if Z.grouping is None else JointScanner(self, Z, Z.grouping[0])
 
     def statistics(self, Z: Codes | DeviceCodes, W: Array) -> Statistics:
         """Return weighted counts of classes and of (class, feature, category); missing cells have none."""
         V = astype(W, Z.dtype)
         return Statistics({"s0": to_widest(sum_of(W, axis=0)), "counts": to_widest(Z.counts(V))}, Z.frame)
-
-    def label_statistics(self, Z: Codes, y: Array, w: Array | None, n_classes: int) -> Statistics:
-        """Return the counts of labelled rows, by compiled code if the rows are grouped."""
-        if Z.grouping is None:
-            return super().label_statistics(Z, y, w, n_classes)
-        (groups, joint), s0 = Z.grouping, np.bincount(y, weights=w, minlength=n_classes).astype(np.float64)
-        return Statistics({"s0": s0, "counts": groups.label_counts(joint, y, w, n_classes)}, Z.frame)
-
-    def scan_chunk(
-        self,
-        Z: Codes,
-        y: Array,
-        w: Array | None,
-        plan: CategoricalPlan,
-        objective: Objective,
-        risks_only: bool,
-    ) -> tuple[Statistics | None, Risks]:
-        """Scan by compiled code if the plan has a table for it."""
-        theta, table = plan
-        if table is None:
-            return super().scan_chunk(Z, y, w, theta, objective, risks_only)
-        assert Z.grouping is not None
-        groups, joint = Z.grouping
-        s0, counts, risks = groups.scan(joint, y, w, theta.log_prior, table, objective.power)
-        return None if risks_only else Statistics({"s0": s0, "counts": counts}, Z.frame), risks
 
     def parameters(self, S: Statistics) -> CategoricalParameters:
         """p(x_i = v | y) = (s_ivy + alpha) / sum_v (s_ivy + alpha), each numerator floored."""

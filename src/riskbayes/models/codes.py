@@ -26,7 +26,7 @@ from riskbayes.arrays import (
 )
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Categories
-from riskbayes.models.kernels.categorical import Groups, is_worth_it
+from riskbayes.scanners.kernels.categorical import Groups, is_worth_it
 
 HELD_CELLS = 2**29
 """Largest one-hot table that a device keeps during a fit (4 GiB of float64), in cells; a larger one is made

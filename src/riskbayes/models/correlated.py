@@ -12,11 +12,30 @@ from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.conditional import Given
 from riskbayes.models.gaussian import GaussianModel
 from riskbayes.objectives import Objective
-from riskbayes.risks import Risks, posterior_and_risks
+from riskbayes.risks import Risks
+from riskbayes.scanners.dense import Scanner, residual_and_risks
 from riskbayes.statistics import Statistics
 
 FEW_ROWS = 2048
 """Rows with missing cells that are grouped once for all classes; of more, each class groups its own."""
+
+
+class HolesScanner(Scanner):
+    """Scans of rows with missing cells, whose factors are computed once, for scores and moments."""
+
+    model: CorrelatedModel
+
+    def chunk(
+        self, Z: Centred, y: Array, w: Array | None, theta: Any, objective: Objective, risks_only: bool
+    ) -> tuple[Statistics | Array | None, Risks]:
+        """Return dS and the risks of a chunk; there may be no missing cell in it."""
+        if Z.holes is None:
+            return super().chunk(Z, y, w, theta, objective, risks_only)
+        rows = Z.holes.incomplete
+        found = None if risks_only else list(theta.conditional.given(Z.exact[rows], Z.holes.gaps))
+        scores = self.model.observed_log_joint(Z, theta, found)
+        E, risks = residual_and_risks(scores, y, w, objective, risks_only)
+        return None if E is None else self.model.expected(Z, E, theta, found)[0], risks
 
 
 @dataclass(frozen=True)
@@ -37,10 +56,12 @@ class CorrelatedModel(GaussianModel):
         """Return the statistics of rows with these masses and means, and with covariance C in each class."""
         raise NotImplementedError
 
-    def row_cells(self, Z: Centred) -> float:
-        """Return the number of columns, up to a bound; a missing block of a row is a matrix."""
+    def scanner(self, Z: Centred) -> Scanner:
+        """Return a scanner in threads; the missing block of a row is a matrix."""
         cells = min(Z.shape[1], self.widest)
-        return cells if Z.holes is None else cells + float(np.mean(Z.holes.numbers**2))
+        if Z.holes is None:
+            return Scanner(self, Z, cells=cells, releases_lock=True)
+        return HolesScanner(self, Z, cells=cells + float(np.mean(Z.holes.numbers**2)), releases_lock=True)
 
     def observed_log_joint(self, Z: Centred, theta: Any, found: list[Given] | None = None) -> Array:
         """Return log p(x_o, y) of rows with missing cells; `found` are those rows given each class."""
@@ -51,20 +72,6 @@ class CorrelatedModel(GaussianModel):
         given = theta.conditional.given(Z.exact[rows], gaps) if found is None else found
         out[rows] = theta.conditional.log_joint(gaps, given)
         return out
-
-    def scan_chunk(
-        self, Z: Centred, y: Array, w: Array | None, plan: Any, objective: Objective, risks_only: bool
-    ) -> tuple[Statistics | Array | None, Risks]:
-        """Scan a chunk; of rows with missing cells the factors are computed once, for scores and moments."""
-        if Z.holes is None:
-            return super().scan_chunk(Z, y, w, plan, objective, risks_only)
-        rows = Z.holes.incomplete
-        found = list(plan.conditional.given(Z.exact[rows], Z.holes.gaps)) if not risks_only else None
-        P, risks = posterior_and_risks(self.observed_log_joint(Z, plan, found), y, w, objective)
-        if risks_only:
-            return None, risks
-        E = objective.residual(P, y)
-        return self.expected(Z, E if w is None else E * w[:, None], plan, found)[0], risks
 
     def expected(
         self, Z: Centred, V: Array, theta: Any, found: list[Given] | None = None

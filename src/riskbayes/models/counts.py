@@ -31,10 +31,10 @@ from riskbayes.arrays import (
 from riskbayes.frames import Arrays, Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
-from riskbayes.models.kernels.sparse import SparseScan, is_worth_it, sums_by_class
-from riskbayes.models.kernels.sparse_rows import NO_RESIDUAL
-from riskbayes.objectives import Objective
-from riskbayes.risks import Risks
+from riskbayes.scanners import Scanner
+from riskbayes.scanners.kernels.sparse import is_worth_it, sums_by_class
+from riskbayes.scanners.kernels.sparse_rows import NO_RESIDUAL
+from riskbayes.scanners.sparse import SparseScanner
 from riskbayes.statistics import Statistics
 
 
@@ -230,55 +230,27 @@ class CountModel(GenerativeModel):
         gaps = xp.isnan(X)
         return DenseCounts(xp.where(gaps, 0.0, X), astype(~gaps, widest_float(X)), frame)
 
-    def row_cells(self, Z: DenseCounts | SparseCounts) -> float:
-        """Return the stored values of a row."""
-        return Z.cells
+    def scanner(self, Z: DenseCounts | SparseCounts) -> Scanner:
+        """Return a scanner that reads the stored values of a row.
 
-    def score_cells(self, Z: DenseCounts | SparseCounts) -> float:
-        """Return the stored values of a row."""
-        return Z.cells
+        Of sparse rows the sums of a chunk, all columns by class, are larger than the chunk.
+        """
+        kind = SparseScanner if Z.is_compiled else Scanner  # SciPy's sparse products hold the GIL
+        return kind(
+            self,
+            Z,
+            cells=Z.cells,
+            score_cells=Z.cells,
+            releases_lock=Z.is_compiled,
+            sums_residuals=Z.is_sparse,
+        )
 
-    def releases_lock(self, Z: DenseCounts | SparseCounts) -> bool:
-        """True if scans are compiled; SciPy's sparse products hold the GIL."""
-        return Z.is_compiled
-
-    def returns_residuals(self, Z: DenseCounts | SparseCounts) -> bool:
-        """True for sparse rows: the sums of a chunk, all columns by class, are larger than the chunk."""
-        return Z.is_sparse
-
-    def splits_rows(self, plan: CountParameters | SparseScan) -> bool:
-        """True for a compiled scan: the sums of each chunk would have to be added to those of the others."""
-        return isinstance(plan, SparseScan)
-
-    def plan_scan(
-        self, Z: DenseCounts | SparseCounts, theta: Any, objective: Objective, last: Any
-    ) -> CountParameters | SparseScan:
-        """Return a compiled scan if there is one for the rows and the objective, else theta."""
-        if objective.power is None or not Z.is_compiled or theta.weights.shape[0] < 2:
-            return theta
-        return SparseScan.after(last, Z, theta.weights, theta.constants)
-
-    def remembered(self, plan: Any) -> Any:
-        """Return the compiled scan, whose sorted rows the next one reads again; nothing otherwise."""
-        return plan if isinstance(plan, SparseScan) else None
-
-    def scan_chunk(
-        self,
-        Z: DenseCounts | SparseCounts,
-        y: Array,
-        w: Array | None,
-        plan: CountParameters | SparseScan,
-        objective: Objective,
-        risks_only: bool,
-    ) -> tuple[Statistics | Array | None, Risks]:
-        """Scan the rows, by compiled code if the plan is a compiled scan."""
-        if not isinstance(plan, SparseScan):
-            return super().scan_chunk(Z, y, w, plan, objective, risks_only)
-        if risks_only:
-            return None, plan.risks(Z, y, w)
-        assert objective.power is not None  # no compiled scan is planned for others
-        s0, counts, risks = plan.sums(Z, y, w, objective.power)
-        return complete(s0, counts, Z.frame), risks
+    def of_sums(self, s0: Array, counts: Array, frame: Frame) -> Statistics:
+        """Return the statistics of rows without missing cells, in a frame that may have some."""
+        found = {"s0": s0, "counts": counts}
+        if frame.missing:  # type: ignore[attr-defined]
+            found["mass"] = s0[:, None] + 0.0 * counts
+        return Statistics(found, frame)
 
     def statistics(self, Z: DenseCounts | SparseCounts, W: Array) -> Statistics:
         """Return the masses and the weighted sums of the columns, by class."""
@@ -362,11 +334,3 @@ def smoothed_floor(S: Statistics, alpha: float | Array) -> Any:
         return alpha if alpha > 0 else floor
     a = np.asarray(alpha)
     return to_device(np.where(a > 0, a, floor), S["s0"])[None, :]
-
-
-def complete(s0: Array, counts: Array, frame: Frame) -> Statistics:
-    """Return statistics of rows without missing cells, in a frame that may have some."""
-    found = {"s0": s0, "counts": counts}
-    if frame.missing:  # type: ignore[attr-defined]
-        found["mass"] = s0[:, None] + 0.0 * counts
-    return Statistics(found, frame)

@@ -25,9 +25,10 @@ from riskbayes.arrays import (
 from riskbayes.frames import Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample, invert_class_prior
 from riskbayes.models.centred import Centred, Origin, mean_of, observed_mean, observed_of
-from riskbayes.models.lapack import SMALL
 from riskbayes.models.missing import Holes
 from riskbayes.models.settled import Settled, check_range, overflowing, rounding
+from riskbayes.models.whitening import SMALL
+from riskbayes.scanners import Scanner
 from riskbayes.statistics import Statistics
 
 LOG_2PI = float(np.log(2 * np.pi))
@@ -75,8 +76,8 @@ class GaussianModel(GenerativeModel):
     floor_columns: ClassVar[str] = "constant and collinear columns"
 
     array_api: ClassVar[bool] = True
-    takes_missing: ClassVar[bool] = True
     encode_copies: ClassVar[bool] = False
+    takes_missing: ClassVar[bool] = True
     frame_kind: ClassVar[type[Origin]]
     """The class of the frame, which defines how second moments are recentred."""
     own_moments: ClassVar[str] = "none"
@@ -149,11 +150,7 @@ class GaussianModel(GenerativeModel):
         """Return the rows with the frame's origin; X itself is not copied."""
         return Centred(X, frame, holes=Holes.of(X))  # type: ignore[arg-type]
 
-    def releases_lock(self, Z: Centred) -> bool:
-        """True: NumPy releases the GIL in products and differences."""
-        return True
-
-    def plan(self, Z: Centred, theta: Any) -> Any:
+    def cast(self, theta: Any, Z: Centred) -> Any:
         """Return theta in the dtype of the rows. The origin stays float64."""
         if Z.dtype == theta.means.dtype:
             return theta
@@ -165,6 +162,10 @@ class GaussianModel(GenerativeModel):
 
         with np.errstate(over="ignore"):  # in covariances, which scans do not read
             return replace(converted(replace(theta, frame=None), narrowed), frame=frame)
+
+    def scanner(self, Z: Centred) -> Scanner:
+        """Return a scanner in threads: NumPy releases the GIL in products and differences."""
+        return Scanner(self, Z, releases_lock=True)
 
     def scatter(self, S: Statistics) -> tuple[Any, Array, Array]:
         """Return the weight of the rows, the total scatter of each column, and the within-class scatter.

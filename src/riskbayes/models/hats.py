@@ -13,8 +13,8 @@ from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Arrays, Categories, Frame
 from riskbayes.loaded import require, require_shape
-from riskbayes.models.kernels import smooth as kernel
-from riskbayes.models.kernels.categorical import is_worth_it
+from riskbayes.scanners.kernels import smooth as kernel
+from riskbayes.scanners.kernels.categorical import is_worth_it
 from riskbayes.threads import available_threads, in_threads
 
 SMALLEST = 1e-290
@@ -98,12 +98,9 @@ class Hats:
     Both weights of a missing value are zero.
     """
 
-    releases_gil = False  # sparse products hold it
-
     def __init__(self, columns: Array, weights: Array, beyond: Array, frame: Knots):
         self.columns, self.weights, self.beyond, self.frame = columns, weights, beyond, frame
         self.shape = columns.shape
-        self.width = columns.shape[1]
 
     def __len__(self) -> int:
         return self.columns.shape[0]
@@ -140,7 +137,7 @@ class Hats:
 
     def values(self) -> Array:
         """Return the rows: NaN for missing values, the outer knot for those beyond it."""
-        m, n = len(self), self.width // 2
+        m, n = len(self), self.shape[1] // 2
         knots = np.append(self.frame.positions, 0.0)[self.columns].reshape(m, n, 2)
         weights = self.weights.reshape(m, n, 2)
         return np.where(weights.sum(axis=2) > 0, (weights * knots).sum(axis=2), np.nan)
@@ -153,12 +150,9 @@ class Places:
     counts need no branch for it.
     """
 
-    releases_gil = True
-
     def __init__(self, places: Array, beyond: Array, frame: Knots):
         self.places, self.beyond, self.frame = places, beyond, frame
         self.shape = places.shape
-        self.width = places.shape[1]
 
     def __len__(self) -> int:
         return self.places.shape[0]

@@ -19,6 +19,7 @@ from riskbayes.models.em import em_start
 from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patterns
 from riskbayes.models.settled import TINY, Settled, completed, noise_of
 from riskbayes.models.whitening import floor_eigenvalues, whiten
+from riskbayes.scanners import Scanner
 from riskbayes.statistics import Statistics
 
 
@@ -164,9 +165,11 @@ class LDAModel(CorrelatedModel):
             everywhere,
         )
 
-    def score_cells(self, Z: Centred) -> float:
-        """Return a small number: scores are one product, without a copy of the rows."""
-        return 4 if Z.holes is None else super().score_cells(Z)
+    def scanner(self, Z: Centred) -> Scanner:
+        """Return a scanner whose scores are one product, without a copy of the rows."""
+        if Z.holes is not None:
+            return super().scanner(Z)
+        return Scanner(self, Z, score_cells=4, releases_lock=True)
 
     def scores(self, Z: Centred, theta: LDAParameters) -> Array:
         """Return x^T Sigma^-1 mu - mu^T Sigma^-1 mu / 2 + log p(y), which is linear in x."""

@@ -16,7 +16,8 @@ from riskbayes.models.centred import Centred
 from riskbayes.models.hats import quantiles
 from riskbayes.models.lda import LDAModel
 from riskbayes.objectives import Objective
-from riskbayes.risks import Risks, posterior_and_risks
+from riskbayes.risks import Risks
+from riskbayes.scanners.dense import Scanner, label_statistics, residual_and_risks
 from riskbayes.statistics import Statistics
 
 LEAST_WEIGHT = 2.0
@@ -74,6 +75,29 @@ class ComponentRows:
 
     def __getitem__(self, rows: slice | Array) -> ComponentRows:
         return ComponentRows(self.base[rows], self.frame)
+
+
+class MixtureScanner(Scanner):
+    """Scans in which the components of a class share its residual by P(c | x, y)."""
+
+    model: MixtureModel
+
+    def chunk(
+        self,
+        Z: ComponentRows,
+        y: Array,
+        w: Array | None,
+        theta: MixtureParameters,
+        objective: Objective,
+        risks_only: bool,
+    ) -> tuple[Statistics | None, Risks]:
+        """Return dS and the risks of a chunk, from one computation of the scores of the components."""
+        base = self.model.base
+        shares, scores = shares_and_scores(base.scores(Z.base, theta.components), theta.sizes)
+        E, risks = residual_and_risks(scores, y, w, objective, risks_only)
+        if E is None:
+            return None, risks
+        return self.model.divided(base.residual_statistics, Z, E, shares, theta.components), risks
 
 
 @dataclass(frozen=True)
@@ -149,17 +173,14 @@ class MixtureModel(GenerativeModel):
         """Settle the statistics of the components."""
         return self._of_classes(self.base.settle(of_components(S)), S.frame)
 
-    def row_cells(self, Z: ComponentRows) -> float:
-        """Return the cells of the base model."""
-        return self.base.row_cells(Z.base)
+    def cast(self, theta: MixtureParameters, Z: ComponentRows) -> MixtureParameters:
+        """Return theta with the parameters of the components in the dtype of the rows."""
+        return replace(theta, components=self.base.cast(theta.components, Z.base))
 
-    def releases_lock(self, Z: ComponentRows) -> bool:
-        """True if scans of the base model do."""
-        return self.base.releases_lock(Z.base)
-
-    def plan(self, Z: ComponentRows, theta: MixtureParameters) -> MixtureParameters:
-        """Return theta with the plan of the base model for its components."""
-        return replace(theta, components=self.base.plan(Z.base, theta.components))
+    def scanner(self, Z: ComponentRows) -> Scanner:
+        """Return a scanner for which P(c | x, y) and the scores of classes come from the same scores."""
+        base = self.base.scanner(Z.base)
+        return MixtureScanner(self, Z, cells=base.cells, releases_lock=base.releases_lock)
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
         """False if no rows of non-negative weight have the statistics of the components."""
@@ -180,7 +201,7 @@ class MixtureModel(GenerativeModel):
         s0 = by_class(np.add, S["s0"], frame.sizes)
         return Statistics({"s0": s0, **arrays}, replace(frame, frames=(S.frame,)))
 
-    def _counted(
+    def divided(
         self, count: Callable[..., Statistics], Z: ComponentRows, W: Array, shares: Array, theta: Any
     ) -> Statistics:
         """Return the statistics of rows whose weights W (rows x classes) are divided by P(c | x, y).
@@ -197,7 +218,7 @@ class MixtureModel(GenerativeModel):
         if frame.start is None:
             return self._of_classes(self.base.statistics(Z.base, W), frame)
         shares, _ = shares_and_scores(self.base.scores(in_full(Z.base), frame.start), frame.sizes)
-        return self._counted(self.base.posterior_statistics, Z, W, shares, frame.start)
+        return self.divided(self.base.posterior_statistics, Z, W, shares, frame.start)
 
     def parameters(self, S: Statistics) -> MixtureParameters:
         """Return the parameters of the components; p(y) is the sum of p(c) over its components."""
@@ -220,30 +241,12 @@ class MixtureModel(GenerativeModel):
     def residual_statistics(self, Z: ComponentRows, E: Array, theta: MixtureParameters) -> Statistics:
         """Return the statistics of the residual E[c] = E[y] P(c | x, y)."""
         shares, _ = shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)
-        return self._counted(self.base.residual_statistics, Z, E, shares, theta.components)
+        return self.divided(self.base.residual_statistics, Z, E, shares, theta.components)
 
     def posterior_statistics(self, Z: ComponentRows, P: Array, theta: MixtureParameters) -> Statistics:
         """Return the statistics of rows without a label, by P(c | x) = P(y | x) P(c | x, y)."""
         shares, _ = shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)
-        return self._counted(self.base.posterior_statistics, Z, P, shares, theta.components)
-
-    def scan_chunk(
-        self,
-        Z: ComponentRows,
-        y: Array,
-        w: Array | None,
-        plan: MixtureParameters,
-        objective: Objective,
-        risks_only: bool,
-    ) -> tuple[Statistics | None, Risks]:
-        """Scan a chunk; P(c | x, y) and the scores of classes come from the same scores of components."""
-        shares, scores = shares_and_scores(self.base.scores(Z.base, plan.components), plan.sizes)
-        P, risks = posterior_and_risks(scores, y, w, objective)
-        if risks_only:
-            return None, risks
-        E = objective.residual(P, y)
-        E = E if w is None else E * w[:, None]
-        return self._counted(self.base.residual_statistics, Z, E, shares, plan.components), risks
+        return self.divided(self.base.posterior_statistics, Z, P, shares, theta.components)
 
     def with_log_prior(self, theta: MixtureParameters, log_prior: Array) -> MixtureParameters:
         """Return theta with another log p(y); the components keep their shares of the class."""
@@ -352,7 +355,7 @@ def start_components(
     Z = in_full(base.encode(X, frame))
     missing = bool(np.isnan(X).any())
     if missing:  # for k-means, and for the first parameters of the components
-        S = base.label_statistics(Z, y, w, sample.n_classes)
+        S = label_statistics(base, Z, y, w, sample.n_classes)
         X = base.fill(Z, base.parameters(base.settle(S)), y)
     component, sizes = k_means(X, y, weight, n_components)
     V = np.zeros((len(y), sum(sizes)))

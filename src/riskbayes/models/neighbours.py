@@ -73,10 +73,6 @@ class References(Frame):
     metric: Metric = field(compare=False)
     rows: Array = field(compare=False)
     """Which of the rows of the sample they are."""
-    own: NeighbourRows | None = field(default=None, compare=False)
-    """The rows of the sample themselves, each left out of its own neighbours; not pickled."""
-
-    _unsaved = frozenset({"own"})
 
     def check_loaded(self, size: int) -> None:
         """Require points, and a kernel of a rank and a width."""
@@ -85,9 +81,6 @@ class References(Frame):
         require(self.rank.ndim == 0 and self.rank.dtype.kind == "i" and self.rank >= 1, "rank")
         require(self.width.ndim == 0 and self.width > 0, "width")
         super().check_loaded(size)
-
-    def __getstate__(self) -> dict:
-        return {**self.__dict__, "own": None}
 
     def join(self, other: Frame) -> Frame:
         """Return this frame; raise an error if the other one has other rows."""
@@ -184,6 +177,12 @@ class NeighboursModel(GenerativeModel):
 
     def learn(self, sample: Sample) -> References:
         """Return the places of the training rows, and the kernel of the least leave-one-out log loss."""
+        return self.learn_own(sample)[0]
+
+    def learn_own(self, sample: Sample) -> tuple[References, NeighbourRows]:
+        """Return the same, and the nearest references of the training rows, without the one that the row
+        counts for.
+        """
         w = np.ones(len(sample.X)) if sample.w is None else sample.w
         rows = np.flatnonzero(w > 0)
         if len(rows) > self.max_references:
@@ -200,20 +199,13 @@ class NeighboursModel(GenerativeModel):
         rank, width = best_kernel(index[judged], distance[judged], sample.y[judged], w[judged], weights)
         frame = References(references, np.array(rank), np.array(width), metric, rows)
         kernel = kernel_of_cells(sample.X, distance, rank, width)
-        own = NeighbourRows(index, kernel, home, frame)
-        object.__setattr__(frame, "own", own)  # each refers to the other
-        return frame
+        return frame, NeighbourRows(index, kernel, home, frame)
 
     def encode(self, X: Array, frame: References) -> NeighbourRows:  # type: ignore[override]
         """Return the nearest references of new rows."""
         index, distance = nearest(frame.metric.places(X), frame.points, self.n_neighbors)
         kernel = kernel_of_cells(X, distance, int(frame.rank), float(frame.width))
         return NeighbourRows(index, kernel, index[:, 0], frame)
-
-    def encode_own(self, X: Array, frame: References) -> NeighbourRows:  # type: ignore[override]
-        """Return the nearest references of the training rows, without the one that the row counts for."""
-        assert frame.own is not None
-        return frame.own
 
     def statistics(self, Z: NeighbourRows, W: Array) -> Statistics:
         """Return the masses of the classes, and the weight of each class (rows) in each reference."""

@@ -20,7 +20,6 @@ from riskbayes.models.counts import (
     DenseCounts,
     SparseCounts,
     at_least,
-    complete,
     count_floor,
     described,
     mass_of,
@@ -119,7 +118,7 @@ class PoissonModel(CountModel):
     def expected_statistics(self, theta: PoissonParameters, total: float) -> Statistics:
         """Return total p(y), and that times the rates, of complete rows."""
         s0 = total * np.exp(theta.log_prior)
-        return complete(s0, s0[:, None] * theta.rates, theta.frame)
+        return self.of_sums(s0, s0[:, None] * theta.rates, theta.frame)
 
     def log_likelihood(self, S: Statistics, theta: PoissonParameters) -> float:
         """sum_y s0 log p(y) + sum_jy s_jy log rate_jy - m_jy rate_jy.
@@ -134,7 +133,7 @@ class PoissonModel(CountModel):
         s0 = invert_class_prior(theta.log_prior, total)
         events = theta.rates * (s0 + self.alpha)[:, None]
         mean = sum_of(events, axis=0) / (total + len(s0) * self.alpha)
-        return complete(s0, events - self.alpha * mean, theta.frame)
+        return self.of_sums(s0, events - self.alpha * mean, theta.frame)
 
     def to_natural(self, theta: PoissonParameters) -> dict[str, Array]:
         """Return log p(y) and the logarithms of the rates."""

@@ -19,10 +19,9 @@ from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.models.base import Described, GenerativeModel, Sample
 from riskbayes.models.gaussian_nb import GaussianNBModel
-from riskbayes.models.kernels.scan import CompiledScan
 from riskbayes.models.qda import QDAModel
-from riskbayes.objectives import Objective
-from riskbayes.risks import Risks
+from riskbayes.scanners import Scanner
+from riskbayes.scanners.compiled import CompiledScan, CompiledScanner
 from riskbayes.statistics import Statistics
 
 
@@ -38,6 +37,32 @@ class ExpertRows:
 
     def __getitem__(self, rows: slice | Array) -> ExpertRows:
         return ExpertRows([Z[rows] for Z in self.parts], self.shape[1])
+
+
+class ProductScanner(CompiledScanner):
+    """Compiled scans of the parts of all experts, whose rows are read in turn."""
+
+    model: ProductModel
+
+    def __init__(self, model: ProductModel, Z: ExpertRows, own: Sequence[Any]):
+        locked = any(not each.releases_lock for each in own)
+        super().__init__(model, Z, cells=max(each.cells for each in own), releases_lock=not locked)
+        self.own = own
+
+    def compiled(self, theta: ProductParameters) -> CompiledScan:
+        """Return the scan whose scores are the weighted sum of the experts', with one class prior."""
+        weights, pairs = self.model.weights, zip(self.own, theta.experts, strict=True)
+        priors = (w * possible(own.log_prior) for w, own in zip(weights, theta.experts, strict=True))
+        parts = [scanner.part(own) for scanner, own in pairs]
+        return CompiledScan(parts, weights, theta.log_prior - sum(priors))
+
+    def rows(self, Z: ExpertRows) -> Sequence[Any]:
+        """Return the rows as encoded for each expert."""
+        return Z.parts
+
+    def join(self, found: Sequence[Statistics]) -> Statistics:
+        """Return the statistics of the experts, side by side."""
+        return side_by_side(found)
 
 
 @dataclass(frozen=True)
@@ -145,29 +170,37 @@ class ProductModel(GenerativeModel):
 
     def learn(self, sample: Sample) -> Frame:
         """Return the frames of the experts, side by side."""
-        frames = []
+        return SideBySide(tuple(frame for frame, _ in self._learned(sample, "learn")))
+
+    def learn_own(self, sample: Sample) -> tuple[Frame, ExpertRows | None]:
+        """Return the same, and the encoded rows if those of an expert are not what `encode` returns."""
+        found = self._learned(sample, "learn_own")
+        frame = SideBySide(tuple(own for own, _ in found))
+        if all(Z is None for _, Z in found):
+            return frame, None
+        encoded = self.encode(sample.X, frame).parts
+        own = [part if Z is None else Z for (_, Z), part in zip(found, encoded, strict=True)]
+        return frame, ExpertRows(own, sample.X.shape[1])
+
+    def _learned(self, sample: Sample, formula: str) -> list[tuple[Frame, Any]]:
+        """Return what each expert learns of its columns, by `learn` or `learn_own`."""
+        found = []
         for i, (expert, X) in enumerate(zip(self.experts, self._own(sample.X), strict=True)):
             largest = sample.largest
             if largest is not None and self.columns is not None:
                 largest = largest[list(self.columns[i])]
             with self._naming(i):
-                frames.append(expert.learn(replace(sample, X=X, largest=largest)))
-        return SideBySide(tuple(frames))
+                learned = getattr(expert, formula)(replace(sample, X=X, largest=largest))
+            found.append(learned if formula == "learn_own" else (learned, None))
+        return found
 
     def encode(self, X: Array, frame: SideBySide) -> ExpertRows:  # type: ignore[override]
         """Return the rows, encoded for each expert."""
-        return self._encoded(X, frame, "encode")
-
-    def encode_own(self, X: Array, frame: SideBySide) -> ExpertRows:  # type: ignore[override]
-        """Return the rows that the frame was learned from, encoded for each expert."""
-        return self._encoded(X, frame, "encode_own")
-
-    def _encoded(self, X: Array, frame: SideBySide, formula: str) -> ExpertRows:
         parts = []
         triples = zip(self.experts, self._own(X), frame.frames, strict=True)
         for i, (expert, own, learned) in enumerate(triples):
             with self._naming(i):
-                parts.append(getattr(expert, formula)(own, learned))
+                parts.append(expert.encode(own, learned))
         return ExpertRows(parts, X.shape[1])
 
     def centre(self, frame: SideBySide) -> Array | None:  # type: ignore[override]
@@ -199,54 +232,19 @@ class ProductModel(GenerativeModel):
                 found.append(expert.settle(own))
         return side_by_side(found)
 
-    def _scans_compiled(self, Z: ExpertRows) -> bool:
-        """True if every expert has a part for compiled scans of Z."""
-        return all(e.is_compiled(part) for e, part in zip(self.experts, Z.parts, strict=True))
-
-    def row_cells(self, Z: ExpertRows) -> float:
-        """Return the sum over the experts; a compiled scan reads their rows in turn: their maximum."""
-        cells = [e.row_cells(part) for e, part in zip(self.experts, Z.parts, strict=True)]
-        return max(cells) if self._scans_compiled(Z) else sum(cells)
-
-    def releases_lock(self, Z: ExpertRows) -> bool:
-        """True if the scans of every expert release the GIL."""
-        return all(e.releases_lock(part) for e, part in zip(self.experts, Z.parts, strict=True))
-
-    def plan(self, Z: ExpertRows, theta: ProductParameters) -> ProductParameters:
-        """Return theta with the plan of each expert in place of its parameters."""
+    def cast(self, theta: ProductParameters, Z: ExpertRows) -> ProductParameters:
+        """Return theta with the parameters of each expert in the dtype of its rows."""
         triples = zip(self.experts, Z.parts, theta.experts, strict=True)
-        return replace(theta, experts=tuple(e.plan(part, own) for e, part, own in triples))
+        return replace(theta, experts=tuple(e.cast(own, part) for e, part, own in triples))
 
-    def plan_scan(
-        self, Z: ExpertRows, theta: ProductParameters, objective: Objective, last: Any
-    ) -> ProductParameters | CompiledScan:
-        """Return a compiled scan if every expert has a part of its own kind for it, else the plan."""
-        theta = self.plan(Z, theta)
-        if objective.power is None or not self._scans_compiled(Z):
-            return theta
-        triples = zip(self.experts, Z.parts, theta.experts, strict=True)
-        parts = [e.compiled_part(part, own) for e, part, own in triples]
-        if len({type(part) for part in parts}) < len(parts):
-            return theta
-        constants = theta.log_prior - sum(
-            weight * possible(own.log_prior) for weight, own in zip(self.weights, theta.experts, strict=True)
-        )
-        return CompiledScan(parts, self.weights, constants)
-
-    def scan_chunk(
-        self,
-        Z: ExpertRows,
-        y: Array,
-        w: Array | None,
-        plan: ProductParameters | CompiledScan,
-        objective: Objective,
-        risks_only: bool,
-    ) -> tuple[Statistics | None, Risks]:
-        """Scan a chunk, by compiled code if the plan is a compiled scan."""
-        if not isinstance(plan, CompiledScan):
-            return super().scan_chunk(Z, y, w, plan, objective, risks_only)
-        found, risks = plan.chunk(Z.parts, y, w, objective, risks_only)
-        return None if found is None else side_by_side(found), risks
+    def scanner(self, Z: ExpertRows) -> Scanner:
+        """Return a scanner that is compiled if every expert adds a part of its own kind to it."""
+        own = [expert.scanner(part) for expert, part in zip(self.experts, Z.parts, strict=True)]
+        kinds = {each.kind for each in own if isinstance(each, CompiledScanner) and each.kind}
+        if len(kinds) == len(own):
+            return ProductScanner(self, Z, own)
+        locked = any(not each.releases_lock for each in own)
+        return Scanner(self, Z, cells=sum(each.cells for each in own), releases_lock=not locked)
 
     def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
         """False if no rows have the statistics of some expert."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,16 +24,14 @@ from riskbayes.models.conditional import Conditional
 from riskbayes.models.correlated import CorrelatedModel, shrunk, unshrunk
 from riskbayes.models.em import em_start
 from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patterns
-from riskbayes.models.kernels.categorical import is_worth_it
-from riskbayes.models.kernels.scan import GaussianPart
-from riskbayes.models.lapack import SMALL
 from riskbayes.models.lda import LDAModel
 from riskbayes.models.quadratic_forms import second_moments, squared_distances, wide_traces
 from riskbayes.models.settled import TINY, Settled, completed, noise_of
-from riskbayes.models.skipping import SkippingScan, next_scan
-from riskbayes.models.whitening import floor_eigenvalues, whiten
-from riskbayes.objectives import Objective
-from riskbayes.risks import Risks
+from riskbayes.models.whitening import SMALL, floor_eigenvalues, whiten
+from riskbayes.scanners import Scanner
+from riskbayes.scanners.compiled import CompiledScanner, GaussianPart
+from riskbayes.scanners.kernels.categorical import is_worth_it
+from riskbayes.scanners.skipping import SkippingScanner
 from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
 
@@ -112,12 +110,15 @@ class QDAParameters:
         return self.forms[:, PAD:, :]
 
 
-class QDAPlan(NamedTuple):
-    """Parameters in the dtype of the rows, and the scan that finds which rows can be skipped, if any."""
+class GaussianScanner(CompiledScanner):
+    """Compiled scans of a Gaussian for each class."""
 
-    theta: QDAParameters | None
-    """None in the plan of a scan that is over."""
-    skipping: SkippingScan | None
+    kind = GaussianPart
+
+    def part(self, theta: QDAParameters) -> GaussianPart:
+        """Return the Gaussians of a compiled scan."""
+        frame, shifts = self.Z.frame, theta.forms[:, 0, :]
+        return GaussianPart(frame, frame.origin, theta.whiteners, shifts, theta.constants)
 
 
 @dataclass(frozen=True)
@@ -149,67 +150,25 @@ class QDAModel(CorrelatedModel):
     reg_param: float = 0.0
     shrinkage: float = 0.0
 
-    def plan(self, Z: Centred, theta: QDAParameters) -> QDAParameters:
+    def cast(self, theta: QDAParameters, Z: Centred) -> QDAParameters:
         """Return theta in the dtype of the rows, without the fields that scans do not read."""
-        return theta if Z.dtype == theta.means.dtype else super().plan(Z, replace(theta, estimate=None))
+        return theta if Z.dtype == theta.means.dtype else super().cast(replace(theta, estimate=None), Z)
 
-    def plan_scan(
-        self, Z: Centred, theta: QDAParameters, objective: Objective, last: QDAPlan | None
-    ) -> QDAPlan:
-        """Return theta and, for a large table, the bounds by which the last scan lets rows be skipped."""
-        theta = super().plan_scan(Z, theta, objective, None)
-        before = None if last is None else last.skipping
-        skips = objective.saturates and Z.holes is None
-        return QDAPlan(theta, next_scan(Z, theta, before) if skips else None)
-
-    def remembered(self, plan: QDAPlan) -> QDAPlan:
-        """Return the plan without theta, which is large for wide rows, but with what rows are skipped by."""
-        if plan.skipping is not None:
-            plan.skipping.end()
-        return plan._replace(theta=None)
-
-    def is_compiled(self, Z: Centred) -> bool:
-        """True for large float64 tables on the host with few columns and no missing cell."""
+    def scanner(self, Z: Centred) -> Scanner:
+        """Return a compiled scanner of large tables of few columns, and one of wide rows that skips some."""
         m, n = Z.shape
-        on_host = isinstance(Z.X, np.ndarray) and Z.dtype == np.float64 and Z.holes is None
-        return on_host and n <= MOST_COMPILED and is_worth_it(m, n)
+        on_host = isinstance(Z.X, np.ndarray)
+        if Z.holes is not None or not on_host:
+            return super().scanner(Z)
+        cells = min(n, self.widest)
+        if Z.dtype == np.float64 and n <= MOST_COMPILED and is_worth_it(m, n):
+            return GaussianScanner(self, Z, cells=cells, releases_lock=True)
+        # Of wide rows each chunk would need n^2 sums for each class.
+        return SkippingScanner(self, Z, cells=cells, releases_lock=True, sums_residuals=n > SMALL)
 
-    def compiled_part(self, Z: Centred, theta: QDAParameters) -> GaussianPart:
-        """Return the Gaussian part of a compiled scan."""
-        shifts = theta.forms[:, 0, :]
-        return GaussianPart(Z.frame, Z.frame.origin, theta.whiteners, shifts, theta.constants)
-
-    def scan_chunk(
-        self, Z: Centred, y: Array, w: Array | None, plan: QDAPlan, objective: Objective, risks_only: bool
-    ) -> tuple[Statistics | Array | None, Risks]:
-        """Scan the rows of a chunk whose posterior is not proved to be one at their label."""
-        theta: Any
-        theta, skipping = plan
-        if skipping is None:
-            return super().scan_chunk(Z, y, w, theta, objective, risks_only)
-        if skipping.reference is None:
-            distances = squared_distances(Z, theta.forms)
-            skipping.record(Z, distances)
-            skipping.safe_rows(Z, y)  # counts how many could be skipped next time
-            scores = theta.constants[None, :] - 0.5 * distances
-            return self.scan_scores(Z, scores, y, w, theta, objective, risks_only)
-        rows = np.flatnonzero(~skipping.safe_rows(Z, y))
-        if len(rows) == 0:
-            rows = np.zeros(1, dtype=np.int64)  # one row gives the sums their shape
-        own = None if w is None else w[rows]
-        dS: Any
-        dS, risks = super().scan_chunk(Z[rows], y[rows], own, theta, objective, risks_only)
-        if not risks_only and self.returns_residuals(Z):  # those of the other rows are zero
-            residuals, dS = dS, np.zeros((len(y), dS.shape[1]))
-            dS[rows] = residuals
-        return dS, Risks(risks.names, risks.sums, len(y) if w is None else w.sum())
-
-    def returns_residuals(self, Z: Centred) -> bool:
-        """True for wide rows on the CPU: each chunk would need n^2 sums for each class.
-
-        The statistics of missing cells need theta, which a chunk has.
-        """
-        return isinstance(Z.X, np.ndarray) and Z.shape[1] > SMALL and Z.holes is None
+    def squared_distances(self, Z: Centred, theta: QDAParameters) -> Array:
+        """Return |W^T (x - mu)|^2 of each class."""
+        return squared_distances(Z, theta.forms)
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Return masses, first and second moments about the origin; rows of negligible weight are skipped."""

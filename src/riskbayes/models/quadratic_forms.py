@@ -15,7 +15,7 @@ import numpy as np
 from riskbayes.arrays import Array, max_of, namespace, squared_norms, take_rows
 from riskbayes.models.centred import PAD, Centred
 from riskbayes.models.gaussian import rows_that_count
-from riskbayes.models.lapack import SMALL
+from riskbayes.models.whitening import SMALL
 from riskbayes.threads import available_threads, in_threads
 
 BLOCK = 128

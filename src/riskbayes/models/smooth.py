@@ -14,7 +14,8 @@ from riskbayes.frames import Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY, shares_present
 from riskbayes.models.hats import Hats, Knots, Places, hats_of, knots_of
-from riskbayes.models.kernels.scan import LookUpPart
+from riskbayes.scanners import Scanner
+from riskbayes.scanners.compiled import CompiledScanner, LookUpPart
 from riskbayes.statistics import Statistics
 
 
@@ -36,6 +37,16 @@ class SmoothParameters:
     def masses(self) -> Array:
         """Probabilities given y of the lower tail, the piece after, and the upper tail of each knot."""
         return np.stack(part_masses(self.log_density, self.frame))
+
+
+class LookUpScanner(CompiledScanner):
+    """Compiled look-ups between knots."""
+
+    kind = LookUpPart
+
+    def part(self, theta: SmoothParameters) -> LookUpPart:
+        """Return the look-ups of a compiled scan."""
+        return LookUpPart(self.Z.frame, self.Z.frame.offsets, theta.table, theta.log_prior)
 
 
 @dataclass(frozen=True)
@@ -84,21 +95,11 @@ class SmoothModel(GenerativeModel):
         """Return the place of every value between the knots."""
         return hats_of(X, frame)
 
-    def row_cells(self, Z: Hats | Places) -> float:
-        """Return the width of the encoded rows."""
-        return Z.width
-
-    def releases_lock(self, Z: Hats | Places) -> bool:
-        """True for `Places`, whose look-ups are compiled; sparse products hold the GIL."""
-        return Z.releases_gil
-
-    def is_compiled(self, Z: Hats | Places) -> bool:
-        """True for `Places`, whose look-ups are compiled."""
-        return Z.releases_gil
-
-    def compiled_part(self, Z: Hats | Places, theta: SmoothParameters) -> LookUpPart:
-        """Return the look-up part of a compiled scan."""
-        return LookUpPart(Z.frame, Z.frame.offsets, theta.table, theta.log_prior)
+    def scanner(self, Z: Hats | Places) -> Scanner:
+        """Return a compiled scanner of `Places`; sparse products with `Hats` hold the GIL."""
+        if isinstance(Z, Places):
+            return LookUpScanner(self, Z, releases_lock=True)
+        return Scanner(self, Z)
 
     def statistics(self, Z: Hats | Places, W: Array) -> Statistics:
         """Return masses, weighted counts of the hats, and the sums of the distances into the tails."""

@@ -6,9 +6,12 @@ import math
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from riskbayes.arrays import Array, eye_like, like, namespace, outer
-from riskbayes.models.lapack import SMALL, factorise, inverse_of
+
+SMALL = 64
+"""Matrices of at most this size are not worth a thread."""
 
 LEAF = 32
 """Triangles of at most this size are inverted without splitting them."""
@@ -166,7 +169,7 @@ def factors_above(C: Array, reference: Array, units: Array, floor: float) -> tup
     if L is None:
         return None
     pivots = L.diagonal().copy()
-    inverse = inverse_of(L, overwrite=True)
+    inverse = inverse_of(L)
     # tr C^-1 = |L^-1|^2 is at least 1 / the least eigenvalue, n at least the largest one of the reference,
     # whose diagonal is one: where their product is small, that proves it.
     proved = np.vdot(inverse, inverse) * len(C) * floor <= 1
@@ -177,6 +180,24 @@ def factors_above(C: Array, reference: Array, units: Array, floor: float) -> tup
         if factorise(above) is None:
             return None
     return pivots, inverse
+
+
+def factorise(C: Array) -> Array | None:
+    """Return the Cholesky factor L of a symmetric matrix, C = L L^T; None if C is not positive definite."""
+    if len(C) <= SMALL:
+        factor, failed = dpotrf(C.T, lower=0, clean=1)
+        return None if failed else factor.T
+    try:
+        return np.linalg.cholesky(C)  # releases the GIL, which SciPy's holds: classes are factored in threads
+    except np.linalg.LinAlgError:
+        return None
+
+
+def inverse_of(L: Array) -> Array:
+    """Return the inverse of a lower triangle."""
+    if len(L) <= SMALL:
+        return dtrtri(L.T, lower=0)[0].T
+    return inverse_by_halves(L[None])[0]  # products, which release the GIL
 
 
 def factors_of(C: Array) -> tuple[Array, Array]:

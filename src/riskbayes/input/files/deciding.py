@@ -261,7 +261,7 @@ def are_codes(values: Any, how: Notation) -> bool:
     """
     if how.unit or how.thousands:
         return False
-    lengths = pc.utf8_length(values)
+    lengths = pc.utf8_length(pc.utf8_ltrim(values, "+-"))
     long = pc.greater(lengths, 18)
     if 2 * pc.sum(long).as_py() > len(values) and all_match(values, WHOLE):
         return True

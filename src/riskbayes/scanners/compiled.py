@@ -1,8 +1,8 @@
 """Compiled scans of large tables: one call for each chunk, in place of some eighty NumPy calls.
 
 Each of those releases the GIL and acquires it again, so that chunks in several threads would wait for one
-another. A model returns its part of such a scan by `compiled_part`: a Gaussian for each class, or look-ups
-between knots. A product of both is one scan.
+another. The scanner of a model has its part of such a scan: a Gaussian for each class, or look-ups between
+knots. A product of both is one scan.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.loaded import require, require_shape
-from riskbayes.models.kernels import known, readonly
-from riskbayes.models.kernels.blocks import kernels
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
+from riskbayes.scanners.dense import Scanner
+from riskbayes.scanners.kernels import known, readonly
+from riskbayes.scanners.kernels.blocks import kernels
 from riskbayes.statistics import Statistics
 
 
@@ -102,6 +103,47 @@ class LookUpPart:
 
 
 Part = GaussianPart | LookUpPart
+
+
+class CompiledScanner(Scanner):
+    """Scans by compiled code, for objectives that have a power; by the formulas of the model for others.
+
+    A subclass says which parts the scan has, and joins their statistics.
+    """
+
+    kind: type[Part] | None = None
+    """The type of the part that this scanner adds to the scan of a product; None if it adds none."""
+
+    def part(self, theta: Any) -> Part:
+        """Return the part that a compiled scan computes for this model with parameters theta."""
+        raise NotImplementedError
+
+    def compiled(self, theta: Any) -> CompiledScan:
+        """Return the compiled scan with parameters theta."""
+        part = self.part(theta)
+        return CompiledScan((part,), (1.0,), np.zeros_like(part.constants))
+
+    def rows(self, Z: Any) -> Sequence[Any]:
+        """Return the rows of a chunk as encoded for each part."""
+        return (Z,)
+
+    def join(self, found: Sequence[Statistics]) -> Statistics:
+        """Return the statistics of the model, given those of each part."""
+        return found[0]
+
+    def scan(
+        self, theta: Any, y: Array, w: Array | None, objective: Objective, risks_only: bool = False
+    ) -> tuple[Statistics | None, Risks]:
+        """Return dS (None with `risks_only`) and the risks of all rows."""
+        if objective.power is None:
+            return super().scan(theta, y, w, objective, risks_only)
+        scan = self.compiled(theta)
+
+        def work(Z: Any, y: Array, w: Array | None) -> tuple[Statistics | None, Risks]:
+            found, risks = scan.chunk(self.rows(Z), y, w, objective, risks_only)
+            return None if found is None else self.join(found), risks
+
+        return self.sum(work, y, w, theta.log_prior.shape[0])
 
 
 class CompiledScan:

@@ -12,14 +12,19 @@ Where that proves a posterior of one, to the last digit, a row adds nothing to d
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.models.centred import Centred
-from riskbayes.models.lapack import solve_upper
+from riskbayes.objectives import Objective
+from riskbayes.risks import Risks
+from riskbayes.scanners.dense import Scanner
+from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
+
+if TYPE_CHECKING:
+    from riskbayes.models.centred import Centred
 
 SATURATED = 37.0
 """Log odds above which a posterior rounds to one: exp(-37) is less than half of float64's epsilon."""
@@ -35,6 +40,57 @@ FEWEST_FEATURES = 64
 
 ROWS_PER_FEATURE = 16
 """Least number of rows per column: the singular values cost as much as a few rows per column."""
+
+
+class SkippingScanner(Scanner):
+    """Scans of wide rows of a Gaussian for each class, which leave out what the scan before proves to add
+    nothing.
+
+    The model has `squared_distances(Z, theta)`, of shape (m, n_classes), which its scores are made of.
+    """
+
+    last: SkippingScan | None = None
+    """The last scan of all rows; also one that was interrupted."""
+    now: SkippingScan | None = None
+    """The scan under way; None if it reads all rows and records nothing."""
+
+    def scan(
+        self, theta: Any, y: Array, w: Array | None, objective: Objective, risks_only: bool = False
+    ) -> tuple[Statistics | None, Risks]:
+        """Return dS (None with `risks_only`) and the risks of all rows."""
+        self.now = self.last = next_scan(self.Z, theta, self.last) if objective.saturates else None
+        found = super().scan(theta, y, w, objective, risks_only)
+        if self.now is not None:
+            self.now.end()
+        return found
+
+    def forget(self) -> None:
+        """Forget the last scan."""
+        self.last = None
+
+    def chunk(
+        self, Z: Centred, y: Array, w: Array | None, theta: Any, objective: Objective, risks_only: bool
+    ) -> tuple[Statistics | Array | None, Risks]:
+        """Scan the rows of a chunk whose posterior is not proved to be one at their label."""
+        now = self.now
+        if now is None:
+            return super().chunk(Z, y, w, theta, objective, risks_only)
+        if now.reference is None:
+            distances = self.model.squared_distances(Z, theta)  # type: ignore[attr-defined]
+            now.record(Z, distances)
+            now.safe_rows(Z, y)  # counts how many could be skipped next time
+            scores = theta.constants[None, :] - 0.5 * distances
+            return self.chunk_of_scores(Z, scores, y, w, theta, objective, risks_only)
+        rows = np.flatnonzero(~now.safe_rows(Z, y))
+        if len(rows) == 0:
+            rows = np.zeros(1, dtype=np.int64)  # one row gives the sums their shape
+        own = None if w is None else w[rows]
+        dS: Any
+        dS, risks = super().chunk(Z[rows], y[rows], own, theta, objective, risks_only)
+        if not risks_only and self.sums_residuals:  # those of the other rows are zero
+            residuals, dS = dS, np.zeros((len(y), dS.shape[1]))
+            dS[rows] = residuals
+        return dS, Risks(risks.names, risks.sums, len(y) if w is None else w.sum())
 
 
 def next_scan(Z: Centred, theta: Any, last: SkippingScan | None) -> SkippingScan | None:
@@ -126,7 +182,7 @@ def bounds_between(old: SkippingScan, new: SkippingScan) -> tuple[Array, Array, 
         if W0.ndim == 1:  # its triangle
             triangle, W0 = W0, np.zeros((n, n))
             W0[upper_triangle(n)] = triangle
-        M = solve_upper(W0, new.whiteners[k])  # the transpose of M
+        M = np.linalg.solve(W0, new.whiteners[k])  # the transpose of M; releases the GIL, as SciPy's does not
         squares = M.T @ M
         if math.isfinite(squares.sum()):
             eigenvalues = np.linalg.eigvalsh(squares)

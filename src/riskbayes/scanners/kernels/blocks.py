@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.models.kernels import compiled
+from riskbayes.scanners.kernels import compiled
 
 BLOCK = 256
 """Number of rows in a block."""

@@ -16,9 +16,9 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.loaded import require_shape
-from riskbayes.models.kernels import known, readonly
-from riskbayes.models.kernels.sparse_rows import kernels
 from riskbayes.risks import Risks
+from riskbayes.scanners.kernels import known, readonly
+from riskbayes.scanners.kernels.sparse_rows import kernels
 from riskbayes.threads import available_threads, in_threads
 
 T = TypeVar("T")

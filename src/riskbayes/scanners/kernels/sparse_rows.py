@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.models.kernels import compiled
+from riskbayes.scanners.kernels import compiled
 
 NO_RESIDUAL = 1e-12
 """Rows whose residuals are all below this are left out of sums of residuals."""

@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 
 from riskbayes.frames import Categories
 from riskbayes.loaded import require_shape
-from riskbayes.models.kernels import compiled
 from riskbayes.risks import Risks
+from riskbayes.scanners.kernels import compiled
 from riskbayes.statistics import Array
 
 BLOCK = 512

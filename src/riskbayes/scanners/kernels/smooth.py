@@ -8,8 +8,8 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.loaded import require_shape
-from riskbayes.models.kernels import known, readonly
-from riskbayes.models.kernels.blocks import kernels
+from riskbayes.scanners.kernels import known, readonly
+from riskbayes.scanners.kernels.blocks import kernels
 from riskbayes.threads import available_threads, in_threads
 
 BLOCK = 2**12

@@ -86,11 +86,11 @@ def random_rows(model, rng, m=40, n=3, r=3, balanced=True):
     if balanced:
         y = np.concatenate([np.repeat(np.arange(r), 2 * n + 2), y])
     m = len(y)
-    if model.support == "categories":
+    if model.traits.support == "categories":
         K = rng.integers(2, 5, size=n)
         X = np.minimum(rng.integers(0, K, size=(m, n)) + (rng.random((m, n)) < 0.3) * y[:, None], K - 1)
         X[: K.max()] = np.minimum(np.arange(K.max())[:, None], K - 1)  # every category occurs
-    elif model.support == "counts":
+    elif model.traits.support == "counts":
         X = rng.poisson(rng.uniform(0.3, 2.0, size=(r, n))[y]).astype(float)
     else:
         X = rng.standard_normal((m, n)) @ rng.standard_normal((n, n)) + rng.standard_normal((r, n))[y]

@@ -323,7 +323,7 @@ def test_eigenvalues_far_apart_are_floored_too(name, n):
 
 
 def test_every_model_says_whether_it_takes_other_libraries():
-    assert {kind.__name__ for kind in MODELS if not kind().array_api} == NUMPY_ONLY
+    assert {kind.__name__ for kind in MODELS if not kind().traits.array_api} == NUMPY_ONLY
     assert GenerativeClassifier(QDAModel()).__sklearn_tags__().array_api_support
 
 

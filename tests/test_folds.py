@@ -201,7 +201,7 @@ def test_what_early_stopping_returns_is_one_model(kind, refit):
     np.testing.assert_allclose(clf.predict_joint_log_proba(X), joint, rtol=1e-9)
     assert clf.model_.is_legal(clf.statistics_)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(clf)).predict_proba(X), P)
-    if clf.model_.normalised:
+    if clf.model_.traits.normalised:
         drawn, labels = clf.sample(50, random_state=0)
         assert drawn.shape == (50, X.shape[1])
         assert set(labels.tolist()) <= {0, 1, 2}

@@ -40,7 +40,7 @@ def judged_by(task: Task, kept: Engine, held: Engine) -> Task:
     """
     model, past = task.model, task.past
     start = None if task.start is task.S else task.start
-    if not model.additive and (start is not None or past is not None):
+    if not model.traits.additive and (start is not None or past is not None):
         raise ValueError(
             f"{type(model).__name__} learns its structure from the rows, and a fold learns its own: "
             "statistics of other rows (warm_start, calibrate, unlabelled) cannot be taken over by it. Hold "

@@ -100,7 +100,7 @@ def test_every_model_by_every_learner_is_the_model_of_rows_in_memory(kind, clien
     model = kind()
     X, y, w = random_rows(model, np.random.default_rng(3), m=300)
     memory, engine = MemoryEngine(X, y, w, 3), on_dask(X, y, w, 3)
-    if model.keeps_rows:
+    if model.traits.keeps_rows:
         with pytest.raises(TypeError, match="compares rows with all training rows, and DaskEngine"):
             engine.learn(model)
         return

@@ -89,7 +89,7 @@ def test_every_model_by_every_learner_is_the_model_of_rows_in_memory(model, lear
     """In the same frame; the frame is exact here, for the sample of so few rows is all of them."""
     X, y, w = random_rows(model, np.random.default_rng(3), m=400)
     memory, disk = MemoryEngine(X, y, w, 3), engine_on_disk(X, y, w, 3)
-    if model.keeps_rows:
+    if model.traits.keeps_rows:
         with pytest.raises(TypeError, match="compares rows with all training rows, and DiskEngine"):
             disk.learn(model)
         return
@@ -106,7 +106,7 @@ def test_every_model_by_every_learner_is_the_model_of_rows_in_memory(model, lear
 @pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
 def test_a_frame_of_a_sample_is_followed_by_both_engines_alike(kind):
     model, learner = kind(), RC(lr=0.2, max_iter=5)
-    if model.keeps_rows:
+    if model.traits.keeps_rows:
         return
     X, y, w = random_rows(model, np.random.default_rng(4), m=900)
     memory, disk = MemoryEngine(X, y, w, 3), engine_on_disk(X, y, w, 3)

@@ -39,7 +39,7 @@ from riskbayes.frames import Frame, SideBySide
 from riskbayes.learners import RC
 from riskbayes.loop import run
 from riskbayes.models import LDAModel, MixtureModel, ProductModel, QDAModel, TreeModel, mixture
-from riskbayes.models.base import Sample
+from riskbayes.models.base import Sample, draw_rows
 from riskbayes.models.structure import dependences, k_parents, topological_order, tree_parents
 from riskbayes.objectives import LogLoss
 from riskbayes.preprocessing import KMeansBins
@@ -147,7 +147,7 @@ def test_smooth_statistics_of_samples_are_those_expected():
     X, y = one_column(1)
     clf = SmoothNB().fit(X, y)
     theta, model = clf.parameters_, clf.model_
-    drawn, labels = model.sample(theta, 400_000, np.random.default_rng(0))
+    drawn, labels = draw_rows(model, theta, 400_000, np.random.default_rng(0))
     S = label_statistics(model, model.encode(drawn, clf.statistics_.frame), labels, None, 2)
     assert S.allclose(model.expected_statistics(theta, S.total), rtol=0.03)
 

@@ -300,7 +300,7 @@ def test_samples_and_densities_follow_the_new_frequencies(kind):
     rows = rows_for(kind)
     joint = clf.predict_joint_log_proba(rows)
     np.testing.assert_allclose(softmax(joint, axis=1), clf.predict_proba(rows), atol=1e-9)
-    if clf.model_.normalised:
+    if clf.model_.traits.normalised:
         assert np.bincount(clf.sample(2000, random_state=0)[1])[2] == pytest.approx(1600, abs=80)
 
 

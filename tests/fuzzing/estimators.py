@@ -25,14 +25,14 @@ ESTIMATORS: dict[str, Any] = {
 """Found, not listed: a new estimator of the package takes part; those of counts do not, for there are no
 tables of counts here: `tests/estimators/test_counts.py` has their laws."""
 
-MODELS = [kind for kind in EVERY_MODEL if kind.support != "counts"]
+MODELS = [kind for kind in EVERY_MODEL if kind().traits.support != "counts"]
 
 
 def random_kind(name: str, rng: np.random.Generator) -> tuple[str, Any]:
     """What the estimator's columns are, and the class of the model where it takes one."""
     if name == "GenerativeClassifier":
         model = MODELS[rng.integers(len(MODELS))]
-        return model.support, model
+        return model().traits.support, model
     tags = ESTIMATORS[name]().__sklearn_tags__()
     return ("categories" if tags.input_tags.categorical else "real"), None
 

@@ -216,7 +216,7 @@ def nothing_known(case: Case) -> str:
     if not isinstance(told, Refusal):
         compare_priors(P[0], softmax(told.baseline), "the prior of explain")
         ended = HELD
-    if case.learner is None or case.name == "ProductOfExperts" or not clf.model_.describes_rows:
+    if case.learner is None or case.name == "ProductOfExperts" or not clf.model_.traits.describes_rows:
         return ended  # no closed form, or priors of several experts, or a comparison with training rows
     free = {"priors": None, "class_prior": None, "class_alpha": 0.0, "fit_prior": True}
     plain = changed(case.closed_form, lambda name, value: free.get(name, value))

@@ -112,7 +112,7 @@ def candidates() -> Iterator[tuple[str, Any, Any, Any]]:
             holes[::7, 0] = np.nan
             yield f"{name}, missing", kind(learner=quick("rc")), holes, y
     for model in MODELS:
-        X, y = table(model.support)
+        X, y = table(model().traits.support)
         for learner in sorted(learner_kinds()):
             yield f"{model.__name__}, {learner}", GenerativeClassifier(model(), learner=quick(learner)), X, y
     for strategy in STRATEGIES:

@@ -204,10 +204,10 @@ def random_estimator(rng: np.random.Generator) -> tuple[Any, str]:
     if "class_weight" in names and rng.random() < 0.15:
         arguments["class_weight"] = "balanced"
     if name == "GenerativeClassifier":
-        own = [model for model in MODELS if not model.keeps_rows]
+        own = [model for model in MODELS if not model().traits.keeps_rows]
         model = own[rng.integers(len(own))]()
         forms = {"categories": "plain codes", "counts": "counts"}
-        return kind(model, **arguments), forms.get(model.support, "numbers")
+        return kind(model, **arguments), forms.get(model.traits.support, "numbers")
     for option, values in OPTIONS.items():
         if option in names and rng.random() < 0.5:
             arguments[option] = values[rng.integers(len(values))]

@@ -559,7 +559,7 @@ def test_tags_say_whether_the_joint_is_a_density():
     shared = [("a", GaussianNB(), [0]), ("b", SmoothNB(), [0, 1])]
     for clf in (ProductOfExperts(alone), ProductOfExperts(shared), MixedNB(), MixedNB("binned")):
         clf.fit(X, y)
-        assert clf.__sklearn_tags__().normalised_density == clf.model_.normalised, clf
+        assert clf.__sklearn_tags__().normalised_density == clf.model_.traits.normalised, clf
     assert ProductOfExperts(alone).fit(X, y).__sklearn_tags__().normalised_density
 
 

@@ -362,7 +362,7 @@ def engine_of(tmp_path):
     """Makes an engine of a kind over rows, which it reads in chunks of about `chunk` rows where it does."""
 
     def make(kind, X, y, w, r, chunk=64, model=None):
-        if model is not None and model.keeps_rows and issubclass(kind, BlockEngine):
+        if model is not None and model.traits.keeps_rows and issubclass(kind, BlockEngine):
             pytest.skip(f"{kind.__name__} refuses a model that compares rows with all training rows")
         if issubclass(kind, FileEngine):
             folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
@@ -385,7 +385,7 @@ def engine_of(tmp_path):
             engine.sample_rows = 2 * chunk
             return engine
         if issubclass(kind, RecordedEngine):
-            if model is not None and model.keeps_rows:
+            if model is not None and model.traits.keeps_rows:
                 pytest.skip("as the engine that it records")
             journal = Journal(tmp_path / f"{len(list(tmp_path.iterdir()))}.journal")
             return kind(make(MemoryEngine, X, y, w, r, chunk), journal)
@@ -775,9 +775,9 @@ def tables_of(model):
     """X, y: overlapping classes and, for scans that skip rows, classes far apart; counts are sparse too."""
     X, y, _ = random_rows(model, np.random.default_rng(0), m=150)
     yield X, y
-    if model.support == "real":
+    if model.traits.support == "real":
         yield X + 50.0 * y[:, None], y
-    if model.support == "counts":
+    if model.traits.support == "counts":
         yield csr_array(X), y
 
 

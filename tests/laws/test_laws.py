@@ -24,7 +24,7 @@ from riskbayes.models import (
     QDAModel,
     SmoothModel,
 )
-from riskbayes.models.base import Fitted, Sample
+from riskbayes.models.base import Fitted, Sample, draw_rows
 from riskbayes.objectives import LogLoss
 from riskbayes.risks import posterior as row_posterior
 from riskbayes.scanners.dense import label_statistics
@@ -203,17 +203,21 @@ def test_the_likelihood_of_statistics_is_that_of_their_rows(kind, seed, r):
     assert model.log_likelihood(model.statistics(Z, W), theta) == pytest.approx(rows, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", [k for k in MODELS if k.normalised], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [k for k in MODELS if k().traits.normalised], ids=lambda kind: kind.__name__)
 @given(seed=seeds)
 def test_the_joint_is_normalised(kind, seed):
     """Summed over a small domain, or integrated over one real feature."""
     rng = np.random.default_rng(seed)
     model = kind()
-    n = 1 if model.support == "real" else 2
+    n = 1 if model.traits.support == "real" else 2
     X, y, w = random_rows(model, rng, n=n, r=2)
     fitted = calibrated(model, X, y, w, 2, RC(lr=0.1, max_iter=3)).fitted
-    if model.support != "real":
-        values = X.max(axis=0) + 1 if model.support == "categories" else [MOST_COUNTED.get(kind, 60) + 1] * n
+    if model.traits.support != "real":
+        values = (
+            X.max(axis=0) + 1
+            if model.traits.support == "categories"
+            else [MOST_COUNTED.get(kind, 60) + 1] * n
+        )
         domain = np.stack(np.meshgrid(*(np.arange(k) for k in values)), axis=-1).reshape(-1, n)
         total = np.exp(log_joint(fitted, domain)).sum()
     else:
@@ -262,13 +266,13 @@ def test_categorical_probabilities_are_smoothed_frequencies(seed, alpha):
             assert ours[i, k] == pytest.approx(p, rel=1e-10)
 
 
-@models_of("samples give back the parameters", "sample", "expected_statistics")
+@models_of("samples give back the parameters", "sample_rows", "expected_statistics")
 def test_samples_give_back_the_parameters(kind):
     rng = np.random.default_rng(7)
     X, y, w = random_rows(kind(), rng, m=200, n=2, r=2)
     fitted = calibrated(kind(), X, y, w, 2, RC(lr=0.1, max_iter=4)).fitted
     model, calibrated_S, theta = fitted
-    drawn, labels = model.sample(theta, 200_000, rng)
+    drawn, labels = draw_rows(model, theta, 200_000, rng)
     S = label_statistics(model, model.encode(drawn, calibrated_S.frame), labels, None, 2)
     again = Fitted.of(model, model.settle(S))
     np.testing.assert_allclose(np.exp(again.theta.log_prior), np.exp(theta.log_prior), atol=0.01)

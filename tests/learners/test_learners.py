@@ -38,6 +38,7 @@ from riskbayes.models import (
     BinnedModel,
     CategoricalModel,
     GaussianNBModel,
+    GenerativeModel,
     LDAModel,
     LeavesModel,
     MarkModel,
@@ -61,8 +62,8 @@ models_with_natural_parameters = pytest.mark.parametrize("kind", NATURAL, ids=la
 
 def data_for(kind, X=IRIS[0]):
     """Rows of iris, or of another table; their bins for models of categories and of counts."""
-    whole = kind is CategoricalNB or getattr(kind, "support", "real") != "real"
-    return KMeansBins().fit_transform(X) if whole else X
+    own = issubclass(kind, GenerativeModel) and kind().traits.support != "real"
+    return KMeansBins().fit_transform(X) if own or kind is CategoricalNB else X
 
 
 def task_for(model, X, y, w=None, r=3):
@@ -691,7 +692,7 @@ def test_restarts_never_do_worse():
     assert last[1] <= last[0]
 
 
-ADDITIVE = [kind for kind in MODELS if kind().additive]
+ADDITIVE = [kind for kind in MODELS if kind().traits.additive]
 
 
 @pytest.mark.parametrize("kind", ADDITIVE, ids=lambda kind: kind.__name__)

@@ -60,11 +60,11 @@ def test_all_models_but_those_of_all_columns_at_once_offer_contributions():
 def test_contributions_sum_to_the_scores(kind, seed, r, n, scale):
     rng = np.random.default_rng(seed)
     X, y, w = random_rows(kind(), rng, n=n, r=r)
-    X = X * scale + 100 * scale if kind.support == "real" else X
+    X = X * scale + 100 * scale if kind().traits.support == "real" else X
     fitted = calibrated(kind(), X, y, w, r, RC(lr=0.1, max_iter=4)).fitted
     new = X[rng.permutation(len(X))[:9]]
     # Categories that the fit has not seen, too.
-    new = new + rng.integers(0, 3, new.shape) if kind.support == "categories" else new * 1.5
+    new = new + rng.integers(0, 3, new.shape) if kind().traits.support == "categories" else new * 1.5
     Z = rows_of(fitted, new)
     found = kind().contributions(Z, fitted.theta)
     assert found.shape == (9, n, r)

@@ -76,7 +76,7 @@ COPIES = (
 )
 def test_what_a_model_learned_and_counted_comes_back_to_the_last_bit(model, holes):
     X, y, w = random_rows(model, np.random.default_rng(0), m=200)
-    if holes and not model.takes_missing:
+    if holes and not model.traits.takes_missing:
         return
     if holes:
         X = X.astype(float)
@@ -90,7 +90,7 @@ def test_what_a_model_learned_and_counted_comes_back_to_the_last_bit(model, hole
         assert copied(S) == S
     T = unpacked(packed(S))
     scans = [MemoryEngine(X, y, w, 3) for _ in range(2)]
-    if model.keeps_rows:
+    if model.traits.keeps_rows:
         return
     here = scans[0].scan(Fitted.of(model, S), LogLoss())
     there = scans[1].scan(Fitted.of(model, T), LogLoss())

@@ -164,7 +164,7 @@ def test_a_copy_has_all_that_the_model_has(copied, every_fit):
 @pytest.mark.parametrize("copied", [lambda clf: pickle.loads(pickle.dumps(clf)), copy.deepcopy])
 @pytest.mark.parametrize("model", [TreeModel(structure="tree"), LDAModel()])
 def test_a_copy_forgets_rows_as_the_model_does(model, copied):
-    X, y = table(model.support)
+    X, y = table(model.traits.support)
     X = np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X)
     clf = GenerativeClassifier(model, learner="closed_form").fit(X, y)
     assert clf.data_statistics_.frame.start is not None

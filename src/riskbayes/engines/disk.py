@@ -127,7 +127,7 @@ class DiskEngine(BlockEngine):
         if batch is not None:
             return work(block_of(self._kept(batch.number), batch.number, batch), model)
         total: Any = None
-        for block in self._encoded_blocks(model, frame) if model.encode_copies else self.blocks():
+        for block in self._encoded_blocks(model, frame) if model.traits.encode_copies else self.blocks():
             if block.n_rows:
                 found = work(block, model)
                 total = found if total is None else total.plus(found)

@@ -123,7 +123,7 @@ class MemoryEngine(Engine):
         thetas = [fitted.theta for fitted in path]
         found: list[list[Array]] = []
         most = int(BLOCK_CHUNKS * self.split.cells // max(1, row_width(X)))
-        size = max(1, most if model.encode_copies else self.n_rows)
+        size = max(1, most if model.traits.encode_copies else self.n_rows)
         for start in range(0, self.n_rows, size):
             Z = model.encode(X[start : min(self.n_rows, start + size), ...], frame)
             found += scanner_of(model, Z, self.split).map(thetas, formula, start, self.n_classes)

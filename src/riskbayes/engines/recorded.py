@@ -118,7 +118,7 @@ class RecordedEngine(Engine):
 
     def learn(self, model: GenerativeModel) -> Frame:
         """Return what the model learns; a model that keeps rows learns again, for its engine must know it."""
-        if model.keeps_rows:
+        if model.traits.keeps_rows:
             return self.engine.learn(model)
         return self._recall("learn", lambda: self.engine.learn(model))
 

@@ -471,7 +471,7 @@ def in_one_frame(task: Task, outcome: Outcome) -> tuple[Statistics, Outcome]:
     from that part, the statistics of all rows are counted again with this structure.
     """
     (model, found, _), S = outcome.fitted, task.S
-    if not model.additive and found.frame != S.frame:
+    if not model.traits.additive and found.frame != S.frame:
         S = task.engine.statistics(model, found.frame)
     frame = found.frame.join(S.frame)
     return S.to_frame(frame), outcome._replace(fitted=Fitted.of(model, found.to_frame(frame)))

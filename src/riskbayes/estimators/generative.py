@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.models.base import GenerativeModel
+from riskbayes.models.traits import Traits
 
 
 class GenerativeClassifier(StreamingClassifier):
@@ -80,12 +81,12 @@ class GenerativeClassifier(StreamingClassifier):
 
     @property
     def _takes_missing(self) -> bool:  # type: ignore[override]
-        return getattr(self.model, "takes_missing", False)
+        return getattr(self.model, "traits", Traits()).takes_missing
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.array_api_support = getattr(self.model, "array_api", False)
-        tags.normalised_density = getattr(self.model, "normalised", True)
+        traits = getattr(self.model, "traits", Traits())
+        tags.array_api_support, tags.normalised_density = traits.array_api, traits.normalised
         return tags
 
     def _make_model(self) -> GenerativeModel:

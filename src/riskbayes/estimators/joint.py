@@ -52,7 +52,7 @@ class JointMixin(PredictionMixin, PriorsMixin):
     @property
     def _category_columns(self) -> Array:
         """Mask of the columns that hold categories, whose codes cannot be averaged."""
-        return np.full(self.n_features_in_, self.model_.support == "categories")  # type: ignore[attr-defined]
+        return np.full(self.n_features_in_, self.model_.traits.support == "categories")  # type: ignore[attr-defined]
 
     @property
     def _encoder_of_table(self) -> TableEncoder | None:
@@ -198,7 +198,7 @@ class JointMixin(PredictionMixin, PriorsMixin):
 
         Not after a closed form, whose fit of a small table would take about a seventh longer.
         """
-        if self.learner_.max_iter == 0 or not self.model_.describes_rows:  # type: ignore[attr-defined]
+        if self.learner_.max_iter == 0 or not self.model_.traits.describes_rows:  # type: ignore[attr-defined]
             return
         fitted = Fitted(self.model_, self.statistics_, self.parameters_)
 

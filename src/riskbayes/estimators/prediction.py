@@ -33,7 +33,7 @@ from riskbayes.estimators.checks import or_wider
 from riskbayes.exceptions import ColumnError
 from riskbayes.input.source import Result
 from riskbayes.input.sources import source_of
-from riskbayes.models.base import Fitted, GenerativeModel
+from riskbayes.models.base import Fitted, GenerativeModel, draw_rows
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.risks import log_evidence, log_posterior, posterior
 from riskbayes.statistics import Statistics
@@ -182,7 +182,7 @@ class PredictionMixin(BatchPredictions):
             Log density under the calibrated joint.
         """
         check_is_fitted(self)
-        if not self.model_.describes_rows:
+        if not self.model_.traits.describes_rows:
             raise NotImplementedError(
                 f"{type(self).__name__} has no density p(x): its model compares rows with training rows, "
                 "which tells classes apart, but not likely rows from unlikely ones. Fit a model that has "
@@ -314,12 +314,12 @@ class PredictionMixin(BatchPredictions):
         check_is_fitted(self)
         if not isinstance(n_samples, Integral) or n_samples < 1:
             raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}.")
-        if not (self.model_.normalised or self.model_.writes("sample")):
+        if not (self.model_.traits.normalised or self.model_.writes("sample_rows")):
             raise NotImplementedError(
                 f"{type(self).__name__} has no distribution to draw from: its joint is not normalised."
             )
         theta = self._drawn(converted(self.parameters_, to_numpy))
-        X, y = self.model_.sample(theta, int(n_samples), generator(random_state))
+        X, y = draw_rows(self.model_, theta, int(n_samples), generator(random_state))
         return self._decode(to_device(X, self._fitted_on)), self._labels(to_device(y, self._fitted_on))
 
 

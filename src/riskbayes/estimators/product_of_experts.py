@@ -20,6 +20,7 @@ from riskbayes.loaded import require
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.marks import MarkModel
 from riskbayes.models.product import ProductModel
+from riskbayes.models.traits import Traits
 from riskbayes.preprocessing.categories import CategoryEncoder, ColumnCodes
 from riskbayes.tables import encoded_names
 
@@ -123,7 +124,7 @@ class ProductOfExperts(TableInput):
         tags = super().__sklearn_tags__()
         experts = [expert for _, expert, _ in self._triples()]
         tags.array_api_support = bool(experts) and all(map(takes_any_array, experts))
-        tags.normalised_density = hasattr(self, "model_") and self.model_.normalised
+        tags.normalised_density = hasattr(self, "model_") and self.model_.traits.normalised
         return tags
 
     def check_loaded(self, size: int) -> None:
@@ -314,14 +315,14 @@ def reads_categories(expert: Any) -> bool:
     """True if an expert, an estimator or a model, reads categories."""
     if isinstance(expert, BaseGenerativeClassifier):
         return bool(expert.__sklearn_tags__().input_tags.categorical)
-    return getattr(expert, "support", "real") == "categories"
+    return getattr(expert, "traits", Traits()).support == "categories"
 
 
 def takes_missing(expert: Any) -> bool:
     """True if an expert takes missing cells."""
     if isinstance(expert, BaseGenerativeClassifier):
         return expert._takes_missing
-    return getattr(expert, "takes_missing", False)
+    return getattr(expert, "traits", Traits()).takes_missing
 
 
 def takes_counts(expert: Any) -> bool:
@@ -340,7 +341,7 @@ def takes_any_array(expert: Any) -> bool:
     """True if an expert takes arrays of every library."""
     if isinstance(expert, BaseGenerativeClassifier):
         return bool(expert.__sklearn_tags__().array_api_support)
-    return getattr(expert, "array_api", False)
+    return getattr(expert, "traits", Traits()).array_api
 
 
 def default_experts(n_features: int, n_knots: int = 6) -> list[Any]:

@@ -687,7 +687,7 @@ class RiskBayesClassifier(
             reason = f"it averages the posteriors of {len(self.members_)} members"
         elif isinstance(clf, MemberClassifier):
             reason = "its member reads transformed columns"
-        elif not clf.model_.normalised:
+        elif not clf.model_.traits.normalised:
             reason = "its member is a product of densities, which is not normalised"
         else:
             return clf

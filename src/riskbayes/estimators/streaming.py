@@ -74,7 +74,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
     def _check_rows_not_kept(self) -> None:
         """Refuse a model that keeps its training rows and compares others with them."""
         check_is_fitted(self)
-        if self.model_.keeps_rows:
+        if self.model_.traits.keeps_rows:
             raise ValueError(
                 f"{type(self.model_).__name__} keeps the training rows and compares others with them: it "
                 "cannot forget some, or be calibrated on them again. Fit all rows together."
@@ -82,7 +82,7 @@ class StreamingClassifier(BaseGenerativeClassifier):
 
     def _check_additive(self, *counted: Statistics) -> None:
         """Refuse a model or statistics that do not add, for each fit counts something else."""
-        if not self.model_.additive:
+        if not self.model_.traits.additive:
             raise ValueError(
                 f"{type(self.model_).__name__} learns its structure from the rows of one fit: statistics of "
                 "other rows do not add to it. Fit all rows together."

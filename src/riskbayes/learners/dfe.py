@@ -124,11 +124,11 @@ class DFE(Learner):
     def check(self, model: GenerativeModel, n_classes: int) -> None:
         """Raise an error for a model whose statistics are not counts: DFE adds to counts."""
         super().check(model, n_classes)
-        if model.support not in ("categories", "counts"):
+        if model.traits.support not in ("categories", "counts"):
             raise TypeError(
                 f"DFE is defined for discrete Bayesian networks, whose statistics are counts; "
-                f"{type(model).__name__} has {model.support} features. Take RC or TM, or cut the columns "
-                "into categories by riskbayes.preprocessing.KMeansBins and use CategoricalNB."
+                f"{type(model).__name__} has {model.traits.support} features. Take RC or TM, or cut the "
+                "columns into categories by riskbayes.preprocessing.KMeansBins and use CategoricalNB."
             )
 
     def begin(self, task: Task) -> Step:

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from riskbayes.arrays import Array, like, max_of, namespace
 from riskbayes.learners.base import Learner
 from riskbayes.loop import Step
+from riskbayes.models.natural import NaturalModel
 from riskbayes.objectives import LogLoss
 from riskbayes.statistics import Statistics
 from riskbayes.task import Iteration, Task
@@ -52,7 +53,8 @@ class GradientStep(Step):
 
     def __init__(self, task: Task, learner: GD):
         self.objective = LogLoss()
-        self.model, self.total, self.lr, self.learner = task.model, task.S.total, learner.lr, learner
+        self.model: NaturalModel = task.model  # type: ignore[assignment]  # the learner checked it
+        self.total, self.lr, self.learner = task.S.total, learner.lr, learner
 
     def risk(self, risks: dict[str, float]) -> float:
         """Return the monitored risk."""
@@ -146,11 +148,12 @@ class GD(Learner):
 
     def begin(self, task: Task) -> Step:
         """Return a gradient step; refuse natural parameters that cannot be squared."""
-        for value in task.model.to_natural(task.model.parameters(task.S)).values():
+        step = GradientStep(task, self)
+        for value in step.model.to_natural(task.model.parameters(task.S)).values():
             if not float(max_of(namespace(value).abs(value))) < LARGEST:
                 raise ValueError(
                     "GD steps in the units of the data, and the natural parameters of these rows are too "
                     "large to be squared. Scale the columns, for instance by "
                     "sklearn.preprocessing.StandardScaler, or take another learner."
                 )
-        return GradientStep(task, self)
+        return step

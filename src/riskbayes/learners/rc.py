@@ -178,7 +178,7 @@ class RC(Learner):
         resolve_objective(self.objective, n_classes)
         if self.batch_size is not None and self.step != "fixed":
             raise ValueError("batch_size goes with step='fixed': a step on few rows has no risk to adapt to.")
-        if self.early_stopping and self.refit and self.n_restarts > 0 and not model.additive:
+        if self.early_stopping and self.refit and self.n_restarts > 0 and not model.traits.additive:
             raise ValueError(
                 f"{type(model).__name__} learns its structure from the rows: a refit on all of them cannot "
                 "start where a restart on a part did. Set refit=False or n_restarts=0."

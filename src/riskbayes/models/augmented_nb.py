@@ -32,6 +32,7 @@ from riskbayes.models.structure import (
     topological_order,
     tree_parents,
 )
+from riskbayes.models.traits import Traits
 from riskbayes.statistics import Statistics
 
 SWEEPS = 20
@@ -89,9 +90,7 @@ class TreeModel(GenerativeModel):
         k-dependence. None takes `parents`.
     """
 
-    support: ClassVar[str] = "categories"
-    takes_missing: ClassVar[bool] = True
-    non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts")
+    _non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts")
 
     parents: Parents | None = None
     alpha: float = 0.0
@@ -102,9 +101,9 @@ class TreeModel(GenerativeModel):
     structure: str | int | None = None
 
     @property
-    def additive(self) -> bool:  # type: ignore[override]
-        """True if the parents are given, not learned."""
-        return self.structure is None
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Statistics of separate fits can be added if the parents are given, not learned."""
+        return Traits("categories", takes_missing=True, additive=self.structure is None)
 
     def learn(self, sample: Sample) -> Frame:
         """Return the tables of each feature given its parents, which are learned if `structure` is set.

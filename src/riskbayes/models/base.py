@@ -20,6 +20,7 @@ from riskbayes.arrays import (
     to_numpy,
 )
 from riskbayes.frames import Frame
+from riskbayes.models.traits import Traits
 from riskbayes.scanners import Scanner
 from riskbayes.statistics import Statistics
 
@@ -79,39 +80,14 @@ class GenerativeModel(ABC):
     closed form projects, `floored` (n_classes,): how many of a class's parameters were raised to a floor.
     """
 
-    support: ClassVar[str] = "real"
-    """The kind of the features: "real" numbers, "categories" (codes from 0) or "counts" (from 0)."""
-
-    array_api: ClassVar[bool] = False
-    """True if the formulas accept arrays of every library (see :mod:`riskbayes.arrays`), not only NumPy's."""
-
-    takes_missing: ClassVar[bool] = False
-    """True if cells of the rows may be missing (NaN): they drop out of the log joint and the statistics."""
-
-    normalised: ClassVar[bool] = True
-    """True if p(x, y) sums, or integrates, to one."""
-
-    describes_rows: ClassVar[bool] = True
-    """True if p(x, y) is a density or probability of x, up to a constant. False for a model whose log joint
-    tells the classes apart, but not likely rows from unlikely ones: it has no `score_samples`."""
-
-    keeps_rows: ClassVar[bool] = False
-    """True if the model compares rows with the training rows, all of which `learn_own` must see at once. An
-    engine that holds its rows in parts refuses it."""
-
-    additive: ClassVar[bool] = True
-    """True if statistics of tables that were fitted separately can be added. False for a model that learns
-    structure from the rows: its statistics then mean something else for each table."""
-
-    encode_copies: ClassVar[bool] = True
-    """True if encoding copies the rows. Rows to predict are then encoded a block at a time, to bound the
-    memory."""
+    traits: ClassVar[Traits] = Traits()
+    """What kind of model it is: whether cells may be missing, whether the joint is normalised, and so on."""
 
     floor_warning: ClassVar[str | None] = None
     """The warning for a closed form with floored parameters, a format string with the fields `{classes}` and
     `{most}` (the largest number of floored parameters of a class); None for no warning."""
 
-    non_negative: ClassVar[tuple[str, ...]] = ("s0",)
+    _non_negative: ClassVar[tuple[str, ...]] = ("s0",)
     """Names of the statistics that are non-negative for all rows of non-negative weight, if S has them."""
 
     def learn(self, sample: Sample) -> Frame:
@@ -185,18 +161,11 @@ class GenerativeModel(ABC):
         set the scale of rounding. True proves nothing: other rows may have the same statistics.
         """
         rounding = COUNT_ROUNDING if isinstance(S["s0"], np.ndarray) else SINGLE_ROUNDING
-        names = (name for name in self.non_negative if name in S)
+        names = (name for name in self._non_negative if name in S)
         pairs = ((to_numpy(S[name]), to_numpy(ever[name])) for name in names)
         return all(
             value.min(initial=0.0) >= -rounding * np.abs(most).max(initial=0.0) for value, most in pairs
         )
-
-    def sample(self, theta: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw n rows and their class codes from the joint."""
-        if not self.writes("sample_rows"):
-            raise NotImplementedError(f"{type(self).__name__} has no `sample`.")
-        y = draw_classes(theta.log_prior, n, rng)
-        return self.sample_rows(theta, y, rng), y
 
     def sample_rows(self, theta: Any, y: Array, rng: np.random.Generator) -> Array:
         """Draw a row x from p(x | y) for each class code in y."""
@@ -273,33 +242,8 @@ class GenerativeModel(ABC):
         """Return the joint log-likelihood of rows with statistics S: sum_ik W[i, k] log p(x_i, k)."""
         raise NotImplementedError(f"{type(self).__name__} has no `log_likelihood`.")
 
-    def inverse_parameters(self, theta: Any, total: float) -> Statistics:
-        """Return statistics S of this total with `parameters(S)` equal to theta, under MAP too."""
-        raise NotImplementedError(f"{type(self).__name__} has no `inverse_parameters`.")
-
-    def to_natural(self, theta: Any) -> dict[str, Array]:
-        """Return the natural parameters of the paper's appendix, with eta0 = log p(y)."""
-        raise NotImplementedError(f"{type(self).__name__} has no `to_natural`.")
-
-    def natural_gradient(self, dS: Statistics, theta: Any) -> dict[str, Array]:
-        """Return the gradient of the conditional log-likelihood by them: the centred statistics."""
-        raise NotImplementedError(f"{type(self).__name__} has no `natural_gradient`.")
-
-    def from_natural(self, eta: dict[str, Array], theta: Any, simplex: Any, floor: float) -> Any:
-        """Return theta of natural parameters, after projection.
-
-        `simplex` projects logarithms (last axis) to logarithms of probabilities; eigenvalues of
-        covariances are raised to `floor`. The former `theta` provides the frame.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no `from_natural`.")
-
     def writes(self, name: str) -> bool:
-        """True if the model implements the optional method `name`. A composite model also asks its parts.
-
-        `sample` follows from `sample_rows`.
-        """
-        if name == "sample" and self.writes("sample_rows"):
-            return True
+        """True if the model implements the optional method `name`. A composite model also asks its parts."""
         return getattr(type(self), name, None) is not getattr(GenerativeModel, name, None)
 
     def residual_statistics(self, Z: Any, E: Array, theta: Any) -> Statistics:
@@ -350,6 +294,7 @@ def invert_class_prior(log_prior: Array, total: float, alpha: float = 0.0) -> Ar
     return namespace(log_prior).exp(log_prior) * (total + alpha * log_prior.shape[0]) - alpha
 
 
-def draw_classes(log_prior: Array, n: int, rng: np.random.Generator) -> Array:
-    """Draw n class codes from p(y)."""
-    return rng.choice(log_prior.shape[0], size=n, p=np.exp(log_prior))
+def draw_rows(model: GenerativeModel, theta: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw n rows and their class codes from the joint."""
+    y = rng.choice(theta.log_prior.shape[0], size=n, p=np.exp(theta.log_prior))
+    return model.sample_rows(theta, y, rng), y

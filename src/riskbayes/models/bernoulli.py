@@ -29,6 +29,7 @@ from riskbayes.models.counts import (
     pseudo_counts,
     smoothed_floor,
 )
+from riskbayes.models.traits import Traits
 from riskbayes.statistics import Statistics
 
 MOST_LOG_ODDS = 21.0
@@ -70,8 +71,7 @@ class BernoulliModel(CountModel):
         Values above this are one, others zero; None: the rows hold 0 and 1.
     """
 
-    takes_missing: ClassVar[bool] = True
-    encode_copies: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Traits("counts", array_api=True, takes_missing=True)
 
     alpha: float | Array = 0.0
     class_prior: Array | None = None

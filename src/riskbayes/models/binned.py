@@ -16,6 +16,7 @@ from riskbayes.models.base import Described, Sample
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.codes import Codes, make_codes
 from riskbayes.models.hats import quantiles
+from riskbayes.models.traits import Traits
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +72,11 @@ class BinnedModel(CategoricalModel):
         The most bins of a feature.
     """
 
-    support: ClassVar[str] = "real"
-    array_api: ClassVar[bool] = False
-    additive: ClassVar[bool] = False  # bins come from the rows
-    normalised: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits(
+        takes_missing=True,
+        normalised=False,
+        additive=False,  # bins come from the rows
+    )
 
     n_bins: int = 5
 
@@ -91,13 +93,9 @@ class BinnedModel(CategoricalModel):
         """Return the bins as codes."""
         return make_codes(frame.codes(X), frame)  # type: ignore[return-value]
 
-    def sample_rows(self, theta: Any, y: Array, rng: np.random.Generator) -> Array:
-        """Raise an error: bins say nothing of the numbers within them."""
-        raise NotImplementedError("BinnedModel has no `sample`: its joint is that of bins.")
-
     def writes(self, name: str) -> bool:
         """True if the model implements the method: all that categories have, but not `sample` and `fill`."""
-        return name not in ("sample", "sample_rows", "fill") and super().writes(name)
+        return name not in ("sample_rows", "fill") and super().writes(name)
 
     def describe(self, theta: Any) -> Iterator[Described]:
         """Yield the log probabilities of the bins, by the edges between them."""

@@ -31,6 +31,7 @@ from riskbayes.models.base import (
     log_class_prior,
 )
 from riskbayes.models.codes import Codes, DeviceCodes, categories_of, check_codes, check_sizes, make_codes
+from riskbayes.models.traits import Traits
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.scanners import Scanner
@@ -108,10 +109,8 @@ class CategoricalModel(GenerativeModel):
         Lower bound on the number of categories per feature.
     """
 
-    support: ClassVar[str] = "categories"
-    array_api: ClassVar[bool] = True
-    takes_missing: ClassVar[bool] = True
-    non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts")
+    traits: ClassVar[Traits] = Traits("categories", array_api=True, takes_missing=True)
+    _non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts")
 
     alpha: float = 0.0
     class_alpha: float = 0.0

@@ -31,6 +31,7 @@ from riskbayes.arrays import (
 from riskbayes.frames import Arrays, Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
+from riskbayes.models.traits import Traits
 from riskbayes.scanners import Scanner
 from riskbayes.scanners.kernels.sparse import is_worth_it, sums_by_class
 from riskbayes.scanners.kernels.sparse_rows import NO_RESIDUAL
@@ -210,10 +211,8 @@ class CountModel(GenerativeModel):
     With missing cells, `mass` is the weight of the observed cells by class and column.
     """
 
-    support: ClassVar[str] = "counts"
-    array_api: ClassVar[bool] = True
-    encode_copies: ClassVar[bool] = False
-    non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts", "mass")
+    traits: ClassVar[Traits] = Traits("counts", array_api=True, encode_copies=False)
+    _non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts", "mass")
 
     def learn(self, sample: Sample) -> Frame:
         """Return whether cells are missing."""

@@ -27,6 +27,7 @@ from riskbayes.models.base import Described, GenerativeModel, Sample, invert_cla
 from riskbayes.models.centred import Centred, Origin, mean_of, observed_mean, observed_of
 from riskbayes.models.missing import Holes
 from riskbayes.models.settled import Settled, check_range, overflowing, rounding
+from riskbayes.models.traits import Traits
 from riskbayes.models.whitening import SMALL
 from riskbayes.scanners import Scanner
 from riskbayes.statistics import Statistics
@@ -75,9 +76,7 @@ class GaussianModel(GenerativeModel):
     """Parameters of the model that help against it, as the estimator calls them."""
     floor_columns: ClassVar[str] = "constant and collinear columns"
 
-    array_api: ClassVar[bool] = True
-    encode_copies: ClassVar[bool] = False
-    takes_missing: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Traits(array_api=True, takes_missing=True, encode_copies=False)
     frame_kind: ClassVar[type[Origin]]
     """The class of the frame, which defines how second moments are recentred."""
     own_moments: ClassVar[str] = "none"

@@ -18,6 +18,7 @@ from riskbayes.loaded import require, require_shape
 from riskbayes.models.base import Sample, log_class_prior
 from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
 from riskbayes.models.codes import Codes, make_codes
+from riskbayes.models.traits import Traits
 from riskbayes.models.trees import Trees, grow
 from riskbayes.statistics import Statistics
 
@@ -76,11 +77,12 @@ class LeavesModel(CategoricalModel):
         Columns of category codes. Trees split them in the order of their class frequencies.
     """
 
-    support: ClassVar[str] = "real"
-    array_api: ClassVar[bool] = False
-    additive: ClassVar[bool] = False  # trees come from the rows
-    normalised: ClassVar[bool] = False
-    describes_rows: ClassVar[bool] = False
+    traits: ClassVar[Traits] = Traits(
+        takes_missing=True,
+        normalised=False,
+        describes_rows=False,
+        additive=False,  # trees come from the rows
+    )
 
     alpha: float = 60.0
     n_trees: int = 60
@@ -133,7 +135,7 @@ class LeavesModel(CategoricalModel):
 
 
 NOT_WRITTEN = (
-    *("sample", "sample_rows", "fill", "contributions", "describe", "expected_statistics", "log_likelihood"),
+    *("sample_rows", "fill", "contributions", "describe", "expected_statistics", "log_likelihood"),
     *("inverse_parameters", "to_natural", "natural_gradient", "from_natural", "could_be_counted"),
 )
 """Methods of categorical naive Bayes that make no sense for scores of leaves."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from riskbayes.loaded import require_shape
 from riskbayes.models.base import Sample
 from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
 from riskbayes.models.codes import make_codes
+from riskbayes.models.traits import Traits
 from riskbayes.statistics import Statistics
 
 
@@ -56,9 +57,9 @@ class MarkModel(CategoricalModel):
     level: float = 1.0
 
     @property
-    def additive(self) -> bool:  # type: ignore[override]
-        """True if no feature can be tied: which ones are, depends on the rows."""
-        return self.level >= 1.0
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Statistics of separate fits can be added if no feature can be tied: that depends on the rows."""
+        return replace(CategoricalModel.traits, additive=self.level >= 1.0)
 
     def learn(self, sample: Sample) -> Frame:
         """Return the categories, and the features that are tied."""

@@ -15,6 +15,7 @@ from riskbayes.models.base import GenerativeModel, Sample
 from riskbayes.models.centred import Centred
 from riskbayes.models.hats import quantiles
 from riskbayes.models.lda import LDAModel
+from riskbayes.models.traits import Traits
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.scanners.dense import Scanner, label_statistics, residual_and_risks
@@ -144,14 +145,14 @@ class MixtureModel(GenerativeModel):
     em_iter: int = 50
 
     @property
-    def takes_missing(self) -> bool:  # type: ignore[override]
-        """True if the base model takes missing cells."""
-        return self.base.takes_missing
-
-    @property
-    def additive(self) -> bool:  # type: ignore[override]
-        """True if each class has one component."""
-        return self.n_components is None and self.base.additive
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Those of the base model; statistics can be added if each class has one component."""
+        base = self.base.traits
+        return Traits(
+            takes_missing=base.takes_missing,
+            normalised=base.normalised,
+            additive=self.n_components is None and base.additive,
+        )
 
     def learn(self, sample: Sample) -> Frame:
         """Return the base model's frame, and the components of each class by k-means and EM."""
@@ -255,11 +256,6 @@ class MixtureModel(GenerativeModel):
         own = theta.components
         components = self.base.with_log_prior(own, own.log_prior + np.repeat(shift, theta.sizes))
         return replace(theta, log_prior=log_prior, components=components)
-
-    def sample(self, theta: MixtureParameters, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Draw from the components; the class of a row is that of its component."""
-        X, component = self.base.sample(theta.components, n, rng)
-        return X, np.repeat(np.arange(len(theta.sizes)), theta.sizes)[component]
 
     def sample_rows(self, theta: MixtureParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw a component of each class by its share, then a row of it."""

@@ -20,6 +20,7 @@ from riskbayes.models.counts import (
     pseudo_counts,
     smoothed_floor,
 )
+from riskbayes.models.traits import Traits
 from riskbayes.statistics import Statistics
 
 
@@ -54,7 +55,7 @@ class MultinomialModel(CountModel):
         A fixed p(y).
     """
 
-    normalised: ClassVar[bool] = False
+    traits: ClassVar[Traits] = replace(CountModel.traits, normalised=False)
 
     alpha: float | Array = 0.0
     class_prior: Array | None = None
@@ -156,7 +157,7 @@ class ComplementModel(CountModel):
         If True, the weights of a class are divided by their sum.
     """
 
-    normalised: ClassVar[bool] = False
+    traits: ClassVar[Traits] = replace(CountModel.traits, normalised=False)
 
     alpha: float | Array = 0.0
     class_prior: Array | None = None

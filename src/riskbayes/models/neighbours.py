@@ -13,6 +13,7 @@ from riskbayes.arrays import Array
 from riskbayes.frames import Frame
 from riskbayes.loaded import require
 from riskbayes.models.base import GenerativeModel, Sample, log_class_prior
+from riskbayes.models.traits import Traits
 from riskbayes.statistics import Statistics
 
 CORRELATED, ALONE, RIDGE = 0.7, 0.3, 0.001
@@ -163,12 +164,10 @@ class NeighboursModel(GenerativeModel):
         A fixed p(y).
     """
 
-    takes_missing: ClassVar[bool] = True
-    additive: ClassVar[bool] = False
-    keeps_rows: ClassVar[bool] = True
-    normalised: ClassVar[bool] = False
-    describes_rows: ClassVar[bool] = False
-    non_negative: ClassVar[tuple[str, ...]] = ("s0", "weights")
+    traits: ClassVar[Traits] = Traits(
+        takes_missing=True, normalised=False, describes_rows=False, additive=False, keeps_rows=True
+    )
+    _non_negative: ClassVar[tuple[str, ...]] = ("s0", "weights")
 
     n_neighbors: int = 32
     max_references: int = 2**14

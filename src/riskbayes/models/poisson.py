@@ -24,6 +24,7 @@ from riskbayes.models.counts import (
     described,
     mass_of,
 )
+from riskbayes.models.traits import Traits
 from riskbayes.statistics import Statistics
 
 MOST_LOG_RATE = 230.0
@@ -68,8 +69,7 @@ class PoissonModel(CountModel):
         A fixed p(y).
     """
 
-    takes_missing: ClassVar[bool] = True
-    array_api: ClassVar[bool] = False  # log x! is SciPy's
+    traits: ClassVar[Traits] = Traits("counts", takes_missing=True, encode_copies=False)  # log x! is SciPy's
 
     alpha: float = 0.0
     class_prior: Array | None = None

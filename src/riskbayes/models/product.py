@@ -20,6 +20,7 @@ from riskbayes.frames import Frame, SideBySide
 from riskbayes.models.base import Described, GenerativeModel, Sample
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.qda import QDAModel
+from riskbayes.models.traits import Traits
 from riskbayes.scanners import Scanner
 from riskbayes.scanners.compiled import CompiledScan, CompiledScanner
 from riskbayes.statistics import Statistics
@@ -105,16 +106,19 @@ class ProductModel(GenerativeModel):
         return self.n_columns or 1 + max(max(own) for own in self.columns or ())
 
     @property
-    def normalised(self) -> bool:  # type: ignore[override]
-        """True if all weights are one and no column has two experts."""
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Those that all experts have; normalised if all weights are one and no column has two experts."""
         read = [j for own in self.columns or () for j in own]
         alone = len(self.experts) == 1 if self.columns is None else len(set(read)) == len(read)
-        return alone and set(self.weights) == {1.0} and all(expert.normalised for expert in self.experts)
-
-    @property
-    def describes_rows(self) -> bool:  # type: ignore[override]
-        """True if every expert's joint is a density, up to a constant."""
-        return all(expert.describes_rows for expert in self.experts)
+        own = [expert.traits for expert in self.experts]
+        return Traits(
+            array_api=all(each.array_api for each in own),
+            takes_missing=all(each.takes_missing for each in own),
+            normalised=alone and set(self.weights) == {1.0} and all(each.normalised for each in own),
+            describes_rows=all(each.describes_rows for each in own),
+            additive=all(each.additive for each in own),
+            keeps_rows=any(each.keeps_rows for each in own),
+        )
 
     def _own(self, X: Array) -> list[Array]:
         """Return the columns of each expert."""
@@ -134,16 +138,6 @@ class ProductModel(GenerativeModel):
             raise ColumnError(self.columns[i][error.column], error.problem) from None
 
     @property
-    def takes_missing(self) -> bool:  # type: ignore[override]
-        """True if every expert takes missing cells."""
-        return all(expert.takes_missing for expert in self.experts)
-
-    @property
-    def array_api(self) -> bool:  # type: ignore[override]
-        """True if every expert accepts arrays of other libraries."""
-        return all(expert.array_api for expert in self.experts)
-
-    @property
     def floor_warning(self) -> str | None:  # type: ignore[override]
         """The warning of the first expert that has one."""
         return None if self._warner is None else self.experts[self._warner].floor_warning
@@ -153,20 +147,10 @@ class ProductModel(GenerativeModel):
         return next((i for i, e in enumerate(self.experts) if e.floor_warning is not None), None)
 
     def writes(self, name: str) -> bool:
-        """True if the product and all its experts implement the method; `sample` needs a normalised joint."""
-        if name in ("sample", "sample_rows") and not self.normalised:
+        """True if the product and all its experts implement the method; to draw needs a normalised joint."""
+        if name == "sample_rows" and not self.traits.normalised:
             return False
         return super().writes(name) and all(expert.writes(name) for expert in self.experts)
-
-    @property
-    def keeps_rows(self) -> bool:  # type: ignore[override]
-        """True if an expert compares rows with the training rows."""
-        return any(expert.keeps_rows for expert in self.experts)
-
-    @property
-    def additive(self) -> bool:  # type: ignore[override]
-        """True if the statistics of every expert can be added."""
-        return all(expert.additive for expert in self.experts)
 
     def learn(self, sample: Sample) -> Frame:
         """Return the frames of the experts, side by side."""

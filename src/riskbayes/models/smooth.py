@@ -14,6 +14,7 @@ from riskbayes.frames import Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY, shares_present
 from riskbayes.models.hats import Hats, Knots, Places, hats_of, knots_of
+from riskbayes.models.traits import Traits
 from riskbayes.scanners import Scanner
 from riskbayes.scanners.compiled import CompiledScanner, LookUpPart
 from riskbayes.statistics import Statistics
@@ -76,9 +77,8 @@ class SmoothModel(GenerativeModel):
         Share of the rows in each tail, beyond the outer knots.
     """
 
-    takes_missing: ClassVar[bool] = True
-    additive: ClassVar[bool] = False  # knots are quantiles of the rows
-    non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts", "beyond")
+    traits: ClassVar[Traits] = Traits(takes_missing=True, additive=False)  # knots are quantiles of the rows
+    _non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts", "beyond")
 
     n_knots: int = 6
     max_categories: int = 20

@@ -44,7 +44,7 @@ class Exported:
 
 def onnx_model(given: Exported, missing: bool | None, dtype: str) -> Any:
     """Return the ONNX model of a fitted estimator; the parameters are those of `to_onnx`."""
-    if missing and not given.model.takes_missing:
+    if missing and not given.model.traits.takes_missing:
         raise ValueError(f"{given.estimator} takes no missing cells: leave out missing=True.")
     check_names(given.columns)
     graph = Graph()

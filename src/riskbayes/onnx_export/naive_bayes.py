@@ -104,7 +104,7 @@ def gaussians(model: GaussianNBModel, theta: GaussianNBParameters, cells: Cells)
 
 def weighted(model: Any, theta: CountParameters, cells: Cells, numbers: Tensor) -> Scores:
     """Return the scores of a model of counts."""
-    carried = model.takes_missing and cells.missing is not False
+    carried = model.traits.takes_missing and cells.missing is not False
     if carried:
         gone = cells.graph.apply("IsNaN", cells.numbers())
         numbers = cells.graph.where(gone, np.zeros((1, 1)), numbers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from riskbayes.arrays import Array, sum_of
+from riskbayes.em import em
 from riskbayes.estimators.checks import check_weights, list_of
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.risks import log_evidence, posterior
@@ -23,6 +23,10 @@ TOLERANCE = 1e-5
 
 MAX_ITER = 100
 """The most iterations of EM."""
+
+
+State = tuple[Statistics, Statistics | None]
+"""The settled statistics of all rows, and the part of those without a label."""
 
 
 class Split(NamedTuple):
@@ -91,27 +95,23 @@ def expectation_maximisation(task: Task, X: Array, w: Array | None) -> tuple[Sta
     model, labelled = task.model, task.S
     Z = model.encode(X, labelled.frame)
     total = labelled.total + (X.shape[0] if w is None else float(sum_of(w)))
-    found: Any = None
-    expected: Any = None
-    S, best = labelled, -math.inf
-    for _ in range(MAX_ITER):
-        theta = model.parameters(S)
-        joint = model.log_joint(Z, model.cast(theta, Z))
-        value = joint_log_likelihood(model, labelled, theta, joint, w)
-        if not value > best:  # NaN ends it too
-            break
-        rise, best = value - best, value
-        if S is not labelled:
-            found = S, expected
-            if rise < TOLERANCE * total:
-                break
+
+    def parameters(state: State) -> tuple[State, Any]:
+        return state, model.parameters(state[0])
+
+    def expect(found: tuple[State, Any]) -> tuple[State, float]:
+        theta = model.cast(found[1], Z)
+        joint = model.log_joint(Z, theta)
+        value = joint_log_likelihood(model, labelled, found[1], joint, w)
         P = posterior(joint)
-        P = P if w is None else P * w[:, None]
-        expected = model.posterior_statistics(Z, P, model.cast(theta, Z))
-        S = model.settle(labelled + expected)
-        if not model.is_legal(S):
-            break
-    return (S, expected) if found is None else found
+        expected = model.posterior_statistics(Z, P if w is None else P * w[:, None], theta)
+        return (model.settle(labelled + expected), expected), value / total
+
+    best, _ = em((labelled, None), parameters, expect, MAX_ITER - 1, TOLERANCE)
+    assert best is not None
+    (S, expected), _ = best if best[0][1] is not None else (expect(best)[0], None)  # at least one iteration
+    assert expected is not None
+    return S, expected
 
 
 def joint_log_likelihood(

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from riskbayes.arrays import Array, one_hot
+from riskbayes.em import em
 from riskbayes.frames import Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY, chosen
@@ -140,16 +141,13 @@ class TreeModel(GenerativeModel):
         if Z.hard is None:
             return frame
         W = one_hot(sample.y, sample.n_classes, sample.w, np.dtype(np.float64))
-        path: list[float] = []
-        S, best, total = self.statistics(Z, W), None, W.sum()
-        while len(path) <= EM_ITER and not (len(path) > 1 and path[-1] - path[-2] < EM_TOLERANCE):
-            theta = self.parameters(S)
+        total = W.sum()
+
+        def expect(theta: TreeParameters) -> tuple[Statistics, float]:
             value = float((W * self.log_joint(Z, theta)).sum() / total)
-            if path and not value > path[-1]:
-                break
-            best = theta
-            path.append(value)
-            S = self.residual_statistics(Z, W, theta)
+            return self.residual_statistics(Z, W, theta), value
+
+        best, path = em(self.statistics(Z, W), self.parameters, expect, EM_ITER, EM_TOLERANCE)
         return replace(frame, start=best, em_log_likelihood=tuple(path))
 
     def encode(self, X: Array, frame: Tables) -> TreeCodes:  # type: ignore[override]

@@ -15,8 +15,8 @@ from riskbayes.models.base import Described, Sample, log_class_prior
 from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.conditional import Conditional
 from riskbayes.models.correlated import CorrelatedModel, shrunk, unshrunk
-from riskbayes.models.em import em_start
 from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patterns
+from riskbayes.models.gaussian_em import em_start
 from riskbayes.models.settled import TINY, Settled, completed, noise_of
 from riskbayes.models.whitening import floor_eigenvalues, whiten
 from riskbayes.scanners import Scanner

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.em import em
 from riskbayes.frames import Arrays, Frame, SideBySide, same_values
 from riskbayes.loaded import Loadable, require
 from riskbayes.models.base import GenerativeModel, Sample
@@ -363,16 +364,13 @@ def start_components(
         for _ in range(FIRST_ROUNDS if missing else 0):
             S = base.posterior_statistics(Z, V, base.parameters(base.settle(S)))
         settled = base.settle(S).frame
-    best, path = None, list[float]()
-    while len(path) <= max_iter and not (len(path) > 1 and path[-1] - path[-2] < EM_TOLERANCE):
-        theta = base.parameters(S.to_frame(settled))
+
+    def expect(theta: Any) -> tuple[Statistics, float]:
         shares, scores = shares_and_scores(base.log_joint(Z, theta), number)
         value = float(weight @ scores[np.arange(len(y)), y] / weight.sum())
-        if path and not value > path[-1]:
-            break
-        best = theta
-        path.append(value)
-        S = base.posterior_statistics(Z, np.where(own, shares, 0.0) * weight[:, None], theta)
+        return base.posterior_statistics(Z, np.where(own, shares, 0.0) * weight[:, None], theta), value
+
+    best, path = em(S, lambda S: base.parameters(S.to_frame(settled)), expect, max_iter, EM_TOLERANCE)
     return sizes, best, path
 
 

@@ -22,8 +22,8 @@ from riskbayes.models.base import Described, Sample, log_class_prior
 from riskbayes.models.centred import PAD, Centred, Origin
 from riskbayes.models.conditional import Conditional
 from riskbayes.models.correlated import CorrelatedModel, shrunk, unshrunk
-from riskbayes.models.em import em_start
 from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patterns
+from riskbayes.models.gaussian_em import em_start
 from riskbayes.models.lda import LDAModel
 from riskbayes.models.quadratic_forms import second_moments, squared_distances, wide_traces
 from riskbayes.models.settled import TINY, Settled, completed, noise_of

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array, one_hot
+from riskbayes.em import em
 from riskbayes.models.base import Sample
 from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.correlated import CorrelatedModel
@@ -76,18 +77,14 @@ def run_em(model: CorrelatedModel, Z: Centred, V: Array, S: Statistics) -> tuple
     The prior is that of S, and stays. Iterations end when it rises by less than a tolerance. It may fall only
     for a closed form that is no maximum of the likelihood (a shrinkage): the best parameters are returned.
     """
-    S, total = model.settle(S), float(V.sum())
-    settled, frame, path, best = S.frame, Z.frame, [], None
-    while True:
-        theta = model.parameters(S)
-        S, value = e_step(model, Z, V, theta)
-        S = S.with_frame(settled)
-        path.append((value + log_prior(model, theta, settled.settled)) / total)
-        if len(path) > 1 and not path[-1] > path[-2]:
-            break
-        best = theta
-        if len(path) > MAX_ITER or (len(path) > 1 and path[-1] - path[-2] < TOLERANCE):
-            break
+    S, total, frame = model.settle(S), float(V.sum()), Z.frame
+    settled = S.frame
+
+    def expect(theta: Any) -> tuple[Statistics, float]:
+        found, value = e_step(model, Z, V, theta)
+        return found.with_frame(settled), (value + log_prior(model, theta, settled.settled)) / total
+
+    best, path = em(S, model.parameters, expect, MAX_ITER, TOLERANCE)
     assert best is not None
     return best.only(frame), path
 

@@ -32,8 +32,8 @@ TOTAL = re.compile(
 """The first cell of a row of totals."""
 
 FOOTNOTE = re.compile(
-    "[*\u2020\u00b9\u00b2\u00b3]|(sources?|quellen?|notes?|anmerkung(en)?|hinweise?|stand|fuente|nota|remarque"
-    r"|as of|generated|exported|created|erstellt|page|seite)\b",
+    r"[*\u2020\u00b9\u00b2\u00b3]|\(\d\) |\(?\d+ (rows?|records?)\b|(sources?|quellen?|notes?|anmerkung(en)?"
+    r"|hinweise?|stand|fuente|nota|remarque|as of|generated|exported|created|erstellt|page|seite)\b",
     re.IGNORECASE,
 )
 """How a line below a table begins."""

@@ -56,7 +56,7 @@ PER = ("%", "\u2030")
 """Units without which a number is another one."""
 
 NO_CENTS = f"[.,][\u2014{MINUS}]{{1,2}}|/-"
-"""What stands for no cents behind whole money: 1'234.- in Switzerland, 12,\u2013 in Germany, 500/- in India."""
+"""What stands for no cents behind whole money, as in 1'234.- and 500/-."""
 
 PARTS = (
     rf"^(?P<open>\()?{BLANK}?(?P<sign>[+{MINUS}])?{BLANK}?(?P<before>{CURRENCY})?{BLANK}?(?P<minus>[+{MINUS}])?"

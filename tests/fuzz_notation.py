@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FLAGS = [("yes", "no"), ("TRUE", "FALSE"), ("ja", "nein"), ("Oui", "Non"), ("y", "n"), ("sí", "no")]
-ORDERS = ["%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d"]
+ORDERS = ["%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d-%b-%y"]
 
 
 class Dialect(NamedTuple):

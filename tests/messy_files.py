@@ -65,6 +65,9 @@ FILES = {
         {"Betrag": (NUMBER, [1234.5, 12]), "Datum": (DATE, [D(2025, 2, 17), D(2024, 6, 5)])},
     ),
     "swiss typographic apostrophes": File("x;n\n1\u2019234\u2019567.25;1\n12.5;2\n", {"x": (NUMBER, [1234567.25, 12.5])}),
+    "swiss prices without cents": File(
+        "Preis;n\n1'234.-;1\n12.\u2013;2\nCHF 80.--;3\n", {"Preis": (NUMBER, [1234, 12, 80])}
+    ),
     # United States
     "us money": File(
         'pay,when\n"$5,009.14",02/17/2025\n$12.00,12/31/2024\n"($1,200.50)",01/05/2025\n',
@@ -89,6 +92,9 @@ FILES = {
     "indian groups": File(
         'pay,on\n"₹12,34,567",17-02-2025\n"₹1,00,000",03-04-2024\n',
         {"pay": (NUMBER, [1234567, 100000]), "on": (DATE, [D(2025, 2, 17), D(2024, 4, 3)])},
+    ),
+    "rupees without paise": File('pay,on\n"Rs. 1,50,000/-",15-Aug-24\nRs. 20/-,03-JAN-99\n',
+        {"pay": (NUMBER, [150000, 20]), "on": (DATE, [D(2024, 8, 15), D(1999, 1, 3)])},
     ),
     "rupees by code": File('pay,n\n"Rs. 1,500.50",1\nRs. 20,2\n', {"pay": (NUMBER, [1500.5, 20])}),
     "british": File(
@@ -122,6 +128,7 @@ FILES = {
     "footnotes below": File(
         "shop,sum,n\nA,10,1\nB,20,2\n\nSource: own survey\n* without taxes\n", {"shop": (TEXT, ["A", "B"]), "n": (NUMBER, [1, 2])}, ("RB031",)
     ),
+    "footer of a query": File("shop,sum,n\nA,10,1\nB,20,2\n(2 rows)\n", {"sum": (NUMBER, [10, 20]), "n": (NUMBER, [1, 2])}, ("RB031",)),
     "padded footnotes": File(
         "shop;sum;n\nA;10;1\nB;20;2\n;;\nQuelle: Amt für Statistik;;\n", {"shop": (TEXT, ["A", "B"]), "n": (NUMBER, [1, 2])}, ("RB031",)
     ),
@@ -147,6 +154,12 @@ FILES = {
     "a typing error in dates": File(
         "d,n\n" + many(["17.02.2025,1", "01.03.2025,2"]) + "31.02.2025,3\n",
         {"d": (DATE, [D(2025, 2, 17), D(2025, 3, 1)])}, ("RB029",),
+    ),
+    "clocks in words": File(
+        "at,n\n" + "".join(f"{7 + k % 12}:{k % 60:02d} Uhr,{k}\n" for k in [*range(60)] * 3), {"at": (TEXT, ["7:00 Uhr"])}, ("RB029",)
+    ),
+    "values below a limit": File(
+        "lead,n\n" + "".join(f"{'<' * (k % 3 == 0)}{k},{k}\n" for k in range(60)), {"lead": (TEXT, ["<0", "1"])}, ("RB029",)
     ),
     "several currencies": File(
         "pay,n\n" + many(["5 €,1", "6 €,2", "7 €,3"]) + "8 $,4\n" * 5, {"pay": (TEXT, ["5 €", "6 €"])}, ("RB029",)

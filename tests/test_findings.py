@@ -91,6 +91,27 @@ def test_columns_of_a_table_are_told(make):
     assert "size" not in {f.where for f in found}
 
 
+def test_nothing_is_found_about_columns_that_the_user_leaves_out():
+    X, y = numbers(m=60)
+    table = pd.DataFrame(X).assign(key=[f"id {i}" for i in range(60)], same="x")
+    table["note"] = [f"they called {i} times and paid" for i in range(60)]
+    table.columns = list(map(str, table.columns))
+    told = {"key": "id", "note": "text", "same": "drop"}
+    assert {("RB006", "key"), ("RB032", "note"), ("RB005", "same")} <= {
+        (f.code, f.where) for f in MixedNB().fit(table, y).checks_
+    }
+    assert not {f.where for f in MixedNB(columns=told).fit(table, y).checks_} & told.keys()
+
+
+def test_more_values_than_are_counted_are_told(monkeypatch):
+    monkeypatch.setattr("riskbayes.input.schema.MOST_VALUES", 50)
+    X, y = numbers(m=60)
+    table = pd.DataFrame({"x": X[:, 0], "key": [f"id {i}" for i in range(60)]})
+    (found,) = (f for f in MixedNB().fit(table, y).checks_ if f.code == "RB006")
+    assert " of 60 cells" in found.message
+    assert "None" not in found.message
+
+
 def test_many_columns_share_one_finding():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({f"c{i}": ["x"] * 60 for i in range(30)} | {"z": rng.standard_normal(60)})
@@ -138,7 +159,10 @@ def test_counts_in_findings_do_not_depend_on_weights_of_classes_or_their_unit(ma
         "Column 'rare' is missing in 60 % of the rows.",
         f"Column 'word' is missing in {100 * X['word'].isna().mean():.0f} % of the rows.",
     )
-    assert told["RB006"] == "Column 'key' has 300 distinct values of 300 cells."
+    assert told["RB006"] == (
+        "Column 'key' has 300 distinct values of 300 cells, such as 'row 0', and was left out; "
+        "--kind key=category keeps it."
+    )
     assert told["RB008"] == "Class 'yes' has 12 rows."
     clf = make(class_weight=class_weight)
     assert clf.fit(X, y).checks_ == expected

@@ -56,8 +56,9 @@ CODES = {
         "The column has a value of its own in almost every row, so it can only name rows. Strings of that "
         "kind are left out; whole numbers are read as numbers.",
         "It is a name, a key or a running number; or a measurement that the rows are sorted by, to be kept.",
-        "Leave such numbers out. If a part of the column has a meaning (a prefix, a date), make a column "
-        "of that part.",
+        "Leave such numbers out. If the cells are quantities that were not read, write them as plain numbers "
+        "or ISO dates. If a part of the column has a meaning (a prefix, a date), make a column of that part. "
+        "To keep its words: --kind COLUMN=category, in Python columns={...}.",
     ),
     "RB007": Code(
         "missing cells",
@@ -198,8 +199,9 @@ CODES = {
     "RB029": Code(
         "cells that were not read",
         "Most cells of a column of a text file are numbers or dates, and some are not: these count as "
-        "missing; where they are many, the column is read as text.",
-        "The cells are words for missing values.",
+        "missing; where they are many, or all cells are written in a way that is not known, the column is "
+        "read as text.",
+        "The cells are words for missing values, or codes.",
         "Write all cells in one way, or say what the column holds: --kind COLUMN=number, date or category.",
     ),
     "RB030": Code(
@@ -220,7 +222,8 @@ CODES = {
         "The column holds sentences of its own in most rows, as comments and descriptions are. Models "
         "here do not read words, so it was left out.",
         "It says nothing about the answer that other columns do not say.",
-        "Make columns of what matters in it: a word that occurs or not, its length, the number of items.",
+        "Make columns of what matters in it: a word that occurs or not, its length, the number of items. If "
+        "its values are categories: --kind COLUMN=category, in Python columns={...}.",
     ),
 }
 """What the codes mean. A code, once given, keeps its meaning."""

@@ -1,6 +1,7 @@
 """How cells are written: decided once from all cells at fit, stored with the model, applied afterwards."""
 
 import json
+import re
 from datetime import date
 
 import numpy as np
@@ -12,8 +13,13 @@ pytest.importorskip("rich")
 
 import pyarrow.parquet as pq  # noqa: E402
 from click.testing import CliRunner  # noqa: E402
+from hypothesis import given  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+from pyarrow import csv  # noqa: E402
 
 from riskbayes.cli import main  # noqa: E402
+from riskbayes.compare import compare  # noqa: E402
+from riskbayes.input.files.notation import Notation  # noqa: E402
 from riskbayes.input.files.options import Options  # noqa: E402
 from riskbayes.input.files.table import open_table, read_table  # noqa: E402
 
@@ -87,6 +93,35 @@ def test_a_typo_does_not_turn_a_column(tmp_path, cell):
     assert "line 19" in finding.message
 
 
+@given(
+    st.lists(st.integers(0, 10**7), min_size=1, max_size=8),
+    st.sampled_from([("", "."), (",", "."), ("'", "."), ("", ","), (".", ","), (" ", ",")]),
+    st.sampled_from(["-", "\u2013", "\u2014", "--", "/-"]),
+    st.sampled_from(["", "CHF ", "$", "Rs. "]),
+)
+def test_a_dash_for_no_cents_is_no_minus(amounts, signs, dash, before):
+    """Read as the whole amount, and with a minus as its negative."""
+    thousands, decimal = signs
+    cents = dash if dash == "/-" else decimal + dash
+    cells = [before + f"{n:,}".replace(",", thousands) + cents for n in amounts]
+    how = Notation("number", decimal, thousands.strip(" '"), unit=before.strip())
+    assert how.read(pa.array(cells)).to_pylist() == amounts
+    assert how.read(pa.array(["-" + cell for cell in cells])).to_pylist() == [-n for n in amounts]
+
+
+@pytest.mark.parametrize("value", [-(10**17), 10**17, -(10**18) + 1, 10**18 - 1])
+def test_a_sign_is_no_digit_of_a_code(tmp_path, value):
+    """Whole numbers that 64 bits hold are numbers."""
+    (tmp_path / "t.csv").write_text(f"a,b\n{value},x\n")
+    assert read_table(tmp_path / "t.csv").table["a"].to_pylist() == [value]
+
+
+@given(st.dates(date(1969, 1, 1), date(2068, 12, 31)), st.sampled_from(["%d-%b-%y", "%d %B %y", "%d. %b %y"]))
+def test_two_digits_are_a_year_behind_a_named_month(day, form):
+    for cell in (day.strftime(form), day.strftime(form).upper()):
+        assert Notation("date", order="ymd").read(pa.array([cell])).to_pylist() == [day]
+
+
 @pytest.mark.parametrize("gone", ["? ", "NA ", " NA", "  "])
 def test_missing_cells_are_the_same_at_fit_and_predict(tmp_path, gone):
     rows = [((gone, "red", "blue")[k % 3], k, "ab"[k % 3 == 0]) for k in range(60)]
@@ -115,6 +150,18 @@ def test_a_header_of_years_is_a_header(tmp_path):
     )
     (tmp_path / "t.csv").write_text(text)
     assert open_table(tmp_path / "t.csv").column_names == ["2019", "2020", "2021", "outcome"]
+
+
+@pytest.mark.parametrize("head", ["2019,2020,y", "1,2,y"])
+def test_a_header_that_was_taken_for_data_is_named(tmp_path, head):
+    """Nobody can tell it from a row: the message says which option does."""
+    rows = lines([(2000 + k, 2010 + k % 4, "ab"[k % 2]) for k in range(30)])
+    (tmp_path / "t.csv").write_text(f"{head}\n{rows}")
+    fit = ("fit", tmp_path / "t.csv", "--target", "y", *FIT, "-o", tmp_path / "m.rb")
+    assert "pass --header" in invoke(*fit).output
+    assert invoke(*fit, "--header").exit_code == 0
+    assert "pass --header" in predicted(tmp_path, tmp_path / "m.rb", None, name="t.csv")
+    assert predicted(tmp_path, tmp_path / "m.rb", None, "--header", name="t.csv") == ["a", "b"] * 15
 
 
 def test_partitions_of_folders_are_columns(tmp_path):
@@ -150,6 +197,41 @@ def test_what_the_user_says_of_a_file(tmp_path, text, said, cells):
     assert {name: found[name] for name in cells} == cells
 
 
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_column_is_of_the_kind_that_the_user_says(tmp_path, kind):
+    """Of the model as of the report, by the command and in Python, from a file of text and from Parquet."""
+    told = {"day": "category", "key": "category", "code": "category", "digits": "number", "word": "id"}
+    table = pa.table(
+        {
+            "day": [f"2024-01-{k % 9 + 1:02d}" for k in range(80)],
+            "key": [f"K{k % 60}" for k in range(80)],
+            "code": [k % 5 for k in range(80)],
+            "digits": [f"{k % 7}" for k in range(80)],
+            "word": [f"{'uvw'[k % 3]}" for k in range(80)],
+            "n": [float(k % 11) for k in range(80)],
+            "y": ["ab"[k % 9 > 4] for k in range(80)],
+        }
+    )
+    if kind == "parquet":
+        pq.write_table(table, tmp_path / "t.parquet")
+    else:
+        csv.write_csv(table, tmp_path / "t.csv")
+    path = tmp_path / f"t.{kind}"
+    said = [part for name, value in told.items() for part in ("--kind", f"{name}={value}")]
+    expected = {"day": "category", "key": "category", "code": "category", "digits": "number", "n": "number"}
+    model = fitted(tmp_path, None, *said, name=path.name)
+    found = json.loads(invoke("inspect", model, "--json").output)["columns"]
+    assert {each["name"]: each["kind"] for each in found} == expected
+    assert predicted(tmp_path, model, None, name=path.name) == table["y"].to_pylist()
+    done = invoke("compare", path, "--target", "y", *said, "--out", tmp_path / "report")
+    assert done.exit_code == 0, done.output
+    report = json.loads((tmp_path / "report/report.json").read_text())
+    assert {each["name"]: each["kind"] for each in report["data"]["columns"]} == expected
+    assert predicted(tmp_path, tmp_path / "report/model.rb", None, name=path.name)
+    in_python = compare(table, "y", columns=told, cv=2).report.data.columns
+    assert {each.name: each.kind for each in in_python} == {**expected, "word": "left out"}
+
+
 def test_every_command_that_reads_takes_what_the_user_says(tmp_path):
     rows = [(k % 9, f"0{k % 7}/0{k % 9 + 1}/2024", "ab"[k % 9 > 4]) for k in range(80)]
     (tmp_path / "t.csv").write_text("n:day:label\n" + lines(rows, ":") + "Total:300:\n")
@@ -180,6 +262,33 @@ def test_findings_of_reading_are_told(tmp_path):
     assert "'oops' in line 122" in done.stderr
     assert "line 123: 'Total;300;'" in done.stderr
     assert "121 rows" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [
+        (lambda k: f"K{k:04d}", "RB006"),
+        (lambda k: f"{k},5 Mio. \u20ac", "RB006"),
+        (lambda k: f"the customer called {k} times and then paid", "RB032"),
+        (lambda k: f"{k % 40} Uhr {k % 4}", "RB029"),
+        (lambda k: f"{k % 40}" if k % 2 else f"<{k % 40}", "RB029"),
+    ],
+)
+def test_what_is_not_read_is_a_warning_with_a_cell_and_the_option_that_mends_it(tmp_path, cell, code):
+    """Read as words or left out: it is told by `fit`, and the option that it names is right."""
+    rows = [(cell(k), k % 7, "ab"[k % 2]) for k in range(120)]
+    path = tmp_path / "t.csv"
+    path.write_text("c;n;y\n" + lines(rows, ";"))
+    fit = ("fit", path, "--target", "y", *FIT, "-o", tmp_path / "m.rb")
+    done = invoke(*fit)
+    (told,) = (line for line in done.stderr.splitlines() if line.startswith(code))
+    assert any(repr(row[0]) in told for row in rows)
+    option, value = re.search(r"(--kind) (c=(?:category|number))", told).groups()
+    mended = invoke(*fit, option, value)
+    assert mended.exit_code == 0
+    assert code not in mended.stderr or value == "c=number"
+    columns = json.loads(invoke("inspect", tmp_path / "m.rb", "--json").output)["columns"]
+    assert columns[0]["kind"] in value
 
 
 def test_free_text_is_text_and_no_identifier():

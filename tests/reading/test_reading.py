@@ -277,6 +277,12 @@ def test_a_bad_file_is_refused_in_a_sentence(tmp_path, name):
     assert len(str(error.value).splitlines()) == 1
 
 
+def test_the_last_cell_may_be_of_any_length(tmp_path):
+    """It is too long for a footnote, and for Python's reader of CSV."""
+    (tmp_path / "t.csv").write_text("a,b\n" + "1,x\n" * 600 + f"2,{'y' * 200_000}\n")
+    assert len(open_table(tmp_path / "t.csv")["b"][600].as_py()) == 200_000
+
+
 def test_files_that_are_not_there(tmp_path):
     (tmp_path / "people.csv").write_text("a,b\n1,2\n")
     (tmp_path / "folder").mkdir()

@@ -65,10 +65,13 @@ def read(data: str, target: str, weight: str | None, options: Options) -> Traini
     return Training(origin, X, y, weights, found.findings)
 
 
-def estimator(model: str, strategy: str | None, learner: str | None, seed: int) -> Any:
-    """Return a new estimator by its name."""
+def estimator(
+    model: str, strategy: str | None, learner: str | None, columns: dict[str, str], seed: int
+) -> Any:
+    """Return a new estimator by its name; `columns` are kinds that the user says."""
     kind = getattr(estimators, model)
     given: dict[str, Any] = {"strategy": strategy, "learner": learner, "random_state": seed}
+    given["columns"] = columns or None
     known = kind().get_params(deep=False)
     return kind(**{name: value for name, value in given.items() if value is not None and name in known})
 

@@ -121,6 +121,7 @@ def compare(
             cv=cv,
             time_column=time_column,
             group=group,
+            columns=options.of_features(set(table.column_names) - {target, time_column, group}),
             strategies=strategies or ("single",),
             metric=metric,
             seed=seed,

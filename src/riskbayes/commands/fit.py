@@ -108,7 +108,8 @@ def fit(
         task = _training.read(data, target, weight, options)
         if not force:
             refuse_other_results(data, target, out)
-        clf = _training.estimator(model, strategy, learner, seed)
+        columns = options.of_features(task.X.column_names)
+        clf = _training.estimator(model, strategy, learner, columns, seed)
         figures: dict[str, Any] = {}
         if held_out:
             tell("fitting to a part of the rows, for figures on the rest")
@@ -118,7 +119,7 @@ def fit(
         about = _training.describe(clf, task.origin, figures, seed)
         out.parent.mkdir(parents=True, exist_ok=True)
         clf.save(out, about=about)
-    show_findings(task.findings)
+    show_findings([*task.findings, *(each for each in clf.checks_ if each.severity == "warning")])
     if as_json:
         print_json({"out": str(out), **about})
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import perf_counter
@@ -41,6 +41,7 @@ def compare(
     cv: int | None = None,
     time_column: str | None = None,
     group: str | None = None,
+    columns: Mapping[str, str] | None = None,
     strategies: Sequence[str] = ("single",),
     metric: str = "log_loss",
     seed: int = 0,
@@ -66,6 +67,8 @@ def compare(
         Column of dates or numbers: about the last quarter of the rows is held out. Models do not read it.
     group : str, default=None
         Column of groups that must not be split. Models do not read it.
+    columns : dict of column to kind, default=None
+        What columns hold, where their cells do not say it, as of :class:`RiskBayesClassifier`.
     strategies : sequence of {"single", "neighbours", "cv", "ensemble"}, default=("single",)
         Strategies of `RiskBayesClassifier` to compare.
     metric : {"log_loss", "error", "brier", "auc"}, default="log_loss"
@@ -106,7 +109,8 @@ def compare(
         raise ValueError(f"metric={metric!r} is none of {', '.join(map(repr, METRICS))}.")
     if max_rows < 1:
         raise ValueError(f"max_rows={max_rows!r} must be positive.")
-    data = Data.of(table, target, time_column=time_column, group=group, max_rows=max_rows, seed=seed)
+    held_out_by = {"time_column": time_column, "group": group}
+    data = Data.of(table, target, **held_out_by, columns=columns, max_rows=max_rows, seed=seed)
     split = make_split(data, cv, seed)
     models = candidates(data, strategies, seed, len(split.parts))
     study = run_study(data, split, models, progress, metric)

@@ -58,14 +58,16 @@ class Candidate:
 
 def candidates(data: Data, strategies: Sequence[str], seed: int, folds: int = 1) -> list[Candidate]:
     """Return the models for a table, for so many fits each; LDA and QDA where it has columns of numbers."""
-    found = [recipe_candidate(strategy, seed) for strategy in strategies]
+    found = [recipe_candidate(strategy, seed, data.said) for strategy in strategies]
     plain: dict[str, Callable[[TableEncoder, str], Any]] = {
-        "MixedNB": lambda _, learner: MixedNB(missing="informative", learner=learner)
+        "MixedNB": lambda _, learner: MixedNB(columns=data.said, missing="informative", learner=learner)
     }
     if number_columns(data.encoder):
         of_numbers = "" if len(number_columns(data.encoder)) == len(data.columns) else " of the numbers"
-        plain[f"LDA{of_numbers}"] = numbers_only(LinearDiscriminantAnalysis())
-        plain[f"QDA{of_numbers}"] = numbers_only(QuadraticDiscriminantAnalysis(prior="recommended"))
+        plain[f"LDA{of_numbers}"] = numbers_only(LinearDiscriminantAnalysis(), data.said)
+        plain[f"QDA{of_numbers}"] = numbers_only(
+            QuadraticDiscriminantAnalysis(prior="recommended"), data.said
+        )
     for name, make in plain.items():
         found += [plain_candidate(name, make, learner) for learner in LEARNERS]
     return [
@@ -82,18 +84,22 @@ def plain_candidate(name: str, make: Callable[[TableEncoder, str], Any], learner
     return Candidate(f"{name}, {words}", "riskbayes", words, lambda encoder: make(encoder, learner), True)
 
 
-def recipe_candidate(strategy: str, seed: int) -> Candidate:
+def recipe_candidate(strategy: str, seed: int, columns: dict[str, str] | None) -> Candidate:
     """Return RiskBayesClassifier with a strategy."""
     name = "RiskBayesClassifier" if strategy == "single" else f"RiskBayesClassifier, {strategy}"
     return Candidate(
-        name, "riskbayes", "RC", lambda _: RiskBayesClassifier(strategy, random_state=seed), True
+        *(name, "riskbayes", "RC"),
+        lambda _: RiskBayesClassifier(strategy, columns=columns, random_state=seed),
+        True,
     )
 
 
-def numbers_only(expert: Any) -> Callable[[TableEncoder, str], ProductOfExperts]:
+def numbers_only(
+    expert: Any, columns: dict[str, str] | None
+) -> Callable[[TableEncoder, str], ProductOfExperts]:
     """Return what makes a model of the columns of numbers alone, which still takes the whole table."""
     return lambda encoder, learner: ProductOfExperts(
-        [("numbers", expert, number_columns(encoder))], learner=learner
+        [("numbers", expert, number_columns(encoder))], columns=columns, learner=learner
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.compare.report import ClassShare, ColumnSummary, DataSummary
+from riskbayes.estimators.table_input import given_kinds
 from riskbayes.input.files.table import require_column
 from riskbayes.input.labels import Labelled, labelled_rows
 from riskbayes.preprocessing.columns import Column
@@ -39,6 +40,8 @@ class Data:
     """Rows of each class in that table, which are more than here if these are a sample."""
     labelled: Labelled
     """All rows of that table that have a label."""
+    said: dict[str, str] | None
+    """What the user says that columns hold."""
     time: Array | None = None
     """The values of the time column, as numbers."""
     groups: Array | None = None
@@ -48,7 +51,15 @@ class Data:
 
     @classmethod
     def of(
-        cls, table: Any, target: str, *, time_column: str | None, group: str | None, max_rows: int, seed: int
+        cls,
+        table: Any,
+        target: str,
+        *,
+        time_column: str | None,
+        group: str | None,
+        columns: Mapping[str, str] | None = None,
+        max_rows: int,
+        seed: int,
     ) -> Self:
         """Return the table, checked; at most `max_rows` of its rows, drawn by class."""
         frame = nw.from_native(table, eager_only=True)
@@ -66,7 +77,7 @@ class Data:
         if len(rows) < len(codes):
             frame, labels, codes = frame[rows.tolist()], labels[rows], codes[rows]
         X = frame.select(left)
-        encoder, Z = TableEncoder.learn(X.to_native(), left, None, "missing", True)
+        encoder, Z = TableEncoder.learn(X.to_native(), left, given_kinds(columns, left), informative=True)
         return cls(
             X.to_native(),
             labels,
@@ -78,6 +89,7 @@ class Data:
             labelled.rows[rows],
             class_rows,
             labelled,
+            dict(columns or {}) or None,
             None if time_column is None else times_of(frame.select(time_column), time_column),
             None if group is None else groups_of(frame[group], group),
             time_column or "",

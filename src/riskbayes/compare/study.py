@@ -18,6 +18,8 @@ from riskbayes.compare.data import Data
 from riskbayes.compare.evidence import Evidence, gather_evidence
 from riskbayes.compare.report import Contender
 from riskbayes.compare.splits import Split
+from riskbayes.estimators.table_input import given_kinds
+from riskbayes.input.schema import Cells
 from riskbayes.preprocessing.encoder import TableEncoder
 
 Progress = Callable[[str, int, int], None]
@@ -43,9 +45,10 @@ class Part:
         """Return a part of the split, encoded."""
         train, test, start = data.taken(kept), data.taken(held), perf_counter()
         names = [column.name for column in data.columns]
-        encoder, Z_train = TableEncoder.learn(train, names, None, "missing", True)
+        kinds = given_kinds(data.said, names)
+        encoder, Z_train = TableEncoder.learn(train, names, kinds, informative=True)
         learned = perf_counter()
-        Z_test = encoder.encode(test)
+        Z_test = encoder.stack(Cells.of(test, names, kinds).values)
         return cls(
             *(kept, held, train, test, encoder, Z_train, Z_test),
             *(learned - start, perf_counter() - learned),

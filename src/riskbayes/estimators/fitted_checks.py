@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import Array, to_numpy
 from riskbayes.findings import Finding
 from riskbayes.preprocessing.columns import Column
+from riskbayes.preprocessing.encoder import REASONS
 from riskbayes.tables import plain
 from riskbayes.task import Status
 
@@ -85,16 +86,19 @@ def column_findings(columns: Sequence[Column], rows: int) -> Iterator[Finding]:
     """Yield findings on columns that were left out (RB005, RB006, RB032) or lack many cells (RB007)."""
     constant, ids, texts = {}, {}, {}
     for column in columns:
-        if column.reason.startswith("an identifier"):
-            ids[column.name] = (
-                f"has {column.n_values} distinct values of {rows - (column.n_missing or 0)} cells"
-            )
-        elif column.reason.startswith("text"):
-            texts[column.name] = f"holds free text ({column.reason.removeprefix('text: ')}), and was left out"
-        elif column.reason:
+        if not column.reason or column.reason in REASONS.values():
+            continue
+        kind, _, many = column.reason.partition(": ")
+        example = f", such as {column.example}" if column.example else ""
+        kept = f"{example}, and was left out; --kind {column.name}=category keeps it"
+        if kind == "an identifier":
+            ids[column.name] = f"has {many} of {rows - (column.n_missing or 0)} cells{kept}"
+        elif kind == "text":
+            texts[column.name] = f"holds free text ({many}){kept}"
+        else:
             constant[column.name] = f"is {column.reason}"
     yield from grouped("RB005", constant, "have one value or none, and were left out", "info")
-    yield from grouped("RB006", ids, "name rows, and were left out", "info")
+    yield from grouped("RB006", ids, "name rows, and were left out")
     yield from grouped("RB032", texts, "hold free text, and were left out")
     shares = {c.name: (c.n_missing or 0) / rows for c in columns if c.reason != "missing everywhere"}
     for severity, low, high in (("warning", MANY_MISSING, 2.0), ("info", MISSING, MANY_MISSING)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -13,12 +14,13 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.fitted_checks import masses_of
+from riskbayes.input.files.options import KINDS
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.input.table_schema import TableSchema
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.onnx_export.inputs import columns_of_table
 from riskbayes.preprocessing.columns import Column
-from riskbayes.preprocessing.encoder import TableEncoder, decoded
+from riskbayes.preprocessing.encoder import TableEncoder, decoded, left_out_of
 from riskbayes.tables import check_plain, names_of, naming_columns, plain, validated_numbers
 
 TABLE_PARAMETERS: dict = {
@@ -141,7 +143,7 @@ def read_cells(estimator: Any, X: Any, *, reset: bool, learn: bool) -> Any:
     if reset:
         frame = nw.from_native(X, eager_only=True) if is_frame(X) else None
         estimator._library = None if frame is None else frame.implementation
-    given = given_kinds(estimator, names)
+    given = given_kinds(estimator.columns, names)
     if numbers and learn and not given and estimator._categorical(names, numbers) is None:
         return validated_numbers(estimator, X, reset=reset)
     if is_frame(X):
@@ -149,23 +151,17 @@ def read_cells(estimator: Any, X: Any, *, reset: bool, learn: bool) -> Any:
         check_array(np.broadcast_to(False, X.shape), estimator=estimator)  # refuses empty tables
     else:
         X = validate_data(estimator, with_kinds(X), reset=reset, dtype=None, ensure_all_finite=False)
-    cells = Cells.of(X, names)
-    for j, kind in given.items():
-        cells.values[j] = cells.values[j].as_kind(kind, j, names[j])
-    return cells
+    return Cells.of(X, names, given)
 
 
-KINDS = ("number", "category", "date", "text", "id", "drop")
-"""What a user may say that a column is; the last three leave it out."""
-
-
-def given_kinds(estimator: Any, names: list[str]) -> dict[int, str]:
+def given_kinds(columns: Mapping[Any, str] | None, names: Sequence[str]) -> dict[int, str]:
     """Return the kinds of columns that the user names, by their places; refuse other columns and kinds."""
     found = {}
-    for name, kind in (estimator.columns or {}).items():
+    for name, kind in (columns or {}).items():
         j = name if isinstance(name, int) else names.index(name) if name in names else -1
         if not 0 <= j < len(names):
-            raise ValueError(f"columns names {name!r}, and X has no such column: it has {names[:5]} ...")
+            known = ", ".join(map(repr, names[:5])) + (", ..." if names[5:] else "")
+            raise ValueError(f"columns names {name!r}, and X has no such column: it has {known}.")
         if kind not in KINDS:
             raise ValueError(f"columns[{name!r}] must be one of {', '.join(KINDS)}; got {kind!r}.")
         found[j] = kind
@@ -186,8 +182,7 @@ def decide_table(estimator: Any, schema: Schema) -> None:
     categorical = estimator._categorical(list(schema.names), numbers)
     informative = estimator.missing == "informative"
     set_numbers(estimator, schema)
-    given = given_kinds(estimator, list(schema.names))
-    dropped = {j: kind for j, kind in given.items() if kind in ("text", "id", "drop")}
+    dropped = left_out_of(given_kinds(estimator.columns, schema.names))
     if not numbers or categorical is not None or (informative and schema.n_missing.any()):
         estimator._table = TableEncoder.decide(schema, categorical, estimator.unseen, informative, dropped)
         estimator._seen_columns = tuple(estimator._table.columns)
@@ -288,7 +283,7 @@ def with_kinds(X: Any) -> Array:
 
 def categorical_mask(estimator: Any, names: list[str]) -> list[bool] | None:
     """Return a mask of the columns that the user names as categories; None if the dtypes decide."""
-    given, told = estimator.categorical_features, given_kinds(estimator, names)
+    given, told = estimator.categorical_features, given_kinds(estimator.columns, names)
     named = [told.get(j) == "category" for j in range(len(names))]
     if isinstance(given, str | None):
         return named if any(named) else None

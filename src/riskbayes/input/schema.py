@@ -8,8 +8,9 @@ the sum over all rows. So it does not matter in which batches, files or partitio
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import narwhals as nw
@@ -275,12 +276,17 @@ class Cells:
     """For each column the categories that it declares."""
 
     @classmethod
-    def of(cls, X: Any, names: Sequence[str]) -> Self:
-        """Read the columns of an array or a data frame; refuse kinds that no model takes."""
+    def of(cls, X: Any, names: Sequence[str], kinds: Mapping[int, str] = MappingProxyType({})) -> Self:
+        """Read the columns of an array or a data frame; refuse kinds that no model takes.
+
+        `kinds` are those of columns of which the user says them, by their places.
+        """
         columns = list(columns_of(X))
         values = [
             read_column(column, j, name) for j, (column, name) in enumerate(zip(columns, names, strict=True))
         ]
+        for j, kind in kinds.items():
+            values[j] = values[j].as_kind(kind, j, names[j])
         return cls(values, X, [()] * len(columns))
 
     @property

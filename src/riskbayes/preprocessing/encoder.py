@@ -98,14 +98,14 @@ class TableEncoder(Loadable):
         cls,
         X: Any,
         names: Sequence[str],
-        categorical: Sequence[bool] | None = None,
-        unseen: str = "missing",
+        kinds: Mapping[int, str] = MappingProxyType({}),
         informative: bool = False,
     ) -> tuple[Self, Array]:
-        """Return the encoder of these rows, and the encoded rows."""
-        cells = Cells.of(X, names)
+        """Return the encoder of these rows, and the encoded rows; the user says `kinds` of some columns."""
+        cells = Cells.of(X, names, kinds)
         schema = Schema.of_cells(cells, names, named=True)
-        encoder = cls.decide(schema, categorical, unseen, informative)
+        categorical = [kinds.get(j) == "category" for j in range(len(names))]
+        encoder = cls.decide(schema, categorical, "missing", informative, left_out_of(kinds))
         return encoder, encoder.stack(cells.values)
 
     @property
@@ -192,6 +192,11 @@ class TableEncoder(Loadable):
         if drawn and self.readers[j].column.kind == "date":
             return days_of_parts(parts, self.readers[j].extent)
         return next(iter(parts.values()), None)
+
+
+def left_out_of(kinds: Mapping[int, str]) -> dict[int, str]:
+    """Return the columns that the user leaves out, by the kinds that the user says."""
+    return {j: kind for j, kind in kinds.items() if kind in REASONS}
 
 
 def decide_column(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader:

@@ -32,8 +32,8 @@ TOTAL = re.compile(
 """The first cell of a row of totals."""
 
 FOOTNOTE = re.compile(
-    "[*\u2020\u00b9\u00b2\u00b3]|(sources?|quellen?|notes?|anmerkung(en)?|hinweise?|stand|fuente|nota|remarque"
-    r"|as of|generated|exported|created|erstellt|page|seite)\b",
+    r"[*\u2020\u00b9\u00b2\u00b3]|\(\d\) |\(?\d+ (rows?|records?)\b|(sources?|quellen?|notes?|anmerkung(en)?"
+    r"|hinweise?|stand|fuente|nota|remarque|as of|generated|exported|created|erstellt|page|seite)\b",
     re.IGNORECASE,
 )
 """How a line below a table begins."""
@@ -177,7 +177,7 @@ class CSV:
     def rows_above(self, text: bytes, line: int, starts: Array, ends: Array) -> int:
         """Return the number of records that are rows; those below the table are kept in `below`."""
         n = rows = len(ends)
-        while n > 1 and rows - n < MOST_BELOW:
+        while n > 1 and rows - n < MOST_BELOW and ends[n - 1] - starts[n - 1] <= csv.field_size_limit():
             record = text[starts[n - 1] : ends[n - 1]].decode("utf-8", errors="replace").strip("\r\n")
             cells = next(csv.reader([record], delimiter=self.dialect.delimiter), [])
             if any(map(str.strip, cells)):

@@ -19,11 +19,13 @@ from riskbayes.findings import Finding
 from riskbayes.input.files import UserError
 from riskbayes.input.files.arrow import pa, pc
 from riskbayes.input.files.notation import (
+    BLANK,
     CURRENCY,
     DASHES,
     DATE,
     FALSE,
     FLAG,
+    MINUS,
     NUMBER,
     PER,
     PLAIN,
@@ -39,11 +41,15 @@ from riskbayes.input.files.notation import (
     trimmed,
 )
 from riskbayes.input.files.options import Options
+from riskbayes.preprocessing.columns import FEW_VALUES, ID_SHARE
 
 CODE, WHOLE = r"^[+-]?0\d", r"^[+-]?\d+$"
 
 SIGNS = ((".", ","), (",", "."))
 """Decimal signs, and the signs between thousands that go with them."""
+
+QUANTITY = rf"^[(<>~≤≥+{MINUS}]*{BLANK}?(?:{CURRENCY})?{BLANK}?\d"
+"""How a number, a date or a time begins."""
 
 LONG = 8
 """Digits of a padded number; with more it is a telephone number, an account, a key."""
@@ -233,7 +239,7 @@ def decide_column(
                 how = replace(how, decimal=how.decimal if signed.any() else "", digits=digits)
             findings = [odd_cells(cells, how, fits, odd)] if odd else []
             return how, findings + ([guess(cells, how, first(values, seen.open & fits))] if guessed else [])
-        if not rare and 5 * odd <= total:
+        if not rare and (5 * odd <= total or len(values) > FEW_VALUES):
             return Notation(TEXT), [unread(cells, seen.kind, example, fits, odd)]
         return Notation(TEXT), []
     if not any(read_times(some).null_count for some in (values.slice(0, SAMPLE), values)):
@@ -241,7 +247,8 @@ def decide_column(
     spelled = {value.lower() for value in values.to_pylist()} if len(values) < 9 else set()
     if spelled & TRUE and spelled & FALSE and spelled <= TRUE | FALSE:
         return Notation(FLAG, example=values[0].as_py()), []
-    return Notation(TEXT), []
+    is_odd = wanted is None and FEW_VALUES < len(values) <= ID_SHARE * total and are_quantities(values)
+    return Notation(TEXT), [unknown(cells)] if is_odd else []
 
 
 def fraction_digits(values: Any, how: Notation) -> int:
@@ -270,6 +277,11 @@ def are_codes(values: Any, how: Notation) -> bool:
         return False
     widths = pc.min_max(lengths).as_py()
     return (widths["min"] == widths["max"] and not zeros.all()) or widths["max"] > LONG
+
+
+def are_quantities(values: Any) -> bool:
+    """True if four cells of five begin as numbers, dates and times do."""
+    return 5 * int(matches(values, QUANTITY).sum()) >= 4 * len(values)
 
 
 def without_dashes(cells: Cells) -> Cells:
@@ -316,6 +328,18 @@ def unread(cells: Cells, kind: str, example: str, fits: Array, odd: int) -> Find
         f"Column {cells.name!r} is read as text: most of its cells are {kind}s such as {example!r}, and "
         f"{odd} are not, such as {cell!r} in line {cells.line_of(cell)}. Write them in one way, or pass "
         f"--kind {cells.name}={kind} to count those as missing.",
+        cells.name,
+    )
+
+
+def unknown(cells: Cells) -> Finding:
+    """Return the finding about a column whose cells look like quantities and are read as text."""
+    cell = first(cells.values, matches(cells.values, QUANTITY))
+    return Finding(
+        "RB029",
+        f"Column {cells.name!r} is read as text: its cells begin as numbers, dates or times do, such as "
+        f"{cell!r} in line {cells.line_of(cell)}, and are written in no way that is known. Write them as "
+        f"plain numbers or ISO dates, or pass --kind {cells.name}=category if they are words.",
         cells.name,
     )
 

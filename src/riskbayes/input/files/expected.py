@@ -9,7 +9,7 @@ from typing import Any
 
 from riskbayes.input.files import UserError
 from riskbayes.input.files.notation import DATE, FLAG, NUMBER, PRESENT, TEXT, TIME, UNREAD, Notation
-from riskbayes.input.files.table import require_column
+from riskbayes.input.files.table import no_header, require_column
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class Expected:
         lacking = [each for each in self.notations if each not in names]
         if lacking[1:]:
             listed = ", ".join(map(repr, lacking[:5])) + (", ..." if lacking[5:] else "")
-            raise UserError(f"{name} lacks {len(lacking)} columns that the model reads: {listed}.")
+            hint = no_header(names)
+            raise UserError(f"{name} lacks {len(lacking)} columns that the model reads: {listed}.{hint}")
         for each in lacking:
             require_column(name, names, each, "model")
         return {each: each for each in self.notations}

@@ -55,9 +55,12 @@ UNIT = rf"{CURRENCY}|[%‰]|°?\pL[\pL/.²³°]{{0,11}}|°"
 PER = ("%", "\u2030")
 """Units without which a number is another one."""
 
+NO_CENTS = f"[.,][\u2014{MINUS}]{{1,2}}|/-"
+"""What stands for no cents behind whole money, as in 1'234.- and 500/-."""
+
 PARTS = (
     rf"^(?P<open>\()?{BLANK}?(?P<sign>[+{MINUS}])?{BLANK}?(?P<before>{CURRENCY})?{BLANK}?(?P<minus>[+{MINUS}])?"
-    rf"(?P<digits>[\d.,][\d.,{QUOTES}{BLANKS}]*?(?:[eE][+-]?\d+)?|(?i:inf(?:inity)?)){BLANK}?"
+    rf"(?P<digits>[\d.,][\d.,{QUOTES}{BLANKS}]*?(?:[eE][+-]?\d+)?|(?i:inf(?:inity)?))(?:{NO_CENTS})?{BLANK}?"
     rf"(?P<after>{UNIT})?{BLANK}?(?P<behind>-)?(?P<close>\))?$"
 )
 """A number as people write it: a sign, a currency before, digits, a unit behind, brackets for a loss."""
@@ -87,9 +90,9 @@ MONTHS = {name: k for k, names in enumerate(NAMES_OF_MONTHS.split(","), 1) for n
 
 NAMED = re.compile(
     r"(?:(?P<d>\d{1,2})(?:st|nd|rd|th|er)?[-. /]*(?P<m>[^\W\d_]{3,10})|(?P<n>[^\W\d_]{3,10})\.?[ -]*"
-    r"(?P<e>\d{1,2})(?:st|nd|rd|th)?)[-., /]+(?P<y>\d{4})(?P<rest>[T ,].*)?"
+    r"(?P<e>\d{1,2})(?:st|nd|rd|th)?)[-., /]+(?P<y>\d{4}|\d{2})(?P<rest>[T ,].*)?"
 )
-"""A date with the name of the month."""
+"""A date with the name of the month; the year has four digits unless the day comes first."""
 
 
 @dataclass(frozen=True)
@@ -246,11 +249,10 @@ def month_by_number(cells: Any) -> Any:
         found = NAMED.fullmatch(cell)
         name = (found["m"] or found["n"]).lower() if found else ""
         month = next((MONTHS[name[:k]] for k in (4, 3) if name[:k] in MONTHS), None)
-        return (
-            f"{found['y']}-{month}-{found['d'] or found['e']}{found['rest'] or ''}"
-            if found and month
-            else cell
-        )
+        if not found or month is None or (found["n"] and len(found["y"]) == 2):
+            return cell
+        year = int(found["y"]) if len(found["y"]) == 4 else full_year(int(found["y"]))
+        return f"{year}-{month}-{found['d'] or found['e']}{found['rest'] or ''}"
 
     return pa.array([rewritten(cell) for cell in cells.to_pylist()], pa.string())
 
@@ -259,6 +261,11 @@ def parts_of_dates(cells: Any) -> tuple[Any, dict[str, Array]]:
     """Return the matches of dates, and their numbers: y, m, d with the year first, else a, b, z."""
     found = pc.extract_regex(month_by_number(cells), DATES)
     return found, {name: ints(found, name, -1) for name in "ymdabz"}
+
+
+def full_year(short: Any) -> Any:
+    """Return a year of two digits, or an array of them, as one of four: from 1969 to 2068."""
+    return short + np.where(short < 69, 2000, 1900)
 
 
 def read_dates(cells: Any, how: Notation) -> Any:
@@ -274,7 +281,7 @@ def read_dates(cells: Any, how: Notation) -> Any:
         own = pc.equal(pc.utf8_rtrim(pc.struct_field(found, "s"), " "), how.separator)
         behind &= pc.fill_null(own, False).to_numpy(False)
     short = np.array(pc.fill_null(pc.utf8_length(pc.struct_field(found, "z")), 0)) == 2
-    full = np.where(short, part["z"] + np.where(part["z"] < 69, 2000, 1900), part["z"])
+    full = np.where(short, full_year(part["z"]), part["z"])
     year, month, day = (
         np.where(first, part[name], other) for name, other in (("y", full), ("m", month), ("d", day))
     )

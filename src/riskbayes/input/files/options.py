@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 KINDS = ("number", "category", "date", "text", "id", "drop")
@@ -20,6 +20,10 @@ class Options:
     date_order: str | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     """Kinds of columns by their names."""
+
+    def of_features(self, names: Collection[str]) -> dict[str, str]:
+        """Return the kinds of columns that are among these."""
+        return {name: kind for name, kind in self.kinds.items() if name in names}
 
     @property
     def unread(self) -> list[str]:

@@ -224,9 +224,15 @@ def require_column(name: str, names: Sequence[str], column: str, what: str) -> N
         return
     lower = {each.lower(): each for each in names}
     near = [lower[n] for n in difflib.get_close_matches(column.lower(), list(lower), 1)]
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = f" Did you mean {near[0]!r}?" if near else no_header(names)
     listed = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     raise UserError(f"{name} has no column {column!r} for the {what}; it has {listed}.{hint}")
+
+
+def no_header(names: Sequence[str]) -> str:
+    """Return a hint for a file whose first row was taken for data; "" if its columns have names."""
+    numbered = all(each == f"column{j}" for j, each in enumerate(names, 1))
+    return " Its first row was taken for data: if it is a header, pass --header." if numbered else ""
 
 
 def weights_of(column: Any, name: str, rows: Array) -> Array:

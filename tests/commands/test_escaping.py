@@ -109,12 +109,23 @@ def test_commands_print_nothing_that_a_terminal_obeys(run, folder):
 
 
 @settings(max_examples=8)
-@given(st.dictionaries(NAMES, NAMES | st.lists(NAMES) | st.integers() | st.none(), max_size=4), NAMES)
-def test_notes_of_anybody_are_shown(tmp_path_factory, about, name):
-    """Among them those that look like the notes of `riskbayes fit` and are not."""
+@given(
+    st.dictionaries(NAMES, NAMES | st.lists(NAMES) | st.integers() | st.none(), max_size=4),
+    NAMES,
+    st.integers() | st.sampled_from([10**308, 10**309, -(10**400), True]) | st.floats(-9, 9),
+)
+def test_notes_of_anybody_are_shown(tmp_path_factory, about, name, number):
+    """Among them those that look like the notes of `riskbayes fit` and are not, with figures of any size."""
     path = tmp_path_factory.mktemp("notes") / "m.rb"
     clf = riskbayes.GaussianNB(learner="closed_form").fit(np.arange(8.0)[:, None], np.arange(8) % 2)
-    for notes in (about, {**about, "classes": about, "kinds": name}, {"classes": {name: name}, "kinds": {}}):
+    stored = {**dict.fromkeys(("file", "target", "model"), name), "rows": 8, "kinds": {}, "settings": about}
+    held = dict.fromkeys(("rows", "error", "majority_error", "auc"), number)
+    for notes in (
+        about,
+        {**about, "classes": about, "kinds": name},
+        {"classes": {name: name}, "kinds": {}},
+        {**stored, "classes": {name: 8}, "held_out": held},
+    ):
         clf.save(path, about=notes)
         found = harmless(CliRunner().invoke(main, ["inspect", str(path)]))
         assert "GaussianNB" in found.stdout

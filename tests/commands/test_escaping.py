@@ -62,7 +62,7 @@ def test_a_text_keeps_no_order(name):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table whose names, labels and cells are all nasty, those of columns that no model reads among them."""
+    """A table whose names, labels and cells are all nasty, and columns that no model reads too."""
     folder = tmp_path_factory.mktemp("nasty")
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=240)

@@ -4,8 +4,13 @@ import os
 import signal
 from typing import Any
 
-INTERRUPTED, TERMINATED = 130, 143
-"""Exit status after Ctrl-C and after SIGTERM, as shells have it: 128 and the number of the signal."""
+KILLED_BY = 128
+"""Exit status after a signal, less its number, as shells have it."""
+
+INTERRUPTED = KILLED_BY + signal.SIGINT
+
+ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""Signals that end the command as Ctrl-C does; the second is sent by a terminal that is closed."""
 
 status_after_interrupt = INTERRUPTED
 """What the command exits with after a KeyboardInterrupt."""
@@ -29,13 +34,14 @@ def main() -> None:
 
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, handler)
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, interrupt)
+    for number in ENDING:
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
+            signal.signal(number, interrupt)
     command()
 
 
-def interrupt(*_: Any) -> None:
-    """Raise a KeyboardInterrupt for SIGTERM too, so that files that were begun are removed."""
+def interrupt(number: int, _: Any) -> None:
+    """Raise a KeyboardInterrupt for another signal too, so that files that were begun are removed."""
     global status_after_interrupt
-    status_after_interrupt = TERMINATED
+    status_after_interrupt = KILLED_BY + number
     raise KeyboardInterrupt

@@ -157,7 +157,8 @@ def test_planted_links_are_not_followed(folder):
     assert victim.read_text() == "precious"
 
 
-def test_sigterm_leaves_no_part_of_a_file(folder):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_signal_leaves_no_part_of_a_file(folder, number):
     assert run("fit", "t.csv", "--target", "answer", "-o", "m.rb").exit_code == 0
     path = os.pathsep.join([str(Path(riskbayes.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-c", SCRIPT, "predict", "m.rb", "-", "-o", "out.csv"]
@@ -170,10 +171,10 @@ def test_sigterm_leaves_no_part_of_a_file(folder):
             if list(folder.glob(".out.csv*")):
                 break
             time.sleep(0.1)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         process.stdin.close()
         errors = process.stderr.read()
-    assert (process.returncode, errors) == (143, b"")
+    assert (process.returncode, errors) == (128 + number, b"")
     assert sorted(each.name for each in folder.iterdir()) == ["m.rb", "t.csv"]
 
 

@@ -316,6 +316,34 @@ def test_predict_keeps_the_file_and_adds_what_the_model_says(
     assert (tmp_path / "again.csv").read_bytes() == (tmp_path / "out.csv").read_bytes()
 
 
+@pytest.mark.parametrize("most", [1, 64])
+def test_the_posteriors_of_a_batch_are_bounded(fitted, monkeypatch, most):
+    """However many classes there are; what is written is the same."""
+    from riskbayes.commands import _predicting
+
+    write, sizes = _predicting.write, []
+
+    def seen(output, batch, predicted, P, what):
+        sizes.append(P.size)
+        write(output, batch, predicted, P, what)
+
+    monkeypatch.setattr(_predicting, "write", seen)
+    pq.write_table(open_table("people.csv", ["answer"]), "people.parquet")
+    for data in ("people.csv", "people.parquet"):
+        found = {}
+        for cells in (2**22, most):
+            sizes.clear()
+            monkeypatch.setattr(_predicting, "MOST_CELLS", cells)
+            assert fitted("predict", "m.rb", data, "-o", "out.parquet").exit_code == 0
+            assert max(sizes) <= max(cells, 2)
+            found[cells] = pq.read_table("out.parquet")
+        whole, parts = found.values()
+        added = ["p_no", "p_yes"]
+        assert parts.drop_columns(added).equals(whole.drop_columns(added))
+        for name in added:
+            np.testing.assert_allclose(parts[name], whole[name], rtol=1e-12)
+
+
 def test_predict_from_and_to_parquet(fitted, tmp_path):
     table = open_table("people.csv", ["answer"])
     pq.write_table(table, "people.parquet", row_group_size=64)

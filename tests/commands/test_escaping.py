@@ -45,6 +45,8 @@ NASTY = (
 )
 """Rich's markup, escape sequences, turns of direction, commands of a shell, HTML and Markdown."""
 
+TARGET, LEFT_OUT = "\x1b]0;t\x07", ("\x1b[2Jconstant", "name\x9bs")
+
 NAMES = st.text(st.characters(), max_size=12) | st.sampled_from(NASTY)
 
 
@@ -60,7 +62,7 @@ def test_a_text_keeps_no_order(name):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table whose names, labels and cells are all nasty, and a model of it with nasty notes."""
+    """A table whose names, labels and cells are all nasty, and columns that no model reads too."""
     folder = tmp_path_factory.mktemp("nasty")
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=240)
@@ -69,8 +71,9 @@ def folder(tmp_path_factory):
     words = cells[(rng.integers(4, size=240) + 3 * y) % len(cells)]
     labels = np.array(["[/b]", "\x1b[2Jno", "'; touch pwned; '"], dtype=object)[y]
     file = io.StringIO()
-    rows = zip(*numbers, words, labels, strict=True)
-    csv.writer(file, lineterminator="\n").writerows([[*NASTY, "[w]\x1b[1m", "\x1b]0;t\x07"], *rows])
+    names = [f"row{i}" for i in range(240)]
+    rows = zip(*numbers, words, ["same"] * 240, names, labels, strict=True)
+    csv.writer(file, lineterminator="\n").writerows([[*NASTY, "[w]\x1b[1m", *LEFT_OUT, TARGET], *rows])
     (folder / "t.csv").write_text(file.getvalue(), encoding="utf-8")
     return folder
 
@@ -89,9 +92,6 @@ def harmless(found, status=0):
     return found
 
 
-TARGET = "\x1b]0;t\x07"
-
-
 def test_commands_print_nothing_that_a_terminal_obeys(run, folder):
     harmless(run("fit", "t.csv", "--target", TARGET, "-o", "m.rb"))
     shown = harmless(run("inspect", "m.rb"))
@@ -100,6 +100,7 @@ def test_commands_print_nothing_that_a_terminal_obeys(run, folder):
     for options in ([], ["--json"]):
         found = harmless(run("explain", "m.rb", "t.csv", "--row", 3, *options))
         assert "[/b]" in found.stdout
+        assert "name\\x9bs" in found.stdout or "name\\u009bs" in found.stdout
     harmless(run("explain", "m.rb", "t.csv", "--row", 1, "--for", "\x1b[31mno"), 2)
     harmless(run("fit", "t.csv", "--target", "\x1b[31m"), 2)
     harmless(run("predict", "m.rb", "\x1b[31m.csv"), 2)
@@ -108,12 +109,23 @@ def test_commands_print_nothing_that_a_terminal_obeys(run, folder):
 
 
 @settings(max_examples=8)
-@given(st.dictionaries(NAMES, NAMES | st.lists(NAMES) | st.integers() | st.none(), max_size=4), NAMES)
-def test_notes_of_anybody_are_shown(tmp_path_factory, about, name):
-    """Among them those that look like the notes of `riskbayes fit` and are not."""
+@given(
+    st.dictionaries(NAMES, NAMES | st.lists(NAMES) | st.integers() | st.none(), max_size=4),
+    NAMES,
+    st.integers() | st.sampled_from([10**308, 10**309, -(10**400), True]) | st.floats(-9, 9),
+)
+def test_notes_of_anybody_are_shown(tmp_path_factory, about, name, number):
+    """Among them those that look like the notes of `riskbayes fit` and are not, with figures of any size."""
     path = tmp_path_factory.mktemp("notes") / "m.rb"
     clf = riskbayes.GaussianNB(learner="closed_form").fit(np.arange(8.0)[:, None], np.arange(8) % 2)
-    for notes in (about, {**about, "classes": about, "kinds": name}, {"classes": {name: name}, "kinds": {}}):
+    stored = {**dict.fromkeys(("file", "target", "model"), name), "rows": 8, "kinds": {}, "settings": about}
+    held = dict.fromkeys(("rows", "error", "majority_error", "auc"), number)
+    for notes in (
+        about,
+        {**about, "classes": about, "kinds": name},
+        {"classes": {name: name}, "kinds": {}},
+        {**stored, "classes": {name: 8}, "held_out": held},
+    ):
         clf.save(path, about=notes)
         found = harmless(CliRunner().invoke(main, ["inspect", str(path)]))
         assert "GaussianNB" in found.stdout

@@ -5,7 +5,9 @@ import json
 import math
 import re
 from dataclasses import replace
+from decimal import Decimal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -28,6 +30,7 @@ from riskbayes.compare.study import contenders as contender_figures
 from riskbayes.compare.study import run_study
 from riskbayes.compare.terminal import print_report
 from riskbayes.input.files.table import split_columns
+from riskbayes.input.labels import values_of
 
 
 def made_table(m=240, seed=0, signal=2.0):
@@ -356,6 +359,14 @@ def test_objects_of_any_kind_are_labels_by_their_text():
         found = data_of(table, "y")
         assert set(found.texts) == {str(value) for value in found.labels.tolist()}
         assert found.labelled.lost == table["y"].isna().sum()
+
+
+def test_decimals_are_numbers_as_labels_in_every_library():
+    for values in (["0.5", "1.5"], ["1", "2"]):
+        labels = [Decimal(value) for value in values] * 30
+        for table in (pd.DataFrame, pl.DataFrame, pa.table):
+            found = values_of(nw.from_native(table({"y": labels}), eager_only=True)["y"])
+            assert found.tolist() == [float(label) for label in labels]
 
 
 @pytest.mark.parametrize("name", TARGETS)

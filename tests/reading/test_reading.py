@@ -418,20 +418,24 @@ def test_lines_are_counted_through_the_parts_of_a_block(tmp_path, monkeypatch):
         list(batches)
 
 
-def test_parquet_is_read_with_the_memory_of_a_row_group(tmp_path, monkeypatch):
+@pytest.mark.parametrize("cast", [False, True])
+def test_parquet_is_read_with_the_memory_of_a_row_group(cast, tmp_path, monkeypatch):
     """Whatever the number of row groups, while the reader of the batches is slow."""
     monkeypatch.setattr(batches_module, "MOST_ROWS", 1000)
     names = [f"x{j}" for j in range(8)]
     table = pa.table({name: np.random.default_rng(0).standard_normal(200_000) for name in names})
-    pq.write_table(table, tmp_path / "t.parquet", row_group_size=10_000)
+    (tmp_path / "t").mkdir()
+    if cast:  # the first file decides the types, and the scanner of Arrow casts the second
+        pq.write_table(table[:1].set_column(0, "x0", pa.array([1.0], pa.float32())), tmp_path / "t/a.parquet")
+    pq.write_table(table, tmp_path / "t" / "b.parquet", row_group_size=10_000)
     size, most = table.nbytes, 0
     del table
     before = pa.total_allocated_bytes()
-    with Batches(tmp_path / "t.parquet", reads(dict.fromkeys(names, NUMBER))) as batches:
+    with Batches(tmp_path / "t", reads(dict.fromkeys(names, NUMBER))) as batches:
         for i, _ in enumerate(batches):
             time.sleep(0.1 if i < 2 else 0)
             most = max(most, pa.total_allocated_bytes() - before)
-    assert most < size / 2
+    assert most < size * (1.5 if cast else 0.5)  # it reads ahead, but has no buffers for what is to come
 
 
 def test_cells_that_are_no_numbers_are_named_with_their_line(tmp_path):

@@ -20,6 +20,9 @@ from riskbayes.input.files.options import NOTHING_SAID, Options
 from riskbayes.input.files.table import below_table
 from riskbayes.threads import OneBlasThread
 
+MOST_CELLS = 2**22
+"""Most rows x classes of the posteriors of a batch: 32 MiB."""
+
 
 def predict_file(
     clf: Any, about: Mapping[str, Any], data: str, out: str, what: str, options: Options = NOTHING_SAID
@@ -29,7 +32,7 @@ def predict_file(
     labels = np.array([str(label) for label in clf.classes_.tolist()], dtype=object)
     names = added_names(clf.classes_, what)
     with (
-        Batches(data, Expected.of(clf, about), options) as batches,
+        Batches(data, Expected.of(clf, about), options, max(1, MOST_CELLS // len(labels))) as batches,
         FileProgress(batches.total, in_bytes=batches.csv is not None) as progress,
         open_output(out, batches, names) as output,
         ThreadPoolExecutor(1) as writer,

@@ -151,4 +151,4 @@ def show(found: dict[str, Any]) -> None:
         )
     console.print(table)
     if found["not_read"]:
-        console.print(Text(f"Not read by the model: {', '.join(found['not_read'])}", "dim"))
+        console.print(Text(printable(f"Not read by the model: {', '.join(found['not_read'])}"), "dim"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -76,7 +77,7 @@ def values_of(column: nw.Series) -> Array:
         return column.to_numpy()
     if column.dtype == nw.String:
         return column.to_numpy().astype(object)
-    values = [plain(value) for value in column.to_list()]
+    values = [float(value) if isinstance(value, Decimal) else plain(value) for value in column.to_list()]
     kinds = set(map(type, values))
     if kinds <= {int, float} or kinds == {bool}:
         return np.array(values)

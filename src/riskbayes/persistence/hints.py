@@ -8,6 +8,9 @@ from typing import Any, Union, get_args, get_origin
 
 import numpy as np
 
+LARGEST = int(np.finfo(np.float64).max)
+"""Whole numbers beyond this cannot be converted to floats."""
+
 
 def fits(value: Any, hint: Any) -> bool:
     """True if a value has the type of a hint, its items included; True for hints that are not known here."""
@@ -19,7 +22,7 @@ def fits(value: Any, hint: Any) -> bool:
     if hint is None or hint is type(None):
         return value is None
     if hint is float:
-        return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
+        return isinstance(value, float | np.floating) or (fits(value, int) and abs(int(value)) <= LARGEST)
     if hint is int:
         return isinstance(value, int | np.integer) and not isinstance(value, bool)
     if origin is tuple:

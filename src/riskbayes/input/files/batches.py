@@ -66,10 +66,19 @@ class Batches:
         The columns of the model.
     options : Options, default=NOTHING_SAID
         What the user says about the file.
+    most : int or None, default=None
+        Most rows of a batch, if they are to be fewer than `MOST_ROWS`.
     """
 
-    def __init__(self, path: str | os.PathLike, expected: Expected, options: Options = NOTHING_SAID):
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        expected: Expected,
+        options: Options = NOTHING_SAID,
+        most: int | None = None,
+    ):
         self.expected, self.options = expected, options
+        self.most = min(MOST_ROWS, most or MOST_ROWS)
         self.csv: CSV | None = None
         """The file if it is a CSV."""
         opened = None if is_arrow(path) else open_file(path)
@@ -113,7 +122,7 @@ class Batches:
         """Yield the batches of a CSV."""
         assert self.csv is not None
         file, empty = self.csv, True
-        for block in file.blocks():
+        for block in file.blocks(self.most):
             empty = False
             X = self.features(block)
             rows = lambda block=block: file.cells(block)  # noqa: E731
@@ -236,10 +245,10 @@ class Batches:
         """Yield the batches of Parquet and Arrow files."""
         done, dataset = 0, self._dataset
         read = (
-            part.slice(first, MOST_ROWS)
+            part.slice(first, self.most)
             for file in dataset.get_fragments()
-            for part in of_file(file, dataset.schema, self.names, MOST_ROWS)
-            for first in range(0, part.num_rows, MOST_ROWS)
+            for part in of_file(file, dataset.schema, self.names, self.most)
+            for first in range(0, part.num_rows, self.most)
         )
         for part in read:
             rows = pa.Table.from_batches([part]).select(self.names)

@@ -59,11 +59,11 @@ class Block:
     several_lines: bool
     """True if a record may have line breaks in quotes."""
 
-    def parts(self) -> Iterator[Block]:
-        """Yield the block in parts of at most `MOST_ROWS` records."""
+    def parts(self, most: int) -> Iterator[Block]:
+        """Yield the block in parts of at most so many records."""
         line, begin = self.line, 0
-        for first in range(0, len(self.ends), MOST_ROWS):
-            ends, starts = (each[first : first + MOST_ROWS] for each in (self.ends, self.starts))
+        for first in range(0, len(self.ends), most):
+            ends, starts = (each[first : first + most] for each in (self.ends, self.starts))
             text = self.text[begin : ends[-1]]
             yield Block(text, line, ends - begin, starts - begin, self.several_lines)
             line, begin = line + text.count(b"\n"), int(ends[-1])
@@ -127,21 +127,25 @@ class CSV:
         names = self.dialect.delimiter.join(self.dialect.names)
         return b"\n".join(lines).rstrip(b"\r") if height else names.encode()
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield the records in blocks; the header and what is before it are no records."""
+    def blocks(self, most: int | None = None) -> Iterator[Block]:
+        """Yield the records in blocks of at most so many, by default `MOST_ROWS`.
+
+        The header and what is before it are no records.
+        """
+        most = most or MOST_ROWS
         skipped, line = self.dialect.skipped, 1 + self.dialect.skipped
         held = [*self._first.split(b"\n", skipped), b""][skipped] if skipped else self._first
         for chunk in self._chunks:
             block, held = self.cut(held, line, last=False)
             if block is not None:
-                yield from block.parts()
+                yield from block.parts(most)
                 line = block.line + block.text.count(b"\n")
             held += chunk
             if len(held) > LONGEST_RECORD + 2 * BLOCK:
                 raise self.open_quote(line)
         block, _ = self.cut(held, line, last=True)
         if block is not None:
-            yield from block.parts()
+            yield from block.parts(most)
 
     def cut(self, text: bytes, line: int, last: bool) -> tuple[Block | None, bytes]:
         """Return a block of the whole records at the beginning of a text, and what is left."""

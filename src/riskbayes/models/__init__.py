@@ -16,6 +16,7 @@ from riskbayes.models.poisson import PoissonModel
 from riskbayes.models.product import ProductModel
 from riskbayes.models.qda import QDAModel
 from riskbayes.models.smooth import SmoothModel
+from riskbayes.models.traits import Traits
 
 __all__ = [
     "BernoulliModel",
@@ -34,5 +35,6 @@ __all__ = [
     "ProductModel",
     "QDAModel",
     "SmoothModel",
+    "Traits",
     "TreeModel",
 ]

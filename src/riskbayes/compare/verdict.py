@@ -59,15 +59,15 @@ def nothing(study: Study, best: Contender) -> str:
 
 
 def few_others(study: Study) -> str:
-    """Return what so few rows or groups outside the most frequent class could show; nothing if they are many."""
-    units, of_rows = units_outside(study.held, study.groups), study.groups is None
+    """Return what so few rows or groups outside the most frequent class could show; empty if many."""
+    units, have = units_outside(study.held, study.groups), "held-out rows have another class"
     if units >= FEW:
         return ""
-    shows = "only a very strong relation" if of_rows or units >= FEWEST_GROUPS else "no relation"
-    return (
-        f" Only {units} {'held-out rows have' if of_rows else 'groups of held-out rows have rows of'} another "
-        f"class than {most_frequent(study)!r}: with so few, {shows} would show."
-    )
+    shows = "only a very strong relation"
+    if study.groups is not None:
+        have = "groups of held-out rows have rows of another class"
+        shows = shows if units >= FEWEST_GROUPS else "no relation"
+    return f" Only {units} {have} than {most_frequent(study)!r}: with so few, {shows} would show."
 
 
 def fewer_errors(study: Study, best: Contender) -> str:

@@ -25,7 +25,7 @@ CODES = {
         "The training rows of a class do not determine its covariance, or calibration took too much from it; "
         "the smallest variances were raised to a floor.",
         "Columns that are sums of others, or copies, lead to it and do no harm.",
-        "Drop redundant columns, set covariance_strength, or use LinearDiscriminantAnalysis.",
+        "Drop redundant columns, raise covariance_strength (a prior), or use LinearDiscriminantAnalysis.",
     ),
     "RB002": Code(
         "too sure",

@@ -239,6 +239,8 @@ def test_held_out_figures_are_those_of_scikit_learn(run, tmp_path, weight):
     }
     assert always.any() != weight  # most rows say yes, most of the weight says no
     assert json.loads(result.stdout)["held_out"] == pytest.approx(expected)
+    words = f"{expected['error']:.2%} of 400 rows"
+    assert (f"{words}, by 'w'" in run("inspect", "model.rb").stdout) == weight
 
 
 @pytest.mark.parametrize("m", [90, 2100])

@@ -76,16 +76,33 @@ def test_ten_rows_that_are_right_by_chance_prove_nothing():
     assert not found.beyond
 
 
-def test_rows_of_few_groups_prove_little():
-    """Labels and scores that groups share: the rows are many, what is independent is not."""
+@pytest.mark.parametrize("n", [14, 20, 40])
+def test_rows_of_few_groups_prove_little(n):
+    """Labels and scores that groups of several sizes share: the rows are many, what is independent is not."""
     rng = np.random.default_rng(0)
-    claims = 0
-    for _ in range(150):
-        groups = np.repeat(np.arange(12), 50)
-        codes = rng.permutation(np.arange(12) % 2)[groups]
-        P = probabilities_of(2 * rng.normal(size=12)[groups] + 0.1 * rng.normal(size=600))
-        claims += bool(gather_evidence(P, np.full((600, 2), 0.5), codes, groups, None).beyond)
-    assert claims <= 1
+    claims = found = 0
+    for _ in range(250):
+        sizes = rng.integers(1, 40, n)
+        groups, labels, said = np.repeat(np.arange(n), sizes), rng.permutation(np.arange(n) % 2), []
+        for signal in (0, 4):
+            odds = (rng.normal(size=n) + signal * labels)[groups] + 0.1 * rng.normal(size=len(groups))
+            base = np.full((len(groups), 2), 0.5)
+            said.append(gather_evidence(probabilities_of(odds), base, labels[groups], groups, groups % 5))
+        claims += bool(said[0].beyond)
+        found += bool(said[1].beyond)
+    assert claims <= 2
+    assert n < 20 or found >= 225
+
+
+def test_a_verdict_on_few_groups_counts_groups():
+    rng = np.random.default_rng(0)
+    for n, words in ((12, "no relation would show"), (30, "only a very strong relation would show")):
+        groups = np.repeat(np.arange(n), 20)
+        study = made_study((np.arange(n) % 2)[groups], {"ours": rng.normal(size=20 * n)})
+        study = replace(study, data=replace(study.data, groups=groups))
+        text = verdict_of(study)
+        assert f"Only {n // 2} groups of held-out rows have rows of another class than 'no'" in text
+        assert text.endswith(words + ".")
 
 
 def test_a_rare_class_that_is_ranked_is_not_called_nothing():

@@ -86,8 +86,10 @@ def test_calibrated_statistics_have_the_mass_of_the_rows_that_were_counted(kind,
     first, second = slice(0, 90), slice(90, 150)
     fitted = kind(learner=learner, warm_start=True).fit(X[first], y[first], w[first])
     check(fitted, w[first].sum())
-    if isinstance(learner, RC):  # a batch has one step
-        fitted.set_params(learner=clone(learner).set_params(early_stopping=False, n_restarts=0))
+    one_step = RC() if isinstance(learner, RCCV) else clone(learner)
+    if isinstance(one_step, RC):
+        one_step.set_params(early_stopping=False, n_restarts=0)
+    fitted.set_params(learner=one_step)
     check(fitted.partial_fit(X[second], y[second], sample_weight=w[second]), w.sum())
     fitted.set_params(learner=learner)
     check(fitted.calibrate(X[second], y[second], w[second]), w.sum())
@@ -101,13 +103,19 @@ def test_calibrated_statistics_have_the_mass_of_the_rows_that_were_counted(kind,
 
 
 @pytest.mark.parametrize(
-    "learner", [RC(early_stopping=True), RC(n_restarts=2), RC(early_stopping=True, n_restarts=1, refit=True)]
+    ("learner", "instead"),
+    [
+        (RC(early_stopping=True), r"early_stopping=False.*n_restarts=0"),
+        (RC(n_restarts=2), r"early_stopping=False.*n_restarts=0"),
+        (RC(early_stopping=True, n_restarts=1, refit=True), r"early_stopping=False.*n_restarts=0"),
+        (RCCV(cv=3, max_iter=4), "an RC, or call fit"),
+    ],
 )
-def test_partial_fit_refuses_what_one_step_cannot_do(learner):
+def test_partial_fit_refuses_what_one_step_cannot_do(learner, instead):
     """Before any work, and in the first batch as in the next; what needs no learner goes on."""
     X, y, _ = rows_for(GaussianNB)
     clf = GaussianNB(learner=learner)
-    with pytest.raises(ValueError, match=r"partial_fit takes one step.*early_stopping=False.*n_restarts=0"):
+    with pytest.raises(ValueError, match=rf"partial_fit takes one step.*{instead}"):
         clf.partial_fit(X, y, classes=[0, 1, 2])
     assert not hasattr(clf, "classes_")
     before = clf.fit(X, y).predict_proba(X)

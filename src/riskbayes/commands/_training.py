@@ -172,10 +172,11 @@ def summary(about: Mapping[str, Any]) -> list[tuple[str, Any]]:
     if not found:
         return [*pairs, ("held out", "nothing was held out, so there are no figures")]
     names = {"log_loss": "log loss", "brier": "Brier score", "auc": "AUC"}
+    weighed = f", by {about['weight']!r}" if about.get("weight") else ""
     rest = ", ".join(f"{label} {found[key]:.4f}" for key, label in names.items() if key in found)
     return [
         *pairs,
-        ("held-out error", f"{found['error']:.2%} of {found['rows']} rows"),
+        ("held-out error", f"{found['error']:.2%} of {found['rows']} rows{weighed}"),
         ("beside it", f"{found['majority_error']:.2%} by always saying the most frequent class"),
         ("held-out figures", rest),
     ]

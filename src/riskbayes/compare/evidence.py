@@ -22,6 +22,10 @@ FEW = 20
 """With fewer rows, or groups, outside the most frequent class only ranks are tested: their spread is known
 without an estimate, where few rows that all agree have a standard error of zero."""
 
+FEWEST_GROUPS = 10
+"""With fewer groups outside the most frequent class nothing is tested: the spread of ranks by group is an
+estimate, and that of few groups is far too small where they happen to agree."""
+
 
 class Evidence(NamedTuple):
     """What a model shows on held-out rows, and which of it is beyond chance."""
@@ -43,17 +47,22 @@ def gather_evidence(
     classes too; the gains in error and log loss with their standard errors, by a t quantile.
     """
     area, gain = ranking(P, codes, groups, folds), differences(P, base, codes, groups)
-    other = codes != np.bincount(codes).argmax()
-    units = int(other.sum()) if groups is None else len(np.unique(groups[other]))
+    units = units_outside(codes, groups)
     found = {name for name, one in gain.items() if units >= FEW and beyond(one, t_limit(units))}
     if area is not None and area.z > (BEYOND_CHANCE if groups is None else t_limit(units)):
         found.add("auc")
     return Evidence(area, gain, frozenset(found))
 
 
+def units_outside(codes: Array, groups: Array | None) -> int:
+    """Return the number of rows outside the most frequent class, or of groups that have such rows."""
+    other = codes != np.bincount(codes).argmax()
+    return int(other.sum()) if groups is None else len(np.unique(groups[other]))
+
+
 def t_limit(units: int) -> float:
     """Return the t quantile of so many independent rows or groups that is `BEYOND_CHANCE` of very many."""
-    return float(t.isf(norm.sf(BEYOND_CHANCE), units - 1)) if units > 1 else np.inf
+    return float(t.isf(norm.sf(BEYOND_CHANCE), units - 1)) if units >= FEWEST_GROUPS else np.inf
 
 
 def beyond(difference: Score, errors: float) -> bool:

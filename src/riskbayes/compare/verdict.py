@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from riskbayes.compare.contenders import BOOSTING, LOGISTIC, MAJORITY
-from riskbayes.compare.evidence import CLEARLY, FEW, beyond, negated
+from riskbayes.compare.evidence import CLEARLY, FEW, FEWEST_GROUPS, beyond, negated, units_outside
 from riskbayes.compare.numbers import digits_of
 from riskbayes.compare.report import Contender, Score
 from riskbayes.compare.scores import METRICS, NORMAL, score, wilson
@@ -59,15 +59,15 @@ def nothing(study: Study, best: Contender) -> str:
 
 
 def few_others(study: Study) -> str:
-    """Return what so few rows outside the most frequent class could show; nothing if they are many."""
-    always = most_frequent(study)
-    rows = int((study.held != study.data.texts.index(always)).sum())
-    if rows >= FEW:
+    """Return what so few rows or groups outside the most frequent class could show; empty if many."""
+    units, have = units_outside(study.held, study.groups), "held-out rows have another class"
+    if units >= FEW:
         return ""
-    return (
-        f" Only {rows} held-out rows have another class than {always!r}: with so few, only a very strong "
-        "relation would show."
-    )
+    shows = "only a very strong relation"
+    if study.groups is not None:
+        have = "groups of held-out rows have rows of another class"
+        shows = shows if units >= FEWEST_GROUPS else "no relation"
+    return f" Only {units} {have} than {most_frequent(study)!r}: with so few, {shows} would show."
 
 
 def fewer_errors(study: Study, best: Contender) -> str:

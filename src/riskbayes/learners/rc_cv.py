@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from riskbayes.arrays import Array
 from riskbayes.learners.base import Learner
 from riskbayes.learners.rc import RC
-from riskbayes.loop import Step, run
+from riskbayes.loop import run
 from riskbayes.models.base import GenerativeModel
 from riskbayes.search import mean_paths, walk_folds
 from riskbayes.task import Outcome, Status, Task
@@ -109,9 +109,12 @@ class RCCV(Learner):
         for learner in self._learners():
             learner.check(model, n_classes)
 
-    def begin(self, task: Task) -> Step:
-        """Return the step of the first setting, for `partial_fit`, which does not select."""
-        return self._learners()[0].begin(task)
+    def check_stream(self) -> None:
+        """Raise an error: folds are parts of the same rows."""
+        raise ValueError(
+            "partial_fit takes one step on each batch, and RCCV selects by folds of all rows. Set learner to "
+            "an RC, or call fit with all rows."
+        )
 
     @property
     def cost_matrix(self) -> Array | None:  # type: ignore[override]

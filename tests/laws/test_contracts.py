@@ -7,7 +7,7 @@ defines is discovered alike, and held to the same laws.
 import re
 import tracemalloc
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from graphlib import TopologicalSorter
 from itertools import pairwise, product
 from pathlib import Path
@@ -39,6 +39,7 @@ from riskbayes.loop import run
 from riskbayes.models import (
     CategoricalModel,
     GenerativeModel,
+    LDAModel,
     MixtureModel,
     MultinomialModel,
     ProductModel,
@@ -818,6 +819,37 @@ def test_every_scan_follows_a_formula_that_a_subclass_replaces(model, formula, o
         for name, path in plain.history.items():
             np.testing.assert_allclose(fast.history[name], path, rtol=1e-9, atol=1e-12)
         assert fast.fitted.S.allclose(plain.fitted.S, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [QDAModel(), LDAModel(), SmoothModel(alpha=1.0), CategoricalModel(), MultinomialModel(alpha=1.0)],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("smallest", [np.inf, 0])
+def test_every_scan_follows_a_log_joint_that_a_subclass_replaces(model, smallest, monkeypatch):
+    """Scores and scanners that a base class wrote for its own formulas are not those of the subclass."""
+
+    class Flattened(type(model)):
+        """Posteriors nearer to one another."""
+
+        def log_joint(self, Z, theta):
+            return 0.3 * super().log_joint(Z, theta)
+
+    monkeypatch.setattr(categorical, "SMALLEST", smallest)
+    monkeypatch.setattr(sparse, "SMALLEST", smallest)
+    monkeypatch.setattr(skipping, "FEWEST_FEATURES", smallest)
+    monkeypatch.setattr(skipping, "ROWS_PER_FEATURE", 0)
+    child = Flattened(**{f.name: getattr(model, f.name) for f in fields(model)})
+    for X, y in tables_of(model):
+        task = task_of(child, MemoryEngine(X, y, None, 3))
+        fitted = Fitted.of(child, task.S)
+        for _ in range(3):  # what is remembered of a scan is of the subclass too
+            dS, risks = task.engine.scan(fitted, LogLoss())
+        Z = child.encode(X, task.S.frame)
+        P, expected = posterior_and_risks(child.log_joint(Z, fitted.theta), y, None, LogLoss())
+        assert risks.mean() == pytest.approx(expected.mean(), rel=1e-9)
+        assert dS.allclose(child.statistics(Z, LogLoss().residual(P, y)), rtol=1e-7, atol=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,18 @@ class Described(NamedTuple):
     """At most this share of the rows of a class tells of each parameter, of shape (r, p); None: all rows."""
 
 
+DERIVED = {
+    "scores": ("log_joint",),
+    "scanner": ("log_joint", "scores", "statistics", "residual_statistics"),
+}
+"""Methods that a class writes for its own formulas: with others they would give wrong answers."""
+
+
+def home_of(kind: type, name: str) -> type:
+    """Return the class that a class has an attribute from."""
+    return next(each for each in kind.__mro__ if name in vars(each))
+
+
 class GenerativeModel(ABC):
     """A joint model p(x, y) with additive statistics and a closed form.
 
@@ -89,6 +101,15 @@ class GenerativeModel(ABC):
 
     _non_negative: ClassVar[tuple[str, ...]] = ("s0",)
     """Names of the statistics that are non-negative for all rows of non-negative weight, if S has them."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Drop what a base class derived from formulas that are replaced: scans would still go by these."""
+        super().__init_subclass__(**options)
+        for derived, formulas in DERIVED.items():
+            home = home_of(cls, derived)
+            replaced = [name for name in formulas if name in vars(cls)]
+            if home is not cls and any(home_of(home, name) is not GenerativeModel for name in replaced):
+                setattr(cls, derived, getattr(GenerativeModel, derived))
 
     def learn(self, sample: Sample) -> Frame:
         """Return the frame: what is estimated from the rows before the loop and fixed during calibration.

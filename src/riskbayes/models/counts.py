@@ -261,7 +261,7 @@ class CountModel(GenerativeModel):
 
     def log_joint(self, Z: DenseCounts | SparseCounts, theta: Any) -> Array:
         """Return x @ weights + constants."""
-        return self.scores(Z, theta)
+        return Z.scores(theta)
 
     def scores(self, Z: DenseCounts | SparseCounts, theta: Any) -> Array:
         """Return x @ weights + constants."""

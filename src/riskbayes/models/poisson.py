@@ -70,6 +70,7 @@ class PoissonModel(CountModel):
     """
 
     traits: ClassVar[Traits] = Traits("counts", takes_missing=True, encode_copies=False)  # log x! is SciPy's
+    scores, scanner = CountModel.scores, CountModel.scanner  # log x! is the same for all classes
 
     alpha: float = 0.0
     class_prior: Array | None = None

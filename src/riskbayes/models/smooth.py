@@ -125,7 +125,7 @@ class SmoothModel(GenerativeModel):
 
     def log_joint(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
         """Return log p(y) + sum_i log p(x_i | y)."""
-        return self.scores(Z, theta) - Z.beyond[:, None]
+        return Z.look_up(theta.table) + theta.log_prior - Z.beyond[:, None]
 
     def scores(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
         """Return the log joint without the decay in the tails, which is the same for all classes."""

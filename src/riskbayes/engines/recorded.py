@@ -18,12 +18,26 @@ from sklearn.utils import check_random_state
 
 from riskbayes.arrays import Array
 from riskbayes.engines.base import Engine, Formula, Scan
+from riskbayes.exceptions import ModelFileError
 from riskbayes.frames import Frame
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import Objective
+from riskbayes.persistence.codec import from_bytes, to_bytes
+from riskbayes.persistence.hints import fits
 from riskbayes.persistence.journal import Journal
-from riskbayes.records import NotKeptError
 from riskbayes.statistics import Statistics
+
+RECORDS: dict[str, Any] = {
+    "fingerprint": dict[str, str],
+    "learn": Frame,
+    "statistics": Statistics,
+    "scan": Scan,
+    "random": dict[str, Any],
+    "generator": dict[str, Any],
+}
+"""What is recorded, and of which type it is. Statistics are without their frame: the fit knows it."""
+
+UNMEASURED = Frame()
 
 
 class RecordedEngine(Engine):
@@ -91,14 +105,24 @@ class RecordedEngine(Engine):
     def _recall(self, what: str, compute: Callable[[], Any]) -> Any:
         """Return the recorded value of the next call of this kind, or compute and record it.
 
-        A value of another package's class cannot be recorded, and is computed again.
+        A value that model files do not hold, as one of another package's class, is computed again.
         """
         key = self._key(what)
-        if key in self.journal:
-            return self.journal[key]
-        value = compute()
-        with suppress(NotKeptError):
-            self.journal.add(key, value)
+        record = self.journal.get(key)
+        if record is None:
+            value = compute()
+            with suppress(ModelFileError):
+                record = to_bytes(value)
+                if what == "learn":  # more categories than bytes vouch for are refused
+                    from_bytes(record)
+                self.journal.add(key, record)
+            return value
+        try:
+            value = from_bytes(record)
+        except ModelFileError as error:
+            raise self.journal.refused(f"has a record that cannot be read ({error})") from None
+        if not fits(value, RECORDS[what]):
+            raise self.journal.refused(f"has a {type(value).__name__} in place of what {what!r} returns")
         return value
 
     @property
@@ -124,18 +148,20 @@ class RecordedEngine(Engine):
 
     def statistics(self, model: GenerativeModel, frame: Frame) -> Statistics:
         """Return s(X, Y)."""
-        arrays = self._recall("statistics", lambda: dict(self.engine.statistics(model, frame)))
-        return Statistics(arrays, frame)
+        found = self._recall(
+            "statistics", lambda: self.engine.statistics(model, frame).with_frame(UNMEASURED)
+        )
+        return found.with_frame(frame)
 
     def scan(self, fitted: Fitted, objective: Objective, part: Any = None, risks_only: bool = False) -> Scan:
         """Return dS and the risks."""
 
-        def compute() -> tuple[dict[str, Array] | None, Any]:
+        def compute() -> Scan:
             dS, risks = self.engine.scan(fitted, objective, part, risks_only)
-            return None if dS is None else dict(dS), risks
+            return Scan(None if dS is None else dS.with_frame(UNMEASURED), risks)
 
-        arrays, risks = self._recall("scan", compute)
-        return Scan(None if arrays is None else Statistics(arrays, fitted.S.frame), risks)
+        dS, risks = self._recall("scan", compute)
+        return Scan(None if dS is None else dS.with_frame(fitted.S.frame), risks)
 
     def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
         """Apply a formula to all rows."""
@@ -186,7 +212,12 @@ class RecordedEngine(Engine):
 
     def _repeat(self, random: np.random.RandomState) -> None:
         """Bring random numbers to the recorded state, so that a replay draws the same rows."""
-        random.set_state(self._recall("random", random.get_state))
+        state = self._recall("random", lambda: random.get_state(legacy=False))
+        if not (
+            0 <= state["state"].get("pos", 0) <= 624 and 0 <= state.get("buffer_pos", 0) <= 4
+        ):  # C trusts it
+            raise self.journal.refused("has random numbers that begin beyond their buffer")
+        random.set_state(state)
 
     def _derived(self, engine: Engine, what: str) -> Self:
         return type(self)(engine, self.journal, "/".join(map(str, self._key(what))))

@@ -7,21 +7,18 @@ may be shared, are in a list of their own, each after those that it refers to.
 
 from __future__ import annotations
 
-import base64
-import datetime
-from collections.abc import Callable
 from dataclasses import is_dataclass
-from decimal import Decimal
 from enum import Enum
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-import riskbayes.persistence.plain as plain
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
 from riskbayes.persistence.npy import is_plain
+from riskbayes.persistence.plain import KINDS
 from riskbayes.persistence.registry import Classes, declared, may_have, name_of
 
 DROPPED = ("_callback", "_skl", "_parent_callback", "_propagated")
@@ -41,10 +38,8 @@ class Writer:
     def write(self, value: Any, path: str) -> Any:
         """Return a value as JSON; refuse one that files do not hold by its path and type."""
         kind = type(value)
-        if value is None or kind in (bool, int, str):
+        if value is None or kind in (bool, int, str) or (kind is float and isfinite(value)):
             return value
-        if kind in PLAIN:
-            return PLAIN[kind](value)
         if kind in (list, tuple, set, frozenset):
             return self._sequence(value, path)
         if kind is dict:
@@ -54,12 +49,16 @@ class Writer:
                     for key, item in value.items()
                 ]
             }
-        try:
-            for base, write in KINDS.items():
-                if isinstance(value, base):
-                    return write(self, value, path)
-        except ModelFileError as error:
-            raise ModelFileError(str(error) if path in str(error) else f"{path} is {error}.") from None
+        if isinstance(value, np.ndarray):
+            return self._array(value, path)
+        if isinstance(value, Enum):
+            return self._enumeration(value, path)
+        for name, (base, write, _) in KINDS.items():
+            if isinstance(value, base):  # types that derive from it too: pandas has some
+                try:
+                    return {name: write(value)}
+                except ModelFileError as error:
+                    raise ModelFileError(f"{path} is {error}.") from None
         return self._object(value, path)
 
     def _sequence(self, value: Any, path: str) -> Any:
@@ -121,24 +120,6 @@ class Writer:
 
 
 CANNOT = "model files cannot hold it"
-
-PLAIN: dict[type, Callable[[Any], Any]] = {
-    float: lambda value: value if np.isfinite(value) else {"float": str(value)},
-    bytes: lambda value: {"bytes": base64.b64encode(value).decode("ascii")},
-    Decimal: lambda value: {"decimal": str(value)},
-    datetime.date: lambda value: {"date": value.isoformat()},
-}
-"""How values of exactly these types are written."""
-
-KINDS: dict[type, Callable[[Writer, Any, str], Any]] = {
-    np.ndarray: Writer._array,
-    np.generic: lambda writer, value, path: {"scalar": plain.write_scalar(value)},
-    datetime.datetime: lambda writer, value, path: {"datetime": plain.write_datetime(value)},
-    datetime.time: lambda writer, value, path: {"time": plain.write_time(value)},
-    datetime.timedelta: lambda writer, value, path: {"duration": plain.write_duration(value)},
-    Enum: Writer._enumeration,
-}
-"""How values of these types, and of those derived from them (pandas' are), are written."""
 
 
 def state_of(value: Any) -> dict[str, Any]:

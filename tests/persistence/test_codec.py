@@ -288,6 +288,11 @@ def test_a_frame_that_is_not_kept_is_learned_again(kind, tmp_path):
     assert fits[0] == fits[1]
 
 
+def test_a_frame_has_categories_without_their_counts():
+    frame = Categories(np.array([3, 2**22 - 3]))
+    assert from_bytes(to_bytes(frame)) == frame
+
+
 @given(st.integers(0, 2**62), st.integers(0, 2**62), st.sampled_from(["objects", "array", "descr"]))
 def test_bytes_take_no_more_memory_than_they_vouch_for(rows, columns, kind):
     """Whatever shape and dtype an array claims, it is refused before memory for it is taken."""

@@ -253,8 +253,6 @@ def warm_up(corpus: Corpus, folder: str) -> None:
             attempt(path, X[:5], y[:5], list(METHODS)[turn % len(METHODS)], [])
             if checkpoint:
                 clf = clone(riskbayes.load(path))
-                path.write_bytes(checkpoint)
-                go_on(clf, X, y, path)
                 path.unlink()
                 go_on(clf, X, y, path)
 

@@ -104,8 +104,7 @@ class RecordedEngine(Engine):
             value = compute()
             with suppress(ModelFileError):
                 record = to_bytes(value)
-                if isinstance(value, Frame):  # one may have more categories than its bytes vouch for
-                    from_bytes(record)
+                from_bytes(record)  # what cannot be read, as a frame of too many categories, is not written
                 self.journal.add(key, record)
             return value
         try:

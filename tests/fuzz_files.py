@@ -78,7 +78,8 @@ class Watch:
             writes = (isinstance(mode, str) and set(mode) & set("wax+")) or (flags or 0) & (
                 os.O_WRONLY | os.O_RDWR
             )
-            if writes and str(path) != self.written and not is_compiler(sys._getframe(1)):
+            known = isinstance(path, int) or str(path) == self.written  # a descriptor was opened by its path
+            if writes and not known and not is_compiler(sys._getframe(1)):
                 self.seen.append(f"open {path!r}")
         elif event.startswith(SUSPECT) and not is_installed(event, arguments):
             self.seen.append(f"{event} {str(arguments[:1])[:100]}")

@@ -38,6 +38,8 @@ class Writer:
     def write(self, value: Any, path: str) -> Any:
         """Return a value as JSON; refuse one that files do not hold by its path and type."""
         kind = type(value)
+        if id(value) in self._written:
+            return self._written[id(value)][1]
         if value is None or kind in (bool, int, str) or (kind is float and isfinite(value)):
             return value
         if kind in (list, tuple, set, frozenset):
@@ -51,8 +53,6 @@ class Writer:
             }
         if isinstance(value, np.ndarray):
             return self._array(value, path)
-        if isinstance(value, Enum):
-            return self._enumeration(value, path)
         for name, (base, write, _) in KINDS.items():
             if isinstance(value, base):  # types that derive from it too: pandas has some
                 try:
@@ -69,8 +69,6 @@ class Writer:
 
     def _array(self, value: np.ndarray, path: str) -> dict:
         """Return where an array is written; an array of Python's objects is a list of plain values."""
-        if id(value) in self._written:
-            return self._written[id(value)][1]
         if value.dtype.kind == "O" and type(value) is np.ndarray:
             found = [self.write(item, path) for item in value.ravel().tolist()]
             node: dict = {"objects": [list(value.shape), found]}
@@ -82,19 +80,13 @@ class Writer:
         self._written[id(value)] = value, node
         return node
 
-    def _enumeration(self, value: Enum, path: str) -> dict:
-        name = name_of(type(value), self.classes)
-        if name is None:
-            raise self._refusal(value, path)
-        return {"enum": [name, value.name]}
-
     def _object(self, value: Any, path: str) -> dict:
-        """Return where an instance of a known class is written."""
-        if id(value) in self._written:
-            return self._written[id(value)][1]
+        """Return where an instance of a known class is written, or which member of an enumeration it is."""
         name = name_of(type(value), self.classes)
         if name is None:
             raise self._refusal(value, path)
+        if isinstance(value, Enum):
+            return {"enum": [name, value.name]}
         state = {
             attribute: self.write(item, f"{path}.{attribute}") for attribute, item in state_of(value).items()
         }

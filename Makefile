@@ -20,7 +20,7 @@ help:
 	@echo "make fuzz-input  random tables as arrays, data frames, batches, files and on Dask: read alike (CASES=20000 SEED=0)"
 	@echo "make fuzz-csv  mutated CSV files into the reader (CASES=100000 SEED=0)"
 	@echo "make fuzz-notation  the same rows in two notations, fitted in one and read in the other (CASES=2000)"
-	@echo "make fuzz-files  mutated model files, loaded and used (CASES=20000 SEED=0)"
+	@echo "make fuzz-files  mutated model files and checkpoints, loaded and used (CASES=20000 SEED=0)"
 	@echo "make fuzz-compare  random tables through compare, its reports held to laws (CASES=20000 SEED=0)"
 	@echo "make reproduce  the paper's experiments: results/index.html from the committed table of results"
 	@echo "make bench  speed and the other benchmarks (RISKBAYES_DATA names the folder of data sets)"

@@ -1,11 +1,12 @@
-"""Mutate model files, load them, and predict with what loads: no crash, no hang, no code run, bounded memory.
+"""Mutate model files and checkpoints, load and use them: no crash, no hang, no code run, bounded memory.
 
     python tests/fuzz_files.py --cases 100000 --seed 0 --jobs 2
     python tests/fuzz_files.py --seed 0 --case 123        # one of them again
 
 A case is determined by its seed and its number. Files are refused by a `ModelFileError`; after loading, a
-method may raise any exception. Workers are processes of their own: one that dies, or does not answer, is
-reported with the case that it was at, and another goes on after it.
+method may raise any exception, and so may a fit that goes on from a checkpoint. Workers are processes of
+their own: one that dies, or does not answer, is reported with the case that it was at, and another goes on
+after it.
 """
 
 import os
@@ -35,9 +36,10 @@ from typing import Any
 
 import array_api_compat.numpy  # noqa: F401  # imported late otherwise
 import numpy as np
+from sklearn.base import clone
 
 import riskbayes
-from fuzzing.file_mutations import mutated
+from fuzzing.file_mutations import mutated, mutated_checkpoint
 from fuzzing.saved_models import fits
 from riskbayes.exceptions import ModelFileError
 from riskbayes.models import hats
@@ -65,7 +67,7 @@ class Watch:
     """Records what Python's audit events tell of code that runs and files that are written."""
 
     def __init__(self) -> None:
-        self.armed, self.seen = False, []
+        self.armed, self.seen, self.written = False, [], ""
         sys.addaudithook(self)
 
     def __call__(self, event: str, arguments: tuple) -> None:
@@ -76,7 +78,8 @@ class Watch:
             writes = (isinstance(mode, str) and set(mode) & set("wax+")) or (flags or 0) & (
                 os.O_WRONLY | os.O_RDWR
             )
-            if writes and not is_compiler(sys._getframe(1)):
+            known = isinstance(path, int) or str(path) == self.written  # a descriptor was opened by its path
+            if writes and not known and not is_compiler(sys._getframe(1)):
                 self.seen.append(f"open {path!r}")
         elif event.startswith(SUSPECT) and not is_installed(event, arguments):
             self.seen.append(f"{event} {str(arguments[:1])[:100]}")
@@ -108,10 +111,11 @@ WATCH: list[Watch] = []
 
 @dataclass
 class Corpus:
-    """Saved models, each with rows and labels for it."""
+    """Saved models, each with its checkpoint, if it may have one, and with the rows that it was fitted to."""
 
     names: list[str] = field(default_factory=list)
     files: list[bytes] = field(default_factory=list)
+    checkpoints: list[bytes] = field(default_factory=list)
     rows: list[tuple[Any, Any]] = field(default_factory=list)
 
     @classmethod
@@ -123,7 +127,12 @@ class Corpus:
                 path = fit.clf.save(f"{folder}/model.rb", created="2026-01-01T00:00:00+00:00")
                 found.names.append(fit.name)
                 found.files.append(path.read_bytes())
-                found.rows.append((fit.X[:5], fit.y[:5]))
+                found.rows.append((fit.X, fit.y))
+                checkpoint = Path(folder, fit.name)
+                with suppress(ValueError), warnings.catch_warnings():  # no strategy but "single" has one
+                    warnings.simplefilter("ignore")
+                    clone(fit.clf).fit(fit.X, fit.y, checkpoint=checkpoint)
+                found.checkpoints.append(checkpoint.read_bytes() if checkpoint.exists() else b"")
         return found
 
 
@@ -156,16 +165,23 @@ def run_case(seed: int, number: int, corpus: Corpus, folder: str) -> dict[str, A
     """Mutate a file, load it, use it; return the mutation, the outcome and what was wrong."""
     rng = np.random.default_rng([seed, number])
     which = int(rng.integers(len(corpus.files)))
-    mutation, data = mutated(corpus.files[which], rng)
+    data, clf, (X, y) = corpus.checkpoints[which], None, corpus.rows[which]
     path = Path(folder, "model.rb")
+    if data and rng.random() < 0.3:
+        path.write_bytes(corpus.files[which])
+        clf = clone(riskbayes.load(path))
+        mutation, data = mutated_checkpoint(data, rng)
+    else:
+        mutation, data = mutated(corpus.files[which], rng)
     path.write_bytes(data)
     small, method = bool(rng.random() < 0.3), list(METHODS)[rng.integers(len(METHODS))]
     compiled_rows(small)
     watch, faults = WATCH[0], []
     watch.seen.clear()
+    watch.written = "" if clf is None else str(path)
     start, watch.armed = time.process_time(), True
     try:
-        outcome = attempt(path, *corpus.rows[which], method, faults)
+        outcome = attempt(path, X[:5], y[:5], method, faults) if clf is None else go_on(clf, X, y, path)
     finally:
         watch.armed = False
     seconds = time.process_time() - start
@@ -198,6 +214,15 @@ def attempt(path: Path, X: Any, y: Any, method: str, faults: list[str]) -> str:
     return outcome
 
 
+def go_on(clf: Any, X: Any, y: Any, path: Path) -> str:
+    """Fit from a checkpoint and predict; return how it ended."""
+    try:
+        clf.fit(X, y, checkpoint=path).predict_proba(X)
+    except Exception as error:
+        return f"fit raises {type(error).__name__}"
+    return "fits"
+
+
 def work(corpus_file: str, seed: int, first: int, last: int, step: int) -> None:
     """Run cases in this process and print a line of JSON before and after each; a model may print too."""
     out = os.fdopen(os.dup(1), "w")
@@ -221,11 +246,16 @@ def warm_up(corpus: Corpus, folder: str) -> None:
     for kind in own_classes().values():
         declared(kind)  # evaluates our own annotations
         parameter_defaults(kind)
-    for turn, (data, (X, y)) in enumerate(zip(corpus.files, corpus.rows, strict=True)):
-        path.write_bytes(data)
+    every = zip(corpus.files, corpus.checkpoints, corpus.rows, strict=True)
+    for turn, (data, checkpoint, (X, y)) in enumerate(every):
         for small in (False, True):
+            path.write_bytes(data)
             compiled_rows(small)
-            attempt(path, X, y, list(METHODS)[turn % len(METHODS)], [])
+            attempt(path, X[:5], y[:5], list(METHODS)[turn % len(METHODS)], [])
+            if checkpoint:
+                clf = clone(riskbayes.load(path))
+                path.unlink()
+                go_on(clf, X, y, path)
 
 
 class Worker:
@@ -295,7 +325,7 @@ def run_cases(seed: int, cases: int, jobs: int, corpus: Corpus, told: bool = Tru
     faulty, start, last = 0, time.monotonic(), 0.0
     with tempfile.TemporaryDirectory() as folder:
         corpus_file = Path(folder, "corpus")
-        corpus_file.write_bytes(pickle.dumps((corpus.names, corpus.files, corpus.rows)))
+        corpus_file.write_bytes(pickle.dumps((corpus.names, corpus.files, corpus.checkpoints, corpus.rows)))
         workers = [Worker(str(corpus_file), seed, j, cases, jobs) for j in range(min(jobs, cases))]
         while not all(worker.done for worker in workers):
             time.sleep(0.05)

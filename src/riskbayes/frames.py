@@ -39,15 +39,8 @@ class Frame(Loadable):
     """What was learned before the loop; this base class is the empty frame.
 
     A subclass is a frozen dataclass. Its fields say what statistics are measured in. A field of
-    `field(compare=False)` holds something else that was learned: it is neither compared nor saved with the
-    statistics.
+    `field(compare=False)` holds something else that was learned, and is not compared.
     """
-
-    _kinds: ClassVar[dict[str, type[Frame]]] = {}
-    """Subclasses by name, for `from_arrays`."""
-
-    def __init_subclass__(cls) -> None:
-        Frame._kinds[cls.__name__] = cls
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -102,25 +95,6 @@ class Frame(Loadable):
     def centre(self) -> Array | None:
         """Return a point in the middle of the training rows, or None if the frame knows none."""
         return None
-
-    def to_arrays(self) -> Arrays:
-        """Return the compared fields as arrays, named `Class.field`."""
-        return {f"{type(self).__name__}.{name}": value for name, value in self._measured().items()}
-
-    @classmethod
-    def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
-        """Return a frame of this class from its arrays by field."""
-        return cls(**arrays)
-
-    @staticmethod
-    def from_arrays(arrays: Mapping[str, Array]) -> Frame | None:
-        """Return the frame that `to_arrays` saved; None if there are no arrays."""
-        if not arrays:
-            return None
-        kind = min(arrays).split(".", 1)[0]
-        if kind not in Frame._kinds:
-            raise ValueError(f"Unknown frame {kind!r}; known are {', '.join(sorted(Frame._kinds))}.")
-        return Frame._kinds[kind].of_fields({name.split(".", 1)[1]: arrays[name] for name in sorted(arrays)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,23 +283,3 @@ class SideBySide(Frame):
     def converted(self, converter: Any) -> SideBySide:
         """Apply `converter` to the arrays of every frame."""
         return replace(self, frames=tuple(converted(frame, converter) for frame in self.frames))
-
-    def to_arrays(self) -> Arrays:
-        """Return the arrays of frame i as `Class.i.name`, and the number of frames: some have no arrays."""
-        kind = type(self).__name__
-        found = {
-            f"{kind}.{i}.{name}": value
-            for i, frame in enumerate(self.frames)
-            for name, value in frame.to_arrays().items()
-        }
-        return {f"{kind}.number": np.array(len(self.frames)), **found}
-
-    @classmethod
-    def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
-        """Return the frames that `to_arrays` saved."""
-        parts: list[Arrays] = [{} for _ in range(int(arrays["number"]))]
-        for name in arrays:
-            if name != "number":
-                number, rest = name.split(".", 1)
-                parts[int(number)][rest] = arrays[name]
-        return SideBySide(tuple(Frame.from_arrays(part) or Frame() for part in parts))

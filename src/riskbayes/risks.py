@@ -39,7 +39,7 @@ class Risks(NamedTuple):
         return {name: value / weight for name, value in zip(self.names, values, strict=True)}
 
 
-NO_RISK = Risks((), 0.0, 0.0)
+NO_RISK = Risks((), np.zeros(0), 0.0)
 
 
 def log_evidence(log_joint: Array) -> Array:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from math import isnan
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from riskbayes.arrays import Array, add_scaled, converted, max_of, namespace, sum_of, to_numpy
-from riskbayes.frames import Arrays, Frame, frozen
+from riskbayes.frames import Frame, frozen
 from riskbayes.loaded import Loadable, require, require_shape
 
 LARGE = 2**20
@@ -236,16 +236,6 @@ class Statistics(Loadable, Mapping[str, Array]):
         """Apply `converter` (to another library or device) to all arrays and to those of the frame."""
         arrays = {name: converter(value) for name, value in self.items()}
         return Statistics(arrays, converted(self.frame, converter))
-
-    def to_arrays(self) -> Arrays:
-        """Return all arrays, those of the frame included, by name: what `numpy.savez` takes."""
-        return {**self._arrays, **self.frame.to_arrays()}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Array]) -> Self:
-        """Return the statistics that `to_arrays` saved."""
-        values = {name: arrays[name] for name in arrays if "." not in name}
-        return cls(values, Frame.from_arrays({name: arrays[name] for name in arrays if "." in name}))
 
 
 def by_slices(scale: float, first: Array, others: Sequence[tuple[float, Array]]) -> Array:

@@ -42,6 +42,7 @@ from riskbayes.models import LDAModel, MixtureModel, ProductModel, QDAModel, Tre
 from riskbayes.models.base import Sample, draw_rows
 from riskbayes.models.structure import dependences, k_parents, topological_order, tree_parents
 from riskbayes.objectives import LogLoss
+from riskbayes.persistence import from_bytes, to_bytes
 from riskbayes.preprocessing import KMeansBins
 from riskbayes.scanners.dense import label_statistics
 from riskbayes.search import HeldOut
@@ -157,7 +158,7 @@ def test_smooth_statistics_say_that_other_knots_do_not_add():
     a, b = (SmoothNB().fit(X[part], y[part]).statistics_ for part in (slice(200), slice(200, 400)))
     with pytest.raises(ValueError, match="other knots"):
         a + b
-    again = Statistics.from_arrays(a.to_arrays())
+    again = from_bytes(to_bytes(a))
     assert again == a
     assert (again.frame.widths == a.frame.widths).all()
 
@@ -288,12 +289,12 @@ def test_a_product_takes_models_and_says_what_it_does_not_take(iris):
 def test_statistics_side_by_side_are_written_and_read(iris):
     X, y = iris
     S = ProductOfExperts().fit(X, y).statistics_
-    assert Statistics.from_arrays(S.to_arrays()) == S
+    assert from_bytes(to_bytes(S)) == S
     assert (S + S - S).allclose(S)
     plain = Statistics(
         {"s0": np.ones(2), "0:a": np.ones(2), "1:b": np.ones(2)}, SideBySide((Frame(), Frame()))
     )
-    again = Statistics.from_arrays(plain.to_arrays())
+    again = from_bytes(to_bytes(plain))
     assert len(again.frame.frames) == 2
     assert again.allclose(plain)
 

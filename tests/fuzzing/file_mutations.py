@@ -1,4 +1,4 @@
-"""Mutations of model files: of their bytes, and of what is in them, with all hashes made to agree again."""
+"""Mutations of model files and checkpoints: of their bytes, and of what is in them with hashes that agree."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from riskbayes.persistence.archive import member
+from riskbayes.persistence.journal import HEAD, RECORD, digest, head_of
 from riskbayes.persistence.registry import own_classes
 
 Rng = np.random.Generator
@@ -34,7 +35,7 @@ DEEP = "fifty thousand lists in one another"
 
 
 class Parts:
-    """The document and the arrays of a model file, to be changed and packed again."""
+    """The document and the arrays of a model file or a record, to be changed and packed again."""
 
     def __init__(self, data: bytes):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -165,8 +166,9 @@ def nested(depth: int) -> Any:
 def change_values(data: bytes, rng: Rng) -> bytes:
     """Some values of the tree replaced, removed, doubled, exchanged or renamed."""
     parts = Parts(data)
+    tree = {name: parts.document[name] for name in ("objects", "value") if name in parts.document}
     for _ in range(1 + int(rng.integers(3) == 0)):
-        every = list(places(parts.document["objects"]))
+        every = list(places(tree))
         if not every:
             break
         node, key = every[rng.integers(len(every))]
@@ -187,15 +189,17 @@ def change_values(data: bytes, rng: Rng) -> bytes:
             number = node[key]
             if isinstance(number, int | float) and not isinstance(number, bool):
                 node[key] = number + int(rng.choice([-1, 1])) if rng.random() < 0.5 else -number
+    parts.document |= tree
     return parts.packed()
 
 
 def change_classes(data: bytes, rng: Rng) -> bytes:
     """The class of an object replaced by another name."""
     parts = Parts(data)
-    objects = parts.document["objects"]
+    objects = parts.document["objects"] or [{"class": "", "state": {}}]
     names = [*ODD_NAMES, *own_classes(), *(node["class"] for node in objects)]
     objects[rng.integers(len(objects))]["class"] = names[rng.integers(len(names))]
+    parts.document["objects"] = objects
     return parts.packed()
 
 
@@ -213,6 +217,8 @@ def change_outline(data: bytes, rng: Rng) -> bytes:
 def change_array(data: bytes, rng: Rng) -> bytes:
     """Numbers, shape or dtype of an array changed, or two arrays exchanged; the bytes are those of NumPy."""
     parts = Parts(data)
+    if not parts.arrays:
+        return data
     at = int(rng.integers(len(parts.arrays)))
     array = np.load(io.BytesIO(parts.arrays[at]), allow_pickle=False)
     choice = rng.integers(8)
@@ -248,6 +254,8 @@ def change_array(data: bytes, rng: Rng) -> bytes:
 def change_header(data: bytes, rng: Rng) -> bytes:
     """The header of an array changed as text, or bytes of the array, so that NumPy might misread it."""
     parts = Parts(data)
+    if not parts.arrays:
+        return data
     at = int(rng.integers(len(parts.arrays)))
     content = parts.arrays[at]
     shapes = [
@@ -314,3 +322,37 @@ def mutated(data: bytes, rng: Rng) -> tuple[str, bytes]:
     shares = np.array([MUTATIONS[name][0] for name in names])
     name = names[rng.choice(len(names), p=shares / shares.sum())]
     return name, MUTATIONS[name][1](data, rng)
+
+
+# --- checkpoints ------------------------------------------------------------------------------------
+
+
+def records_of(data: bytes) -> list[tuple[bytes, bytes]]:
+    """The name and the bytes of each record of a checkpoint."""
+    found, at = [], HEAD
+    while at < len(data):
+        length, name, _ = RECORD.unpack_from(data, at)
+        at += RECORD.size + length
+        found.append((name, data[at - length : at]))
+    return found
+
+
+def checkpoint_of(records: list[tuple[bytes, bytes]]) -> bytes:
+    """A checkpoint of these records, with digests that agree."""
+    body = b"".join(RECORD.pack(len(each), name, digest(name, each)) + each for name, each in records)
+    return head_of(HEAD + len(body)) + body
+
+
+def mutated_checkpoint(data: bytes, rng: Rng) -> tuple[str, bytes]:
+    """The name of a mutation, and the checkpoint after it: of its bytes, its records, or one of these."""
+    records, choice = records_of(data), rng.integers(10)
+    at, other = rng.integers(len(records), size=2)
+    if choice == 0:
+        change = (flip_bits, truncate, move_block, overwrite)[rng.integers(4)]
+        return "checkpoint: bytes", change(data, rng)
+    if choice == 1:
+        records[at] = records[at][0], records[other][1]
+        return "checkpoint: exchange", checkpoint_of(records)
+    name, record = mutated(records[at][1], rng)
+    records[at] = records[at][0], record
+    return f"checkpoint: {name}", checkpoint_of(records)

@@ -518,6 +518,11 @@ def test_three_hundred_mutated_files():
     assert sum(counts.values()) == 300
     assert sum(number for (_, outcome), number in counts.items() if outcome == "refused") > 100
     assert sum(number for (_, outcome), number in counts.items() if outcome == "predicts") > 30
+    assert sum(number for (_, outcome), number in counts.items() if outcome == "fits") > 10
+    assert counts.keys() >= {
+        ("checkpoint: change an array", "fits"),
+        ("checkpoint: bytes", "fit raises ValueError"),
+    }
 
 
 def test_the_harness_sees_code_that_runs():

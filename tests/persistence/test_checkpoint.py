@@ -308,12 +308,11 @@ def test_a_truncated_or_corrupted_checkpoint_is_refused(written):
 
 def test_a_record_that_was_not_completed_is_not_there(tmp_path):
     journal = Journal(tmp_path / "file")
-    journal.add("a", np.arange(3))
+    journal.add("a", b"first")
     with open(tmp_path / "file", "ab") as file:
         file.write(b"the beginning of another")
     again = Journal(tmp_path / "file")
-    assert len(again) == 1
-    again.add("b", 2)
+    assert (again.get("a"), again.get("b")) == (b"first", None)
+    again.add("b", b"second")
     once_more = Journal(tmp_path / "file")
-    assert ("a" in once_more, once_more["b"], len(once_more)) == (True, 2, 2)
-    np.testing.assert_array_equal(once_more["a"], np.arange(3))
+    assert (once_more.get("a"), once_more.get("b")) == (b"first", b"second")

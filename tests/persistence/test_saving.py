@@ -8,15 +8,12 @@ import os
 import pickle
 import subprocess
 import sys
-from decimal import Decimal
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn import model_selection
 from sklearn.covariance import LedoitWolf
 from sklearn.model_selection import StratifiedKFold
@@ -38,9 +35,7 @@ from riskbayes.learners import RC
 from riskbayes.models import LDAModel, TreeModel
 from riskbayes.objectives import ExpectedCost
 from riskbayes.persistence import describe
-from riskbayes.persistence.reader import Reader
 from riskbayes.persistence.registry import SPLITTERS, declared, own_classes
-from riskbayes.persistence.writer import Writer
 from test_contracts import Means, UnitGaussians
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -294,103 +289,6 @@ def test_about_and_created_are_checked(tmp_path):
             clf.save(tmp_path / "model.rb", about=about)
     with pytest.raises(ValueError, match="time zone"):
         clf.save(tmp_path / "model.rb", created="2026-01-01T00:00:00")
-
-
-# --- values ------------------------------------------------------------------------------------------
-
-ZONES = st.sampled_from([None, datetime.UTC, datetime.timezone(datetime.timedelta(minutes=-150))])
-LEAVES = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text()
-    | st.binary(max_size=9)
-    | st.dates()
-    | st.datetimes(timezones=ZONES)
-    | st.times()
-    | st.timedeltas()
-    | st.decimals(allow_nan=False).filter(lambda d: len(str(d)) < 90)
-    | st.floats(width=32).map(np.float32)
-    | st.integers(-(2**63), 2**63 - 1).map(np.int64)
-    | st.booleans().map(np.bool_)
-    | st.text(min_size=1).filter(lambda s: not s.endswith("\0")).map(np.str_)
-    | st.integers(-(2**60), 2**60).map(lambda n: np.datetime64(n, "us"))
-)
-KEYS = (
-    st.none() | st.booleans() | st.integers() | st.text() | st.dates() | st.tuples(st.integers(), st.text())
-)
-TREES = st.recursive(
-    LEAVES,
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.lists(inner, max_size=4).map(tuple)
-        | st.dictionaries(KEYS, inner, max_size=4)
-        | st.sets(KEYS, max_size=4)
-        | st.frozensets(KEYS, max_size=4)
-    ),
-    max_leaves=12,
-)
-
-
-def there_and_back(value):
-    writer = Writer(own_classes())
-    node = json.loads(json.dumps(writer.write(value, "value"), allow_nan=False))
-    return Reader([], writer.arrays, own_classes(), 2**20).read(node)
-
-
-def same(a, b):
-    """True if two values have the same types and are equal; NaN is NaN."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, dict):
-        return len(a) == len(b) and all(same(*pair) for pair in zip(a.items(), b.items(), strict=True))
-    if isinstance(a, float | np.floating):
-        return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
-    if isinstance(a, datetime.datetime):
-        return a == b and a.utcoffset() == b.utcoffset()
-    return bool(a == b)
-
-
-@given(TREES)
-def test_plain_values_come_back_with_their_types(value):
-    assert same(value, there_and_back(value))
-
-
-@given(st.data())
-def test_arrays_come_back_with_dtype_shape_and_layout(data):
-    dtype = data.draw(
-        st.sampled_from(["?", "i1", "u8", "f2", "f4", "f8", "U3", "M8[us]", "m8[D]", ">f8", ">i4"])
-    )
-    shape = tuple(data.draw(st.lists(st.integers(0, 4), max_size=4)))
-    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    array = rng.integers(0, 2, size=shape).astype(np.int64).astype(dtype)
-    array = np.asfortranarray(array) if data.draw(st.booleans()) else array
-    folder = Path(os.environ["PYTEST_SAVING_FOLDER"])
-    clf = GaussianNB(learner="closed_form").fit(*table("real"))
-    clf.extra_ = array
-    found = riskbayes.load(clf.save(folder / "array.rb")).extra_
-    assert found.shape == array.shape
-    assert found.dtype == array.dtype.newbyteorder("=")
-    assert (found == array).all()
-    assert found.flags.f_contiguous == array.flags.f_contiguous
-    assert found.flags.writeable
-
-
-@pytest.fixture(autouse=True)
-def folder_of_arrays(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTEST_SAVING_FOLDER", str(tmp_path))
-
-
-def test_zones_and_times_of_other_libraries_become_pythons():
-    zoned = pd.Timestamp("2020-07-01 12:00", tz="Europe/Madrid")
-    found = there_and_back(zoned)
-    assert found == zoned.to_pydatetime()
-    assert found.utcoffset() == datetime.timedelta(hours=2)
-    assert there_and_back(pd.Timedelta("3h")) == datetime.timedelta(hours=3)
-    assert there_and_back(Decimal("1.50")) == Decimal("1.50")
 
 
 def test_every_class_declares_attributes_that_can_be_read():

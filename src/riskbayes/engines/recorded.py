@@ -18,12 +18,17 @@ from sklearn.utils import check_random_state
 
 from riskbayes.arrays import Array
 from riskbayes.engines.base import Engine, Formula, Scan
+from riskbayes.exceptions import ModelFileError
 from riskbayes.frames import Frame
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import Objective
+from riskbayes.persistence.codec import from_bytes, to_bytes
+from riskbayes.persistence.hints import fits
 from riskbayes.persistence.journal import Journal
-from riskbayes.records import NotKeptError
 from riskbayes.statistics import Statistics
+
+UNMEASURED = Frame()
+"""The frame of statistics in a journal: the fit knows theirs."""
 
 
 class RecordedEngine(Engine):
@@ -76,7 +81,7 @@ class RecordedEngine(Engine):
 
     def _check(self, own: dict[str, str]) -> None:
         """Compare the fingerprints of this fit with those in the journal, where they are written first."""
-        known = self._recall("fingerprint", lambda: own)
+        known = self._recall("fingerprint", dict[str, str], lambda: own)
         other = [what for what in own if known.get(what) != own[what]]
         if other or known.keys() != own.keys():
             raise ValueError(
@@ -88,17 +93,26 @@ class RecordedEngine(Engine):
         number = self._numbers[what] = self._numbers.get(what, -1) + 1
         return self.name, what, number
 
-    def _recall(self, what: str, compute: Callable[[], Any]) -> Any:
-        """Return the recorded value of the next call of this kind, or compute and record it.
+    def _recall(self, what: str, kind: Any, compute: Callable[[], Any]) -> Any:
+        """Return the recorded value of the next call, of the type that is hinted, or compute and record it.
 
-        A value of another package's class cannot be recorded, and is computed again.
+        A value that cannot be recorded, such as one of another package's class, is computed again.
         """
-        key = self._key(what)
-        if key in self.journal:
-            return self.journal[key]
-        value = compute()
-        with suppress(NotKeptError):
-            self.journal.add(key, value)
+        key, refused = self._key(what), self.journal.refused
+        record = self.journal.get(key)
+        if record is None:
+            value = compute()
+            with suppress(ModelFileError):
+                record = to_bytes(value)
+                from_bytes(record)  # what cannot be read, as a frame of too many categories, is not written
+                self.journal.add(key, record)
+            return value
+        try:
+            value = from_bytes(record)
+        except ModelFileError as error:
+            raise refused(f"has a record that cannot be read ({error})") from None
+        if not fits(value, kind):
+            raise refused(f"has a {type(value).__name__} in place of what {what!r} returns")
         return value
 
     @property
@@ -120,22 +134,23 @@ class RecordedEngine(Engine):
         """Return what the model learns; a model that keeps rows learns again, for its engine must know it."""
         if model.traits.keeps_rows:
             return self.engine.learn(model)
-        return self._recall("learn", lambda: self.engine.learn(model))
+        return self._recall("learn", Frame, lambda: self.engine.learn(model))
 
     def statistics(self, model: GenerativeModel, frame: Frame) -> Statistics:
         """Return s(X, Y)."""
-        arrays = self._recall("statistics", lambda: dict(self.engine.statistics(model, frame)))
-        return Statistics(arrays, frame)
+
+        def compute() -> Statistics:
+            return self.engine.statistics(model, frame).with_frame(UNMEASURED)
+
+        return self._recall("statistics", Statistics, compute).with_frame(frame)
 
     def scan(self, fitted: Fitted, objective: Objective, part: Any = None, risks_only: bool = False) -> Scan:
         """Return dS and the risks."""
 
-        def compute() -> tuple[dict[str, Array] | None, Any]:
-            dS, risks = self.engine.scan(fitted, objective, part, risks_only)
-            return None if dS is None else dict(dS), risks
+        def compute() -> Scan:
+            return measured(self.engine.scan(fitted, objective, part, risks_only), UNMEASURED)
 
-        arrays, risks = self._recall("scan", compute)
-        return Scan(None if arrays is None else Statistics(arrays, fitted.S.frame), risks)
+        return measured(self._recall("scan", Scan, compute), fitted.S.frame)
 
     def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
         """Apply a formula to all rows."""
@@ -173,7 +188,7 @@ class RecordedEngine(Engine):
 
     def batches(self, size: int, rng: np.random.Generator) -> Sequence[Any]:
         """Return random parts of the rows."""
-        rng.bit_generator.state = self._recall("generator", lambda: rng.bit_generator.state)
+        rng.bit_generator.state = self._recall("generator", dict[str, Any], lambda: rng.bit_generator.state)
         return self.engine.batches(size, rng)
 
     def one_by_one(
@@ -186,10 +201,19 @@ class RecordedEngine(Engine):
 
     def _repeat(self, random: np.random.RandomState) -> None:
         """Bring random numbers to the recorded state, so that a replay draws the same rows."""
-        random.set_state(self._recall("random", random.get_state))
+        state = self._recall("random", dict[str, Any], lambda: random.get_state(legacy=False))
+        within = 0 <= state["state"].get("pos", 0) <= 624 and 0 <= state.get("buffer_pos", 0) <= 4
+        if not within:  # NumPy does not check it, and would read beyond
+            raise self.journal.refused("has random numbers that begin beyond their buffer")
+        random.set_state(state)
 
     def _derived(self, engine: Engine, what: str) -> Self:
         return type(self)(engine, self.journal, "/".join(map(str, self._key(what))))
+
+
+def measured(scan: Scan, frame: Frame) -> Scan:
+    """Return a scan whose statistics have this frame."""
+    return scan if scan.dS is None else scan._replace(dS=scan.dS.with_frame(frame))
 
 
 def described(value: Any) -> str:

@@ -37,11 +37,12 @@ class Leaves(Categories):
     """The share of the weight of all rows in each leaf; None before the statistics are settled."""
 
     def check_loaded(self, size: int) -> None:
-        """Require trees, and a share for each leaf."""
+        """Require trees, and a share for each leaf where there are shares."""
         require(
             self.trees is not None and len(self.trees.roots) == len(self.n_categories), "trees are missing"
         )
-        require_shape(self.shares, (sum(self.n_categories.tolist()),), "f", "shares")
+        if self.shares is not None:
+            require_shape(self.shares, (sum(self.n_categories.tolist()),), "f", "shares")
         super().check_loaded(size)
 
     def join(self, other: Frame) -> Frame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.em import em
-from riskbayes.frames import Arrays, Frame, SideBySide, same_values
+from riskbayes.frames import Frame, SideBySide, same_values
 from riskbayes.loaded import Loadable, require
 from riskbayes.models.base import GenerativeModel, Sample
 from riskbayes.models.centred import Centred
@@ -54,16 +54,6 @@ class Components(SideBySide):
         if not isinstance(other, Components) or not same_values(self.sizes, other.sizes):
             return Frame.join(self, other)
         return super().join(other)
-
-    def to_arrays(self) -> Arrays:
-        """Return the arrays of the base model's frame, and the numbers of components."""
-        return super().to_arrays() | {f"{type(self).__name__}.sizes": self.sizes}
-
-    @classmethod
-    def of_fields(cls, arrays: Mapping[str, Array]) -> Frame:
-        """Return the frame that `to_arrays` saved: without the start, which only new rows need."""
-        rest = {name: value for name, value in arrays.items() if name != "sizes"}
-        return cls(SideBySide.of_fields(rest).frames, arrays["sizes"])  # type: ignore[attr-defined]
 
 
 class ComponentRows:

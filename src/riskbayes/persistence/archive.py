@@ -1,4 +1,4 @@
-"""The container of a model: a zip file of `model.json`, `arrays/0.npy`, `arrays/1.npy`, ... and `sha256`.
+"""The container of a value: a zip file of `model.json`, `arrays/0.npy`, `arrays/1.npy`, ... and `sha256`.
 
 Members are stored, not compressed: what is read is never more than the file's own size. The same model gives
 the same bytes. `sha256` is that of `model.json`, which lists those of the arrays: it tells damage, not
@@ -14,14 +14,17 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ModelFileError
 from riskbayes.persistence.npy import read_array, write_array
 
-KIND, FORMAT = "riskbayes model", 1
-"""What `model.json` says that it is, and the version of the format that this package writes and reads."""
+MODEL, VALUE = "riskbayes model", "riskbayes value"
+"""What `model.json` says that it is: a model file, or a record of a checkpoint."""
+
+FORMAT = 1
+"""The version of the format that this package writes and reads."""
 
 DOCUMENT, DIGEST = "model.json", "sha256"
 
@@ -39,14 +42,14 @@ STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
 BEGINNING = b"PK\x03\x04"
 
 
-def write(file: BinaryIO, document: dict[str, Any], arrays: list[Array]) -> None:
-    """Write the bytes of a model file."""
+def write(file: IO[bytes], kind: str, document: dict[str, Any], arrays: list[Array]) -> None:
+    """Write the bytes of a container of this kind."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         digests = []
         for number, array in enumerate(arrays):
             with archive.open(member(f"arrays/{number}.npy"), "w", force_zip64=True) as out:
                 digests.append(write_array(array, out))
-        text = as_json({"kind": KIND, "format": FORMAT, **document, "arrays": digests})
+        text = as_json({"kind": kind, "format": FORMAT, **document, "arrays": digests})
         refuse_large(text)
         archive.writestr(member(DOCUMENT), text)
         archive.writestr(member(DIGEST), hashlib.sha256(text).hexdigest())
@@ -91,29 +94,36 @@ def opened(path: Path) -> Iterator[Archive]:
     if not path.is_file():
         raise ModelFileError(f"{shown} is not a regular file.")
     with open(path, "rb") as file:
-        try:
-            beginning = file.read(len(BEGINNING))
-            if beginning != BEGINNING:
-                what = "is empty" if not beginning else "is no model file of riskbayes"
-                raise ModelFileError(f"{shown} {what}. Files of `save` can be loaded, and nothing else.")
-            with zipfile.ZipFile(file) as archive:
-                yield Archive(archive, path.stat().st_size)
-        except ModelFileError as error:
-            text = str(error)
-            raise ModelFileError(text if shown in text else f"{shown} cannot be loaded: {text}.") from None
-        except MemoryError:
-            raise ModelFileError(f"{shown} cannot be loaded: it needs more memory than there is.") from None
-        except Exception as error:  # zipfile, NumPy and our own checks raise many kinds for damaged files
-            reason = f"{type(error).__name__}: {error}".splitlines()[0][:300].rstrip(".")
-            raise ModelFileError(
-                f"{shown} cannot be loaded: it is truncated, damaged or inconsistent ({reason})."
-            ) from error
+        beginning = file.read(len(BEGINNING))
+        if beginning != BEGINNING:
+            what = "is empty" if not beginning else "is no model file of riskbayes"
+            raise ModelFileError(f"{shown} {what}. Files of `save` can be loaded, and nothing else.")
+        with reading(file, MODEL, path.stat().st_size, shown) as archive:
+            yield archive
+
+
+@contextmanager
+def reading(file: IO[bytes], kind: str, size: int, shown: str) -> Iterator[Archive]:
+    """Open a container of this kind; every error until it is closed is a `ModelFileError`."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            yield Archive(archive, kind, size)
+    except ModelFileError as error:
+        text = str(error)
+        raise ModelFileError(text if shown in text else f"{shown} cannot be loaded: {text}.") from None
+    except MemoryError:
+        raise ModelFileError(f"{shown} cannot be loaded: it needs more memory than there is.") from None
+    except Exception as error:  # zipfile, NumPy and our own checks raise many kinds for damaged files
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:300].rstrip(".")
+        raise ModelFileError(
+            f"{shown} cannot be loaded: it is truncated, damaged or inconsistent ({reason})."
+        ) from error
 
 
 class Archive:
-    """A model file that is open, with members that are checked."""
+    """A container that is open, with members that are checked."""
 
-    def __init__(self, archive: zipfile.ZipFile, size: int):
+    def __init__(self, archive: zipfile.ZipFile, kind: str, size: int):
         infos = archive.infolist()
         if len(infos) > MOST_MEMBERS:
             raise ModelFileError(f"it has {len(infos)} members")
@@ -129,9 +139,9 @@ class Archive:
             raise ModelFileError("a member has another size than its bytes")
         if sum(info.file_size for info in infos) > size:
             raise ModelFileError("its members are larger than the file")
-        self.document = self._document()
+        self.document = self._document(kind)
 
-    def _document(self) -> dict[str, Any]:
+    def _document(self, kind: str) -> dict[str, Any]:
         """Return `model.json`; refuse another kind of file, a newer format, and what does not hash."""
         if self._infos[DOCUMENT].file_size > MOST_JSON or self._infos[DIGEST].file_size > 256:
             raise ModelFileError("its description is too large")
@@ -141,7 +151,7 @@ class Archive:
             found = json.loads(text.decode("ascii"))
         except (ValueError, RecursionError) as error:
             raise ModelFileError("its description is no JSON, or too deep") from error
-        if not isinstance(found, dict) or found.get("kind") != KIND:
+        if not isinstance(found, dict) or found.get("kind") != kind:
             raise ModelFileError("it is a zip file, but not one that riskbayes wrote")
         version = found.get("format")
         if type(version) is not int or version < 1:

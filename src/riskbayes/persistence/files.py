@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
 from riskbayes.new_files import new_files
-from riskbayes.persistence.archive import opened, write
+from riskbayes.persistence.archive import MODEL, opened, write
 from riskbayes.persistence.hints import fits
 from riskbayes.persistence.reader import Reader
 from riskbayes.persistence.registry import with_own
@@ -52,7 +52,7 @@ def write_model(
         raise ModelFileError(f"{name} is no estimator of riskbayes.")
     described = {"class": name, "created": instant(created), "versions": versions()}
     described |= estimator._described() | {"about": plain_copy(about)}
-    write(file, {"metadata": described, "objects": writer.objects}, writer.arrays)
+    write(file, MODEL, {"metadata": described, "objects": writer.objects}, writer.arrays)
 
 
 def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:
@@ -89,8 +89,7 @@ def load(path: str | os.PathLike[str], classes: Iterable[type] = ()) -> Any:
     """
     known = with_own(classes)
     with opened(Path(path)) as archive:
-        reader = Reader(archive.document.get("objects"), archive.arrays(), known, archive.size)
-        found = reader.last()
+        found = Reader(archive.document, archive.arrays(), known, archive.size).value
         if not (isinstance(found, Loadable) and isinstance(found, ClassifierMixin)):
             raise ModelFileError(f"it holds a {type(found).__name__}, which is no estimator of riskbayes")
         check_is_fitted(found)

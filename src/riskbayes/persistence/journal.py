@@ -17,18 +17,17 @@ from time import monotonic
 from typing import Any, BinaryIO
 
 from riskbayes.new_files import lock
-from riskbayes.records import packed, unpacked
 
-MAGIC = b"riskbayes journal 2\n"
-LENGTH = struct.Struct("<Q")
-DIGEST = 16
-HEAD = len(MAGIC) + LENGTH.size + DIGEST
+MAGIC = b"riskbayes journal 3\n"
+END = struct.Struct("<Q16s")
+"""Where the records end, and a digest of that."""
+HEAD = len(MAGIC) + END.size
+RECORD = struct.Struct("<Q16s16s")
+"""What is before a record: its length, a digest of its key, and one of the key's and the record."""
 
 
 class Journal:
-    """Values by key in a file, in the order in which they were added; :mod:`riskbayes.records` says which.
-
-    To read a file runs no code of it.
+    """Bytes by key in a file, in the order in which they were added.
 
     Parameters
     ----------
@@ -40,8 +39,8 @@ class Journal:
 
     def __init__(self, path: Any, seconds: float = 0.0):
         self.path, self.seconds = Path(path), seconds
-        self._places: dict[Any, tuple[int, int]] = {}
-        self._waiting: dict[Any, bytes] = {}
+        self._places: dict[bytes, tuple[int, int]] = {}
+        self._waiting: dict[bytes, bytes] = {}
         self._written = monotonic()
         self._end = HEAD
         self._lock = Lock()
@@ -51,27 +50,21 @@ class Journal:
             with self._writing():  # now, so that a folder that cannot be written to is found before the work
                 pass
 
-    def __contains__(self, key: Any) -> bool:
-        return key in self._places or key in self._waiting
-
-    def __len__(self) -> int:
-        return len(self._places) + len(self._waiting)
-
-    def __getitem__(self, key: Any) -> Any:
+    def get(self, key: Any) -> bytes | None:
+        """Return the record of a key, or None."""
+        name = digest(repr(key).encode())
         with self._lock:
-            record = self._waiting.get(key)
-            if record is None:
-                start, length = self._places[key]
-                with open(self.path, "rb") as file:
-                    file.seek(start)
-                    record = file.read(length)
-        return unpacked(record)[1]
+            if name not in self._places:
+                return self._waiting.get(name)
+            start, length = self._places[name]
+            with open(self.path, "rb") as file:
+                file.seek(start)
+                return file.read(length)
 
-    def add(self, key: Any, value: Any) -> None:
+    def add(self, key: Any, record: bytes) -> None:
         """Append a record; when this returns it is on the disk, if `seconds` have passed since the last."""
-        record = packed((key, value))
         with self._lock:
-            self._waiting[key] = record
+            self._waiting[digest(repr(key).encode())] = record
             due = monotonic() - self._written >= self.seconds
         if due:
             self.flush()
@@ -84,11 +77,11 @@ class Journal:
             end, places = self._end, {}
             with self._writing() as file:
                 file.seek(end)
-                for key, record in self._waiting.items():
-                    file.write(LENGTH.pack(len(record)) + digest(record) + record)
-                    start = end + LENGTH.size + DIGEST
-                    end = start + len(record)
-                    places[key] = start, len(record)
+                for name, record in self._waiting.items():
+                    file.write(RECORD.pack(len(record), name, digest(name, record)))
+                    file.write(record)
+                    places[name] = end + RECORD.size, len(record)
+                    end += RECORD.size + len(record)
                 file.truncate()
                 synced(file)
                 file.seek(0)
@@ -114,46 +107,42 @@ class Journal:
             yield file
 
     def _open(self) -> None:
-        """Read and check all records; refuse a file that is not what was written."""
+        """Find all records; refuse a file that is not what was written."""
         with open(self.path, "rb") as file:
             lock(file)
             size, head = os.fstat(file.fileno()).st_size, file.read(HEAD)
             if not head.startswith(MAGIC):
-                raise self._refused("is no checkpoint of riskbayes")
+                raise self.refused("is no checkpoint of riskbayes")
             if len(head) < HEAD:
-                raise self._refused("is truncated")
-            (self._end,) = LENGTH.unpack_from(head, len(MAGIC))
+                raise self.refused("is truncated")
+            self._end, _ = END.unpack_from(head, len(MAGIC))
             if head != head_of(self._end):
-                raise self._refused("is corrupted at its head")
+                raise self.refused("is corrupted at its head")
             if size < self._end:
-                raise self._refused(f"is truncated: {size} of {self._end} bytes are left")
-            while file.tell() < self._end:
-                at = file.tell()
-                (length,) = LENGTH.unpack(file.read(LENGTH.size))
-                expected = file.read(DIGEST)
-                start = file.tell()
-                record = file.read(length) if length <= self._end - start else b""
-                if digest(record) != expected:
-                    raise self._refused(f"is corrupted at byte {at}")
-                try:
-                    key = unpacked(record)[0]
-                except Exception:  # whatever is in a record that was not written here
-                    raise self._refused(f"has a record at byte {at} that cannot be read") from None
-                self._places[key] = start, length
+                raise self.refused(f"is truncated: {size} of {self._end} bytes are left")
+            while (at := file.tell()) < self._end:
+                length, name, expected = RECORD.unpack(file.read(RECORD.size).ljust(RECORD.size))
+                start = at + RECORD.size
+                if start + length > self._end or digest(name, file.read(length)) != expected:
+                    raise self.refused(f"is corrupted at byte {at}")
+                self._places[name] = start, length
 
-    def _refused(self, what: str) -> ValueError:
+    def refused(self, what: str) -> ValueError:
+        """Return the error for a file that a fit cannot go on from."""
         return ValueError(f"The checkpoint {str(self.path)!r} {what}. Delete it to fit from the beginning.")
 
 
 def head_of(end: int) -> bytes:
     """Return the head of a file whose records end there."""
-    place = LENGTH.pack(end)
-    return MAGIC + place + digest(place)
+    return MAGIC + END.pack(end, digest(str(end).encode()))
 
 
-def digest(data: bytes) -> bytes:
+def digest(*parts: bytes) -> bytes:
     """Return a digest of bytes, which tells whether they were changed."""
-    return blake2b(data, digest_size=DIGEST).digest()
+    found = blake2b(digest_size=16)
+    for part in parts:
+        found.update(part)
+    return found.digest()
 
 
 def synced(file: Any) -> None:

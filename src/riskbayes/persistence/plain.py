@@ -1,10 +1,11 @@
-"""Plain values that JSON lacks: scalars of NumPy, dates, times, durations, decimals, bytes."""
+"""Plain values that JSON lacks: scalars of NumPy, dates, times, durations, decimals, bytes, odd floats."""
 
 from __future__ import annotations
 
 import base64
 import datetime
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -148,3 +149,16 @@ def pair(node: Any) -> list[Any]:
     if not isinstance(node, list) or len(node) != 2:
         raise ModelFileError("a value is not a pair")
     return node
+
+
+KINDS: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "scalar": (np.generic, write_scalar, read_scalar),
+    "float": (float, str, read_float),
+    "bytes": (bytes, lambda value: base64.b64encode(value).decode("ascii"), read_bytes),
+    "decimal": (Decimal, str, read_decimal),
+    "datetime": (datetime.datetime, write_datetime, read_datetime),
+    "date": (datetime.date, datetime.date.isoformat, lambda node: datetime.date.fromisoformat(text_of(node))),
+    "time": (datetime.time, write_time, read_time),
+    "duration": (datetime.timedelta, write_duration, read_duration),
+}
+"""The type of each kind, how it is written and how it is read; a value is of the first kind that fits."""

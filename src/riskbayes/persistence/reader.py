@@ -6,9 +6,7 @@ declares; then the class checks that they fit one another (`Loadable.check_loade
 
 from __future__ import annotations
 
-import datetime
 import math
-from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -35,27 +33,24 @@ MOST_ALIKE = 64
 
 
 class Reader:
-    """Reads the objects of a file, one after the other; an object refers to earlier ones only."""
+    """Reads the objects of a description, one after the other; an object refers to earlier ones only."""
 
-    def __init__(self, objects: Any, arrays: list[Array], classes: Classes, size: int):
-        if not isinstance(objects, list):
-            raise ModelFileError("it does not list its objects")
+    def __init__(self, document: dict[str, Any], arrays: list[Array], classes: Classes, size: int):
         self.arrays, self.classes, self.size = arrays, classes, size
         self._found: list[tuple[Any, int, int]] = []
         """Each object with its depth and the number of its values."""
-        self._values = self._deepest = 0
         self._alike: dict[int, set[str]] = {}
         """Texts of keys by their hash."""
+        objects = document.get("objects")
+        if not isinstance(objects, list):
+            raise ModelFileError("it does not list its objects")
         for node in objects:
-            self._values, self._deepest = 0, 0
-            value = self._object(node)
+            self._values = self._deepest = 0
+            value = self._instance(node)
             self._found.append((value, self._deepest, self._values))
-
-    def last(self) -> Any:
-        """Return the last object, which no other refers to: the model."""
-        if not self._found:
-            raise ModelFileError("it has no objects")
-        return self._found[-1][0]
+        self._values = self._deepest = 0
+        self.value = self.read(document.get("value", {"object": len(objects) - 1}))
+        """What was written; in a model file the last object."""
 
     def read(self, node: Any, depth: int = 0) -> Any:
         """Return the value of a node."""
@@ -69,12 +64,12 @@ class Reader:
         if type(node) is not dict or len(node) != 1:
             raise ModelFileError("a value has no kind")
         ((kind, content),) = node.items()
-        if kind in PLAIN:
-            found = PLAIN[kind](content)
+        if kind in plain.KINDS:
+            found = plain.KINDS[kind][2](content)
             return self._hashable(found) if kind == "decimal" else found
         if kind not in KINDS:
             raise ModelFileError(f"it holds a value of the kind {kind[:40]!r}, which is not known")
-        return KINDS[kind](self, content, depth)
+        return getattr(self, f"_{kind}")(content, depth)
 
     def _count(self, number: int, depth: int) -> None:
         """Count values; refuse trees that are too large or too deep."""
@@ -94,8 +89,14 @@ class Reader:
                 raise ModelFileError("too many of its values have the same hash")
         return value
 
+    def _tuple(self, content: Any, depth: int) -> tuple:
+        return tuple(self._items(content, depth))
+
     def _set(self, content: Any, depth: int) -> set:
         return {self._hashable(item) for item in self._items(content, depth)}
+
+    def _frozenset(self, content: Any, depth: int) -> frozenset:
+        return frozenset(self._set(content, depth))
 
     def _items(self, content: Any, depth: int) -> list:
         if not isinstance(content, list):
@@ -124,19 +125,19 @@ class Reader:
             array[i] = item
         return array.reshape(shape)
 
-    def _enumeration(self, content: Any, depth: int) -> Enum:
+    def _enum(self, content: Any, depth: int) -> Enum:
         name, member = plain.pair(content)
         kind = class_of(name, self.classes)
         if not issubclass(kind, Enum) or member not in kind.__members__:
             raise ModelFileError(f"{str(name)[:40]} has no member {str(member)[:40]!r}")
         return kind.__members__[member]
 
-    def _reference(self, content: Any, depth: int) -> Any:
+    def _object(self, content: Any, depth: int) -> Any:
         value, deep, number = self._found[index_of(content, len(self._found))]
         self._count(number, depth + deep)
         return value
 
-    def _object(self, node: Any) -> Any:
+    def _instance(self, node: Any) -> Any:
         """Return an instance of a class with its attributes."""
         if type(node) is not dict or set(node) != {"class", "state"} or type(node["state"]) is not dict:
             raise ModelFileError("an object has no class and state")
@@ -197,26 +198,5 @@ def index_of(content: Any, number: int) -> int:
     return content
 
 
-PLAIN: dict[str, Callable[[Any], Any]] = {
-    "float": plain.read_float,
-    "bytes": plain.read_bytes,
-    "decimal": plain.read_decimal,
-    "date": lambda content: datetime.date.fromisoformat(plain.text_of(content)),
-    "datetime": plain.read_datetime,
-    "time": plain.read_time,
-    "duration": plain.read_duration,
-    "scalar": plain.read_scalar,
-}
-"""How values of these kinds are read."""
-
-KINDS: dict[str, Callable[[Reader, Any, int], Any]] = {
-    "tuple": lambda reader, content, depth: tuple(reader._items(content, depth)),
-    "set": Reader._set,
-    "frozenset": lambda reader, content, depth: frozenset(reader._set(content, depth)),
-    "dict": Reader._dict,
-    "array": Reader._array,
-    "objects": Reader._objects,
-    "enum": Reader._enumeration,
-    "object": Reader._reference,
-}
-"""How values of these kinds, which have parts, are read."""
+KINDS = ("tuple", "set", "frozenset", "dict", "array", "objects", "enum", "object")
+"""Kinds of values that have parts, each with the method that reads it."""

@@ -25,7 +25,7 @@ from riskbayes.objectives import Objective
 from riskbayes.task import Status
 
 PACKAGES = ("estimators", "learners", "models", "preprocessing")
-MODULES = ("frames", "statistics", "objectives")
+MODULES = ("engines.base", "frames", "objectives", "risks", "statistics")
 """Packages and modules of riskbayes whose classes files may hold."""
 
 COVARIANCES = ("EmpiricalCovariance", "LedoitWolf", "OAS", "ShrunkCovariance")

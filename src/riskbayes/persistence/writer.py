@@ -7,21 +7,18 @@ may be shared, are in a list of their own, each after those that it refers to.
 
 from __future__ import annotations
 
-import base64
-import datetime
-from collections.abc import Callable
 from dataclasses import is_dataclass
-from decimal import Decimal
 from enum import Enum
+from math import isfinite
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-import riskbayes.persistence.plain as plain
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
 from riskbayes.persistence.npy import is_plain
+from riskbayes.persistence.plain import KINDS
 from riskbayes.persistence.registry import Classes, declared, may_have, name_of
 
 DROPPED = ("_callback", "_skl", "_parent_callback", "_propagated")
@@ -41,10 +38,10 @@ class Writer:
     def write(self, value: Any, path: str) -> Any:
         """Return a value as JSON; refuse one that files do not hold by its path and type."""
         kind = type(value)
-        if value is None or kind in (bool, int, str):
+        if id(value) in self._written:
+            return self._written[id(value)][1]
+        if value is None or kind in (bool, int, str) or (kind is float and isfinite(value)):
             return value
-        if kind in PLAIN:
-            return PLAIN[kind](value)
         if kind in (list, tuple, set, frozenset):
             return self._sequence(value, path)
         if kind is dict:
@@ -54,12 +51,14 @@ class Writer:
                     for key, item in value.items()
                 ]
             }
-        try:
-            for base, write in KINDS.items():
-                if isinstance(value, base):
-                    return write(self, value, path)
-        except ModelFileError as error:
-            raise ModelFileError(str(error) if path in str(error) else f"{path} is {error}.") from None
+        if isinstance(value, np.ndarray):
+            return self._array(value, path)
+        for name, (base, write, _) in KINDS.items():
+            if isinstance(value, base):  # types that derive from it too: pandas has some
+                try:
+                    return {name: write(value)}
+                except ModelFileError as error:
+                    raise ModelFileError(f"{path} is {error}.") from None
         return self._object(value, path)
 
     def _sequence(self, value: Any, path: str) -> Any:
@@ -70,8 +69,6 @@ class Writer:
 
     def _array(self, value: np.ndarray, path: str) -> dict:
         """Return where an array is written; an array of Python's objects is a list of plain values."""
-        if id(value) in self._written:
-            return self._written[id(value)][1]
         if value.dtype.kind == "O" and type(value) is np.ndarray:
             found = [self.write(item, path) for item in value.ravel().tolist()]
             node: dict = {"objects": [list(value.shape), found]}
@@ -83,19 +80,13 @@ class Writer:
         self._written[id(value)] = value, node
         return node
 
-    def _enumeration(self, value: Enum, path: str) -> dict:
-        name = name_of(type(value), self.classes)
-        if name is None:
-            raise self._refusal(value, path)
-        return {"enum": [name, value.name]}
-
     def _object(self, value: Any, path: str) -> dict:
-        """Return where an instance of a known class is written."""
-        if id(value) in self._written:
-            return self._written[id(value)][1]
+        """Return where an instance of a known class is written, or which member of an enumeration it is."""
         name = name_of(type(value), self.classes)
         if name is None:
             raise self._refusal(value, path)
+        if isinstance(value, Enum):
+            return {"enum": [name, value.name]}
         state = {
             attribute: self.write(item, f"{path}.{attribute}") for attribute, item in state_of(value).items()
         }
@@ -121,24 +112,6 @@ class Writer:
 
 
 CANNOT = "model files cannot hold it"
-
-PLAIN: dict[type, Callable[[Any], Any]] = {
-    float: lambda value: value if np.isfinite(value) else {"float": str(value)},
-    bytes: lambda value: {"bytes": base64.b64encode(value).decode("ascii")},
-    Decimal: lambda value: {"decimal": str(value)},
-    datetime.date: lambda value: {"date": value.isoformat()},
-}
-"""How values of exactly these types are written."""
-
-KINDS: dict[type, Callable[[Writer, Any, str], Any]] = {
-    np.ndarray: Writer._array,
-    np.generic: lambda writer, value, path: {"scalar": plain.write_scalar(value)},
-    datetime.datetime: lambda writer, value, path: {"datetime": plain.write_datetime(value)},
-    datetime.time: lambda writer, value, path: {"time": plain.write_time(value)},
-    datetime.timedelta: lambda writer, value, path: {"duration": plain.write_duration(value)},
-    Enum: Writer._enumeration,
-}
-"""How values of these types, and of those derived from them (pandas' are), are written."""
 
 
 def state_of(value: Any) -> dict[str, Any]:

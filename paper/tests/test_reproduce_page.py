@@ -102,7 +102,7 @@ def test_paths_show_every_median_and_one_range():
 
 
 def test_a_page_of_nineteen_sets_is_light(report):
-    """A picture of paths takes what matplotlib writes, less what no page needs: there are dozens on the page."""
+    """A picture of paths takes what matplotlib writes, without what no page needs: there are dozens."""
     sizes = [path.stat().st_size for path in (report / "figures").glob("paths_*.svg")]
     assert max(sizes) < 16_000
 

@@ -30,7 +30,7 @@ def path_figure(paths, length):
     ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(3))
     ax.set_xlabel("iteration", **SMALL)
-    ax.set_ylabel("soft error, %", **SMALL)
+    ax.set_ylabel("soft error, %, from 1.2345", **SMALL)
     tidy(ax)
     return figure
 

@@ -132,7 +132,7 @@ def test_the_page_shows_all_texts_of_a_report(pages):
 
 
 INERT = environment("riskbayes.compare").from_string(
-    '{% macro shown(name) %}{{ name }}{% endmacro %}'
+    "{% macro shown(name) %}{{ name }}{% endmacro %}"
     '<p title="{{ words }}">{{ words|foreign }}{{ words }}{{ shown(words ~ words) }}{{ words|breakable }}</p>'
 )
 

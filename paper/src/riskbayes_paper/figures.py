@@ -129,7 +129,7 @@ def line(ax: Any, learner: str, values: Sequence[Any]) -> None:
     style = {"linestyle": "dashed", "zorder": 3} if learner == "closed_form" else {"zorder": 2}
     middle = np.median(held, axis=0)
     (drawn,) = ax.plot(steps, middle, color=colour, linewidth=width, label=LEARNERS[learner], **style)
-    drawn.get_path().should_simplify = True
+    drawn.get_path().should_simplify = True  # matplotlib does so by itself from 128 points on
 
 
 def fit_height(ax: Any) -> None:

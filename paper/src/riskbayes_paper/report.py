@@ -15,7 +15,7 @@ from riskbayes.pages.table import Cell, Table
 from riskbayes_paper import ExperimentError, tables
 from riskbayes_paper import learner_tables as learners
 from riskbayes_paper.datasets import PAPER_SETS
-from riskbayes_paper.figures import BANDED, Picture, all_figures
+from riskbayes_paper.figures import BANDED, all_figures
 from riskbayes_paper.files import reading
 from riskbayes_paper.longtable import read_folder
 from riskbayes_paper.paper_tables import agreement, only_in_train, paper_table, three_columns
@@ -33,18 +33,6 @@ BEGIN_HEADLINE = "<!-- begin: the headline, made by `make reproduce` -->"
 END_HEADLINE = "<!-- end: the headline, made by `make reproduce` -->"
 MARKS = ((BEGIN_HEADLINE, END_HEADLINE), (BEGIN, END))
 """Of a page that takes the headline alone, and of one that takes it with a few tables."""
-
-SECTIONS = {
-    "headline": "Is RC better?",
-    "columns": "Published, held-out, in-train",
-    "tables": "The paper's tables",
-    "learners": "Every learner",
-    "family": "A family of models",
-    "figures": "Figures",
-    "sets": "Data sets",
-    "settings": "What was run, and how to run it again",
-}
-"""Sections of the page, by their addresses."""
 
 TEMPLATES = environment(__package__)
 TEMPLATES.globals |= {"PROTOCOLS": PROTOCOLS, "FAR_MARK": tables.FAR_MARK}
@@ -131,21 +119,20 @@ def results_page(results: Results, found: list[Table], pictures: list[dict[str, 
     def chosen(*parts: str) -> list[Table]:
         return [table for table in found if any(part in table.name for part in parts)]
 
-    in_papers_form = [f"{table}_{protocol}" for table in PAPER_TABLES for protocol in PROTOCOLS]
-    tables_of = {
-        "headline": chosen("headline"),
-        "columns": chosen("agreement", "three"),
-        "tables": chosen("summary_paper") + [table for table in found if table.name in in_papers_form],
-        "learners": chosen("summary_default", "_learners_", "_differences_"),
-        "family": [table for table in found if table.name == "family"],
-        "figures": pictures,
-        "sets": [data_sets(results)],
-        "settings": [settings(results)],
-    }
+    paper = [f"{table}_{protocol}" for table in PAPER_TABLES for protocol in PROTOCOLS]
+    sections = [
+        ("headline", "Is RC better?", chosen("headline")),
+        ("columns", "Published, held-out, in-train", chosen("agreement", "three")),
+        ("tables", "The paper's tables", [*chosen("summary_paper"), *(t for t in found if t.name in paper)]),
+        ("learners", "Every learner", chosen("summary_default", "_learners_", "_differences_")),
+        ("family", "A family of models", [table for table in found if table.name == "family"]),
+        ("figures", "Figures", pictures),
+        ("sets", "Data sets", [data_sets(results)]),
+        ("settings", "What was run, and how to run it again", [settings(results)]),
+    ]
     return TEMPLATES.get_template("page.html").render(
         results=results,
-        sections=SECTIONS.items(),
-        tables=tables_of,
+        sections=[section for section in sections if section[-1]],
         pictures=pictures,
         links={results.label(name): f"#set-{name}" for name in results.sets},
         lines=only_in_train(results),

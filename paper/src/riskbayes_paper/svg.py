@@ -11,10 +11,13 @@ from markupsafe import Markup
 from riskbayes.markup import text
 from riskbayes.pages.shell import COLOURS
 
-PLAIN = {"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
+PLAIN: Any = {"svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans", "Verdana"]}
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-NEEDLESS = re.compile(r"<\?xml[^>]*>|<!DOCTYPE[^>]*>|<style.*?</style>|(?<=<g) id=\"[^\"]*\"|\s*\n\s*", re.DOTALL)
+NEEDLESS = re.compile(r'<[?!][^>]*>|<style[^<]*</style>|(?<=<g) id="[^"]*"|\s*\n\s*')
 """What a page does without: a style of all its elements, ids that nothing refers to, line breaks."""
+
+LONG = re.compile(r"\d+\.\d{3,}(?=[^<>]*>)")
+"""Numbers of many decimals within tags, which are places: a tenth of a point is enough."""
 
 
 def svg_source(figure: Any, salt: str) -> str:
@@ -28,7 +31,7 @@ def svg_source(figure: Any, salt: str) -> str:
     with rc_context({**PLAIN, "svg.hashsalt": salt}):
         figure.savefig(buffer, format="svg", transparent=True, metadata=NO_METADATA)
     svg = NEEDLESS.sub("", buffer.getvalue()).replace("<svg", '<svg stroke-linejoin="round"', 1)
-    return re.sub(r"\d+\.\d\d+", lambda found: f"{float(found[0]):.1f}", svg)
+    return LONG.sub(lambda found: f"{float(found[0]):.1f}", svg)
 
 
 def embed_svg(svg: str, description: str) -> Markup:

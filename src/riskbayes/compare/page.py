@@ -14,19 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from riskbayes.compare import numbers
 from riskbayes.compare.page_drivers import drivers
-from riskbayes.compare.page_models import PLUS_MINUS, answer, models, shown_score
-from riskbayes.findings import Finding
+from riskbayes.compare.page_models import MEASURES, PLUS_MINUS, answer, models, shown_score
 from riskbayes.pages.shell import environment
 
 if TYPE_CHECKING:  # the report calls this page, so it imports it first
     from riskbayes.compare.report import CellContribution, ColumnSummary, ReliabilityBin, Report, RowExample
 
-SEVERITIES = {
-    "error": ("error", "errors", "\u2715"),
-    "warning": ("warning", "warnings", "!"),
-    "info": ("note", "notes", "i"),
-}
-"""One and many of a severity, and its sign."""
+SEVERITIES = {"error": ("error", "\u2715"), "warning": ("warning", "!"), "info": ("note", "i")}
+"""What a severity is called, the gravest first, and its sign."""
 
 MOST_CLASSES = 20
 """A confusion matrix of more classes is shown as its largest mix-ups."""
@@ -46,7 +41,6 @@ def report_page(report: Report) -> str:
         models=models(report),
         trust=trust(report),
         drivers=drivers(report),
-        findings=grouped(report.findings),
     )
 
 
@@ -113,19 +107,6 @@ def speaking(row: RowExample) -> list[CellContribution]:
     return [cell for cell in row.cells if sign * cell.contribution > 0][:3]
 
 
-def grouped(findings: Sequence[Finding]) -> dict[str, Any]:
-    """Return the findings by code, the gravest first, and how many there are of each severity."""
-    boxes, groups = [], []
-    for severity, (one, many, sign) in SEVERITIES.items():
-        own = [finding for finding in findings if finding.severity == severity]
-        if own:
-            boxes.append((severity, numbers.plural(len(own), one, many)))
-        for code in sorted({finding.code for finding in own}):
-            found = [finding for finding in own if finding.code == code]
-            groups.append({"severity": severity, "one": one, "sign": sign, "code": code, "found": found})
-    return {"boxes": boxes, "groups": groups}
-
-
 def read_as(column: ColumnSummary) -> tuple[str, ...]:
     """Return what was made of a column, where that is more than itself."""
     return () if column.encoded in ((column.name,), (column.kind,)) else column.encoded
@@ -141,9 +122,5 @@ def when(started: str) -> str:
 
 FORMS = (numbers.brief, numbers.count, numbers.fixed, numbers.percent, numbers.plural, numbers.seconds)
 TEMPLATES = environment(__package__, *FORMS, numbers.signed, read_as, shown_score, speaking, when)
-TEMPLATES.globals |= {
-    "MOST_CLASSES": MOST_CLASSES,
-    "MOST_COLUMNS": MOST_COLUMNS,
-    "NONE": numbers.NONE,
-    "PLUS_MINUS": PLUS_MINUS,
-}
+TEMPLATES.globals |= {"MOST_CLASSES": MOST_CLASSES, "MOST_COLUMNS": MOST_COLUMNS, "SEVERITIES": SEVERITIES}
+TEMPLATES.globals |= {"MEASURES": MEASURES, "NONE": numbers.NONE, "PLUS_MINUS": PLUS_MINUS}

@@ -1,4 +1,4 @@
-"""Values on how well this can be predicted, and which model does it: the chart and the table of contenders."""
+"""Values on how well this can be predicted, and which model does it: a chart and a table of contenders."""
 
 from __future__ import annotations
 
@@ -34,24 +34,11 @@ class Measure(NamedTuple):
         return 100.0 if self.key == "error" else 1.0
 
 
-class Figure(NamedTuple):
-    """A cell of the table: what is shown, what it is sorted by, and its class."""
-
-    shown: str
-    sort: float | None
-    kind: str = ""
-
-
 MEASURES = (
-    Measure("error", "error, %", "Share of the held-out rows with a wrong answer. Lower is better.", 1),
-    Measure("log_loss", "log loss", "Mean of \u2212log p(true class) on held-out rows. Lower is better.", 3),
-    Measure("brier", "Brier", "Mean squared distance of probabilities and answers. Lower is better.", 3),
-    Measure(
-        "calibration_error",
-        "calib. error",
-        "How far stated probabilities are from observed shares. Lower is better.",
-        3,
-    ),
+    Measure("error", "error, %", "Share of the held-out rows with a wrong answer.", 1),
+    Measure("log_loss", "log loss", "Mean of \u2212log p(true class) on held-out rows.", 3),
+    Measure("brier", "Brier", "Mean squared distance of probabilities and answers.", 3),
+    Measure("calibration_error", "calib. error", "How far stated probabilities are from observed shares.", 3),
     Measure("auc", "AUC", "How often a row of a class ranks above one of another. 0.5 is a coin.", 3, True),
 )
 KINDS = {"riskbayes": "riskbayes", "peer": "scikit-learn", "baseline": "baseline"}
@@ -61,16 +48,6 @@ def score(contender: Contender, key: str) -> float | None:
     """Return a figure of a model, or None."""
     found = contender.scores.get(key)
     return found.value if found is not None and is_known(found.value) else None
-
-
-def majority(contenders: Sequence[Contender]) -> Contender | None:
-    """Return the baseline, if it is there."""
-    return next((c for c in contenders if c.kind == "baseline"), None)
-
-
-def logistic_regression(contenders: Sequence[Contender]) -> Contender | None:
-    """Return logistic regression, if it is there."""
-    return next((c for c in contenders if c.kind == "peer" and "logistic" in c.name.lower()), None)
 
 
 def shown_score(found: Score | None, digits: int, sign: bool = False) -> str:
@@ -95,14 +72,15 @@ def answer(report: Report) -> dict[str, Any]:
     dots = [dot(c, lead, digits) for c in contenders]
     known = [d for d in dots if d["value"] is not None]
     ends = [end for d in known for end in (d["low"], d["high"])] or [0.0, lead.most]
-    base, logistic = majority(contenders), logistic_regression(contenders)
+    base = next((c for c in contenders if c.kind == "baseline"), None)
+    logistic = next((c for c in contenders if c.kind == "peer" and "logistic" in c.name.lower()), None)
     lines, entries = {}, [(kind, KINDS[kind]) for kind in KINDS if any(c.kind == kind for c in contenders)]
     entries.append(("interval", "95 % interval"))
     for reference, kind in ((base, "reference majority"), (logistic, "reference logistic")):
         if reference is not None and (at := score(reference, lead.key)) is not None:
             lines[kind] = at
             entries.append((kind, foreign(reference.name)))
-    first = (max if lead.high else min)(known, key=lambda d: d["value"])["name"] if known else ""
+    first = (max if lead.high else min)(known, key=lambda d: d["value"])["of"].name if known else ""
     return {
         "lead": lead,
         "digits": digits,
@@ -125,10 +103,8 @@ def dot(c: Contender, lead: Measure, digits: int) -> dict[str, Any]:
         half = NORMAL * found.error
         low, high = max(value - half, 0.0), min(value + half, lead.most)
         interval = f"{fixed(low, digits)} to {fixed(high, digits)}"
-    return {
-        **{"name": c.name, "kind": c.kind, "failed": c.failed, "value": value, "low": low, "high": high},
-        **{"shown": shown_score(found, digits), "interval": interval},
-    }
+    shown = shown_score(found, digits)
+    return {"of": c, "value": value, "low": low, "high": high, "interval": interval, "shown": shown}
 
 
 def models(report: Report) -> dict[str, Any]:
@@ -144,17 +120,16 @@ def models(report: Report) -> dict[str, Any]:
         for m, digits, lowest in columns:
             value = score(c, m.key)
             first = value is not None and c.kind != "baseline" and round(value, digits) == lowest
-            cells.append(Figure(shown_score(c.scores.get(m.key), digits), value, "first" if first else ""))
+            cells.append((shown_score(c.scores.get(m.key), digits), value, "first" if first else ""))
         gap = c.behind.get("error")
-        behind = Figure("best", 0.0) if is_best else Figure(shown_score(gap, gaps, True), gap and gap.value)
-        cells[1:1] = [behind]
-        cells += [Figure(seconds(s), s) for s in (c.fit_seconds, c.predict_seconds)]
+        behind = ("best", 0.0) if is_best else (shown_score(gap, gaps, True), gap.value if gap else None)
+        cells[1:1] = [(*behind, "")]
+        cells += [(seconds(s), s, "") for s in (c.fit_seconds, c.predict_seconds)]
         kind = "best" if is_best else "failed" if c.failed else ""
         rows.append(
             {"of": c, "how": described(c), "told": difference(c, report), "kind": kind, "cells": cells}
         )
-    defined = [(m.name, report.definitions[m.key]) for m in MEASURES if m.key in report.definitions]
-    return {"measures": measures, "rows": rows, "defined": defined}
+    return {"measures": measures, "rows": rows}
 
 
 def described(contender: Contender) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
-from typing import NamedTuple
+from typing import ClassVar
 
 from markupsafe import Markup
 
@@ -17,12 +17,13 @@ TEMPLATES = environment(__package__)
 BEST_MARK, NONE = "*", "-"
 
 
-class Mark(NamedTuple):
+@dataclass(frozen=True)
+class Mark:
     """A text in a column of numbers; `kind` is "better", "worse", "equal" or empty, and gives its colour."""
 
     text: str
     kind: str = ""
-    sort = ""
+    sort: ClassVar = ""
 
     @property
     def classes(self) -> list[str]:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import isclose
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
@@ -180,6 +180,8 @@ def test_numbers_are_close_to_what_they_stand_for(value):
 
 
 @given(st.floats(0, 1))
+@example(0.005)
+@example(0.995)
 def test_only_nothing_is_zero_percent_and_only_all_is_a_hundred(share):
     shown = percent(share).replace("\u202f", "")
     assert (shown == "0%") == (share == 0)

@@ -1,9 +1,10 @@
-"""Texts of a user, which a terminal or a page shows and never obeys, and elements of HTML."""
+"""Texts of a user, which a terminal or a page shows and never obeys."""
 
 from __future__ import annotations
 
 import re
-from html import escape
+
+from markupsafe import Markup, escape
 
 OBEYED = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
@@ -20,28 +21,19 @@ def printable(value: object) -> str:
     return OBEYED.sub(lambda found: ascii(found[0])[1:-1], str(value))
 
 
-def text(value: object) -> str:
-    """Return a value as text of a page."""
-    return escape(printable(value))
+def text(value: object) -> Markup:
+    """Return a value as text of a page; markup stays as it is."""
+    return escape(value if hasattr(value, "__html__") else printable(value))
 
 
-def foreign(value: object) -> str:
+def breakable(value: object) -> Markup:
+    """Return a text that may break where it is joined: `marital_status`, `RiskBayesClassifier`."""
+    return Markup(JOINT.sub("<wbr>", text(value)))
+
+
+def foreign(value: object) -> Markup:
     """Return a text of unknown direction: a name in Arabic or Hebrew does not turn what stands beside it.
 
-    A long name may break where it is joined: `marital_status`, `RiskBayesClassifier`. An empty one is named.
+    An empty one is named.
     """
-    return f"<bdi>{JOINT.sub('<wbr>', text(value))}</bdi>" if str(value) else "<i>(empty)</i>"
-
-
-def element(tag: str, body: str = "", **values: str) -> str:
-    """Return an HTML element; an attribute without a value is left out.
-
-    `class_` stands for class, and an underscore for a hyphen: `data_sort`, `aria_label`.
-    """
-    named = {name.rstrip("_").replace("_", "-"): value for name, value in values.items() if value}
-    return f"<{tag}{attributes(named)}>{body}</{tag}>"
-
-
-def attributes(values: dict[str, str]) -> str:
-    """Write attributes as they stand in an element."""
-    return "".join(f' {name}="{text(value)}"' for name, value in values.items())
+    return Markup("<bdi>{}</bdi>").format(breakable(value)) if str(value) else Markup("<i>(empty)</i>")

@@ -8,15 +8,17 @@ from itertools import pairwise
 from math import isclose
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 
 import html_checks
 from made_reports import HOSTILE, REPORTS
 from riskbayes.compare.charts import Scale
 from riskbayes.compare.numbers import MINUS, NONE, brief, digits_of, fixed, percent, signed
 from riskbayes.findings import CODES
-from riskbayes.markup import attributes, foreign, text
+from riskbayes.markup import OBEYED
+from riskbayes.pages.shell import environment
 
 VOID = {"meta", "br", "wbr", "input"}
 
@@ -129,6 +131,17 @@ def test_the_page_shows_all_texts_of_a_report(pages):
             assert words in shown
 
 
+INERT = environment("riskbayes.compare").from_string(
+    "{% macro shown(name) %}{{ name }}{% endmacro %}"
+    '<p title="{{ words }}">{{ words|foreign }}{{ words }}{{ shown(words ~ words) }}{{ words|breakable }}</p>'
+)
+
+
+def test_a_name_that_is_not_defined_is_an_error():
+    with pytest.raises(UndefinedError, match="'wrods' is undefined"):
+        environment("riskbayes.compare").from_string("<p>{{ wrods }}</p>").render(words="a")
+
+
 def test_hostile_texts_stay_texts(pages):
     page = checked(pages["hostile"])
     shown = "".join(page.words)
@@ -138,13 +151,13 @@ def test_hostile_texts_stay_texts(pages):
 
 
 @given(st.text())
-def test_any_text_is_inert_in_both_places(words):
-    html = f"<p{attributes({'title': words})}>{foreign(words)}{text(words)}</p>"
+def test_any_text_is_inert_in_all_places(words):
+    html = INERT.render(words=words)
     html.encode("utf-8")
     page = checked(html)
     assert set(page.tags) <= {"p", "bdi", "wbr", "i"}
     assert [name for _, name, _ in page.attributes] == ["title"]
-    assert not re.search("[\x00-\x08]", html)
+    assert not OBEYED.search(html)
 
 
 @given(st.floats(1e-6, 100), st.floats(1e-3, 30))
@@ -167,6 +180,8 @@ def test_numbers_are_close_to_what_they_stand_for(value):
 
 
 @given(st.floats(0, 1))
+@example(0.005)
+@example(0.995)
 def test_only_nothing_is_zero_percent_and_only_all_is_a_hundred(share):
     shown = percent(share).replace("\u202f", "")
     assert (shown == "0%") == (share == 0)

@@ -127,7 +127,9 @@ def line(ax: Any, learner: str, values: Sequence[Any]) -> None:
     width = 2.0 if learner == BANDED else 1.3
     # Where others stay at the closed form, its dashes are seen above them.
     style = {"linestyle": "dashed", "zorder": 3} if learner == "closed_form" else {"zorder": 2}
-    ax.plot(steps, np.median(held, axis=0), color=colour, linewidth=width, label=LEARNERS[learner], **style)
+    middle = np.median(held, axis=0)
+    (drawn,) = ax.plot(steps, middle, color=colour, linewidth=width, label=LEARNERS[learner], **style)
+    drawn.get_path().should_simplify = True  # matplotlib does so by itself from 128 points on
 
 
 def fit_height(ax: Any) -> None:

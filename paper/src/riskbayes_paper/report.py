@@ -6,18 +6,16 @@ The page has tables that sort and filter, figures, and a page for each data set.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
-from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from riskbayes.markup import element
 from riskbayes.new_files import write_files
-from riskbayes.pages.shell import Section, page
-from riskbayes.pages.table import Cell, Table, as_html
+from riskbayes.pages.shell import environment
+from riskbayes.pages.table import Cell, Table
 from riskbayes_paper import ExperimentError, tables
 from riskbayes_paper import learner_tables as learners
 from riskbayes_paper.datasets import PAPER_SETS
-from riskbayes_paper.figures import BANDED, Picture, all_figures
+from riskbayes_paper.figures import BANDED, all_figures
 from riskbayes_paper.files import reading
 from riskbayes_paper.longtable import read_folder
 from riskbayes_paper.paper_tables import agreement, only_in_train, paper_table, three_columns
@@ -27,16 +25,6 @@ from riskbayes_paper.results import Results
 from riskbayes_paper.svg import embed_svg, svg_source
 from riskbayes_paper.tables import Measured, as_markdown, markdown_rows
 
-TITLE = "Risk-based calibration: the paper's experiments, measured again"
-NOT_PROBABILITY = (
-    '<p class="note">“Calibration” here adjusts the statistics of the model; it is not probability '
-    "calibration (Platt, isotonic).</p>"
-)
-COMMANDS = """\
-riskbayes reproduce --data-dir FOLDER          # run what the table lacks, then make this page
-riskbayes reproduce --models family            # the rows of RiskBayesClassifier
-riskbayes reproduce report RESULTS --out HERE  # make this page from tables that are there"""
-
 IN_DOC = ("agreement", "summary_default", "family", "qda_ml_three_columns", "nb_ml_three_columns")
 """Tables of the documentation page, below the headline."""
 
@@ -45,6 +33,9 @@ BEGIN_HEADLINE = "<!-- begin: the headline, made by `make reproduce` -->"
 END_HEADLINE = "<!-- end: the headline, made by `make reproduce` -->"
 MARKS = ((BEGIN_HEADLINE, END_HEADLINE), (BEGIN, END))
 """Of a page that takes the headline alone, and of one that takes it with a few tables."""
+
+TEMPLATES = environment(__package__)
+TEMPLATES.globals |= {"PROTOCOLS": PROTOCOLS, "FAR_MARK": tables.FAR_MARK}
 
 
 def write_report(folder: Path, out: Path, docs: Sequence[Path] = ()) -> tuple[Table, list[str]]:
@@ -67,10 +58,12 @@ def write_report(folder: Path, out: Path, docs: Sequence[Path] = ()) -> tuple[Ta
         forms = {"txt": tables.as_text, "csv": tables.as_csv, "tex": tables.as_latex, "html": table_page}
         for ending, form in forms.items():
             write_files({out / "tables" / f"{table.name}.{ending}": form(table)})
-    drawn = [(picture, svg_source(picture.draw(), picture.name)) for picture in all_figures(results)]
-    for picture, svg in drawn:
-        write_files({out / "figures" / f"{picture.name}.svg": svg})
-    write_files({out / "index.html": results_page(results, found, drawn)})
+    pictures = []
+    for picture in all_figures(results):
+        source = svg_source(picture.draw(), picture.name)
+        write_files({out / "figures" / f"{picture.name}.svg": source})
+        pictures.append({**picture._asdict(), "svg": embed_svg(source, picture.caption)})
+    write_files({out / "index.html": results_page(results, found, pictures)})
     first, lines = learners.headline(results), only_in_train(results)
     for doc in docs:
         write_parts(doc, markdown_rows(first), doc_part(first, lines, found))
@@ -91,7 +84,7 @@ def all_tables(results: Results) -> list[Table]:
 
 def table_page(table: Table) -> str:
     """Return a table as a page of its own."""
-    return page(table.title, "", [Section(table.title, f"{as_html(table)}\n<p>{table.note}</p>")])
+    return TEMPLATES.get_template("table.html").render(table=table)
 
 
 def doc_part(first: Table, lines: list[str], found: list[Table]) -> str:
@@ -120,84 +113,33 @@ def write_parts(doc: Path, *parts: str) -> None:
     write_files({doc: text})
 
 
-def results_page(results: Results, found: list[Table], pictures: list[tuple[Picture, str]]) -> str:
+def results_page(results: Results, found: list[Table], pictures: list[dict[str, Any]]) -> str:
     """Return the page of these results, of their tables, and of their pictures with the SVG of each."""
-    links = {results.label(name): f"#{set_id(name)}" for name in results.sets}
-    blocks = {table.name: table_block(table, links) for table in found}
-    drawn = [(picture, picture_block(picture, svg)) for picture, svg in pictures]
 
-    def chosen(*parts: str) -> str:
-        return "\n".join(html for name, html in blocks.items() if any(part in name for part in parts))
+    def chosen(*parts: str) -> list[Table]:
+        return [table for table in found if any(part in table.name for part in parts)]
 
-    in_papers_form = {f"{table}_{protocol}" for table in PAPER_TABLES for protocol in PROTOCOLS}
-    paper = "\n".join(html for name, html in blocks.items() if name in in_papers_form)
-    overview = "\n".join(html for picture, html in drawn if not picture.data_set)
+    paper = [f"{table}_{protocol}" for table in PAPER_TABLES for protocol in PROTOCOLS]
     sections = [
-        Section("Is RC better?", chosen("headline"), "headline"),
-        Section("Published, held-out, in-train", intro(results) + chosen("agreement", "three"), "columns"),
-        Section("The paper's tables", chosen("summary_paper") + paper, "tables"),
-        Section("Every learner", chosen("summary_default", "_learners_", "_differences_"), "learners"),
-        Section("A family of models", blocks.get("family", ""), "family"),
-        Section("Figures", f'<div class="pictures">\n{overview}\n</div>', "figures"),
-        Section("Data sets", table_block(data_sets(results), links), "sets"),
-        Section("What was run, and how to run it again", settings(results), "settings"),
+        ("headline", "Is RC better?", chosen("headline")),
+        ("columns", "Published, held-out, in-train", chosen("agreement", "three")),
+        ("tables", "The paper's tables", [*chosen("summary_paper"), *(t for t in found if t.name in paper)]),
+        ("learners", "Every learner", chosen("summary_default", "_learners_", "_differences_")),
+        ("family", "A family of models", [table for table in found if table.name == "family"]),
+        ("figures", "Figures", pictures),
+        ("sets", "Data sets", [data_sets(results)]),
+        ("settings", "What was run, and how to run it again", [settings(results)]),
     ]
-    sections = [section for section in sections if section.body.strip()]
-    menu = "".join(f'<li><a href="#{s.name}">{escape(s.heading)}</a></li>' for s in sections)
-    lead = (
-        "<p>What the paper prints, beside what this library measures on the same data sets. A figure is "
-        "<em>held out</em> unless the word <em>in-train</em> stands on it: "
-        + "; ".join(f"<em>{name}</em> is {escape(words)}" for name, words in PROTOCOLS.items())
-        + f".</p>\n<p>{escape(results.coverage)}.</p>\n{NOT_PROBABILITY}\n<nav><ul>{menu}</ul></nav>\n"
-        + tools(results)
+    return TEMPLATES.get_template("page.html").render(
+        results=results,
+        sections=[section for section in sections if section[-1]],
+        pictures=pictures,
+        links={results.label(name): f"#set-{name}" for name in results.sets},
+        lines=only_in_train(results),
+        facts=facts(results),
+        sets=[of_set(results, name) for name in results.sets],
+        banded=LEARNERS[BANDED],
     )
-    sections += [set_page(results, name, drawn) for name in results.sets]
-    return page(TITLE, lead, sections, resource("interactive.css"), resource("interactive.js"))
-
-
-def resource(name: str) -> str:
-    """Return the text of a file that lies beside this one."""
-    return (files(__package__) / name).read_text(encoding="utf-8")
-
-
-def set_id(name: str) -> str:
-    """Return the address of a set's page."""
-    return f"set-{name}"
-
-
-def table_block(table: Table, links: dict[str, str]) -> str:
-    """Return a table with its title and note."""
-    html = as_html(table, links)
-    body = f'<h3>{escape(table.title)}</h3>\n{html}\n<p class="small">{escape(table.note)}</p>'
-    return element("div", body, **{"data-protocol": table.protocol})
-
-
-def picture_block(picture: Picture, source: str) -> str:
-    """Return a figure; a set's own say in themselves what they show."""
-    svg = embed_svg(source, picture.caption, picture.name)
-    caption = "" if picture.data_set else f"<figcaption>{escape(picture.caption)}</figcaption>"
-    protocol = next((name for name in PROTOCOLS if picture.name.endswith(name)), "")
-    kind = "light wide" if picture.name == "toy" else ""  # drawn in black, two panels side by side
-    return element("figure", caption + svg, **{"class": kind, "data-protocol": protocol})
-
-
-def tools(results: Results) -> str:
-    """Return what one filters and chooses by."""
-    labels = {set_id(name): escape(results.label(name)) for name in results.sets}
-    names = "".join(element("option", label, value=value) for value, label in labels.items())
-    kinds = "".join(element("option", name, value=name) for name in results.protocols)
-    return (
-        '<div class="tools"><label>Filter rows <input id="filter" type="search" placeholder="iris"></label>\n'
-        f'<label>Protocol <select id="protocol"><option value="">both</option>{kinds}</select></label>\n'
-        f'<label>Data set <select id="chooser"><option value="">all</option>{names}</select></label></div>'
-    )
-
-
-def intro(results: Results) -> str:
-    """Return what the marks mean, and where the published figures agree with one protocol only."""
-    words = "stands where the measured mean and the published figure are more than two points apart"
-    lines = "".join(f"<li>{escape(line)}</li>" for line in only_in_train(results))
-    return f"<p>The mark {tables.FAR_MARK} {words}.</p>\n" + (f"<ul>{lines}</ul>\n" if lines else "")
 
 
 def data_sets(results: Results) -> Table:
@@ -215,8 +157,8 @@ def data_sets(results: Results) -> Table:
     return Table(headers, rows, "The paper's data sets", f"{results.coverage}.", "data_sets")
 
 
-def settings(results: Results) -> str:
-    """Return versions, engines, settings and commands, all from the long table."""
+def facts(results: Results) -> dict[str, str]:
+    """Return what was run, by versions, engines and settings, all from the long table."""
     rows = results.rows
     versions = ", ".join(sorted({row.version for row in rows}))
     engines = ", ".join(
@@ -224,7 +166,7 @@ def settings(results: Results) -> str:
         for engine in sorted({row.engine for row in rows})
     )
     dates = sorted(row.finished for row in rows)
-    facts = {
+    return {
         "Version": f"riskbayes {versions}",
         "Fits": f"{len(rows)} units, finished {dates[0]} to {dates[-1]}",
         "Engines": engines,
@@ -232,8 +174,11 @@ def settings(results: Results) -> str:
         "Learners": f"learning rate {LR:g} for RC (paper), GD and DFE; at most {MAX_ITER} scans",
         "Models": "; ".join(f"{name}: {words}" for name, words in {**MODELS, **ESTIMATES}.items()),
     }
-    listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in facts.items())
-    used = {(u.model, u.estimate, u.learner): row.settings for row in rows for u in [row.unit]}
+
+
+def settings(results: Results) -> Table:
+    """Return the classifiers that were fitted, with their settings."""
+    used = {(u.model, u.estimate, u.learner): row.settings for row in results.rows for u in [row.unit]}
     words = {**LEARNERS, **STRATEGIES}
     cells = [
         [model.upper(), "" if learner in STRATEGIES else estimate.upper(), words[learner], classifier]
@@ -241,14 +186,12 @@ def settings(results: Results) -> str:
             used.items(), key=lambda item: (item[0][0], item[0][1] == "map", list(words).index(item[0][2]))
         )
     ]
-    table = Table(["model", "estimate", "learner", "classifier"], cells, "Settings", name="settings")
-    return f"<dl>{listed}</dl>\n<pre>{escape(COMMANDS)}</pre>\n{as_html(table)}"
+    return Table(["model", "estimate", "learner", "classifier"], cells, "Settings", name="settings")
 
 
-def set_page(results: Results, name: str, drawn: list[tuple[Picture, str]]) -> Section:
+def of_set(results: Results, name: str) -> dict[str, Any]:
     """Return everything about one data set."""
-    paper, label = PAPER_SETS[name], results.label(name)
-    own = next(row for row in results.rows if row.unit.set == name)
+    label = results.label(name)
     rows: list[list[Cell]] = [
         [setting.title, setting.protocol, *cells]
         for setting in results.settings
@@ -257,16 +200,5 @@ def set_page(results: Results, name: str, drawn: list[tuple[Picture, str]]) -> S
     note = "In percent, mean ± standard deviation over splits."
     headers = ["model", "protocol", *LEARNERS.values()]
     table = Table(headers, rows, f"{label}: test errors", note, f"set_{name}")
-    facts = (
-        f"{own.m} rows, {own.n} features, {own.classes} classes (the paper: {paper.m} x {paper.n}). "
-        f"{paper.origin}; licence: {paper.licence}; read from: {own.source}."
-    )
-    panels = "\n".join(html for picture, html in drawn if picture.data_set == name)
-    body = (
-        f'<p class="back"><a href="#sets">All data sets</a></p>\n<p>{escape(facts)}</p>\n'
-        f"<pre>riskbayes reproduce --data-dir FOLDER --sets {escape(name)}</pre>\n{table_block(table, {})}\n"
-        f"<p>Along the iterations, held out: median over splits, and the range of {LEARNERS[BANDED]}. A "
-        "learner that stopped stays with the model it kept.</p>\n"
-        f'<div class="pictures paths">\n{panels}\n</div>'
-    )
-    return Section(label, body, set_id(name), "set")
+    own = next(row for row in results.rows if row.unit.set == name)
+    return {"name": name, "label": label, "own": own, "paper": PAPER_SETS[name], "table": table}

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from markupsafe import Markup
 from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from riskbayes.markup import element
 from riskbayes.pages.table import BEST_MARK, NONE, Cell, Table, Value, plain
 
 FAR = 2.0
@@ -72,14 +72,12 @@ class Measured(Value):
         """Return it in a line of text, the paper's figure in brackets."""
         return super().plain(best) + (f" [{self.printed}]" if self.printed else "")
 
-    def as_html(self) -> str:
-        """Return the number with its spread, and with the paper's figure or its mark."""
-        body = super().as_html()
+    def __html__(self) -> Markup:
+        body = super().__html__()
         if self.is_error and self.published is not None and not self.beside:
-            return body + element("span", FAR_MARK if self.far else "", **{"class": "mark"})
-        if self.printed:
-            return body + element("span", self.printed, title="the paper's figure", **{"class": "printed"})
-        return body
+            return body + Markup('<span class="mark">{}</span>').format(FAR_MARK if self.far else "")
+        printed = Markup('<span title="the paper\'s figure" class="printed">{}</span>')
+        return body + printed.format(self.printed) if self.printed else body
 
 
 def as_text(table: Table) -> str:

@@ -68,9 +68,9 @@ def percent(share: float | None, digits: int = 0) -> str:
     if share is None or not isfinite(share):
         return NONE
     least = 10.0**-digits
-    if 0 < 100 * share < least / 2:
+    if 0 < 100 * share <= least / 2:
         return f"<{THIN}{least:.{digits}f}{THIN}%"
-    if 100 - least / 2 < 100 * share < 100:
+    if 100 - least / 2 <= 100 * share < 100:
         return f">{THIN}{100 - least:.{digits}f}{THIN}%"
     return f"{100 * share:.{digits}f}{THIN}%"
 

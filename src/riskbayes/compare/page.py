@@ -1,86 +1,126 @@
 """The report of a comparison as one HTML file, which needs no network and works without its script.
 
 It answers in this order: how well, which model, can it be trusted, what drives it, what is wrong with the
-data, how to run it again.
+data, how to run it again. What is said and drawn stands in `templates/`; here are the values for it.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib.resources import files
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import floor
+from typing import TYPE_CHECKING, Any
 
-from riskbayes.compare.numbers import percent, plural
-from riskbayes.compare.page_data import data_section, run_section
-from riskbayes.compare.page_drivers import drivers_section
-from riskbayes.compare.page_models import answer_section, models_section
-from riskbayes.compare.page_parts import paragraph
-from riskbayes.compare.page_trust import trust_section
-from riskbayes.markup import element, foreign, text
+from riskbayes.compare import numbers
+from riskbayes.compare.page_drivers import drivers
+from riskbayes.compare.page_models import MEASURES, PLUS_MINUS, answer, models, shown_score
+from riskbayes.pages.shell import environment
 
 if TYPE_CHECKING:  # the report calls this page, so it imports it first
-    from riskbayes.compare.report import Report
+    from riskbayes.compare.report import CellContribution, ColumnSummary, ReliabilityBin, Report, RowExample
 
-SECTIONS = {
-    "answer": ("How well", answer_section),
-    "models": ("Which model", models_section),
-    "trust": ("Trust", trust_section),
-    "drivers": ("What drives it", drivers_section),
-    "data": ("The data", data_section),
-    "again": ("Run it again", run_section),
-}
-"""Addresses of the sections in their order, what the navigation calls them, and how they are made."""
+SEVERITIES = {"error": ("error", "\u2715"), "warning": ("warning", "!"), "info": ("note", "i")}
+"""What a severity is called, the gravest first, and its sign."""
 
-NAMED_CLASSES = 4
-"""Classes that the head of the page names."""
+MOST_CLASSES = 20
+"""A confusion matrix of more classes is shown as its largest mix-ups."""
+
+MOST_COLUMNS = 25
+"""A table of more columns is folded away."""
+
+SIMILAR = 1.2
+"""Bins whose numbers of rows differ by no more than this factor have equally many."""
 
 
 def report_page(report: Report) -> str:
     """Return the page of a report, a whole HTML file."""
-    title = f"Predicting {report.data.target} in {report.data.name}"
-    links = "".join(element("a", text(words), href=f"#{name}") for name, (words, _) in SECTIONS.items())
-    body = "\n".join(make(report) for _, make in SECTIONS.values())
-    script = resource("page.js")
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy(script)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{text(title)}</title>\n<style>\n{resource('page.css')}</style>\n</head>\n<body>\n"
-        f"<header>\n{head(report)}\n</header>\n"
-        f'<nav aria-label="Sections">{links}</nav>\n<main>\n{body}\n</main>\n'
-        f"<footer><p>Made by riskbayes {text(report.run.versions.get('riskbayes', ''))}. "
-        "This file is whole: it asks no network for anything.</p></footer>\n"
-        f"<script>{script}</script>\n</body>\n</html>\n"
+    return TEMPLATES.get_template("page.html").render(
+        report=report,
+        answer=answer(report),
+        models=models(report),
+        trust=trust(report),
+        drivers=drivers(report),
     )
 
 
-def head(report: Report) -> str:
-    """Return the heading of the page and what the table is."""
-    data = report.data
-    named = ", ".join(f"{foreign(c.label)} ({percent(c.share)})" for c in data.classes[:NAMED_CLASSES])
-    rest = len(data.classes) - NAMED_CLASSES
-    named += f" and {rest} more" if rest > 0 else ""
-    about = (
-        f"{plural(data.rows, 'row')}, {plural(len(data.columns), 'column')}; "
-        f"{plural(len(data.classes), 'class', 'classes')}: {named}"
-    )
-    if 0 < data.used_rows < data.rows:
-        about += f". The figures come from a sample of {plural(data.used_rows, 'row')}."
-    named = element("span", foreign(data.name), class_="file")
-    return f"<h1>Can {foreign(data.target)} be predicted?</h1>\n" + paragraph(f"{named} {about}", "about")
+@dataclass(frozen=True)
+class Square:
+    """The reliability diagram: bins in a square of 300 pixels, from `low` to 1 to the right and upwards.
+
+    Columns below it, `foot` pixels high in all, show the rows of a bin where bins differ in them.
+    """
+
+    low: float
+    foot: int
+    most: int
+    """Rows of the largest bin."""
+
+    @classmethod
+    def of(cls, bins: Sequence[ReliabilityBin]) -> Square:
+        """Return a square that holds some bins."""
+        least = min(min(b.predicted, b.low) for b in bins)
+        rows = [b.rows for b in bins]
+        foot = 34 if max(rows) > SIMILAR * min(rows) else 0
+        return cls(min(max(floor(10 * least + 1e-9) / 10, 0.0), 0.9), foot, max(rows))
+
+    @property
+    def ticks(self) -> list[float]:
+        """Where the grid lines stand."""
+        step = 0.2 if 1 - self.low > 0.61 else 0.1 if 1 - self.low > 0.21 else 0.05
+        return [1 - i * step for i in range(21) if 1 - i * step > self.low - 1e-9]
+
+    def x(self, share: float) -> float:
+        """Return the horizontal place of a share."""
+        return round(64 + 300 * (share - self.low) / (1 - self.low), 1)
+
+    def y(self, share: float) -> float:
+        """Return the vertical place of a share; what lies below the square is shown at its edge."""
+        return round(308 - 300 * (max(share, self.low) - self.low) / (1 - self.low), 1)
 
 
-def policy(script: str) -> str:
-    """Return what the page may do: its own style and its own script, known by its hash, and nothing else."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
+def trust(report: Report) -> dict[str, Any]:
+    """Return the values on the best model's probabilities and mistakes."""
+    bins = [b for b in report.reliability if b.rows > 0]
+    rows = sum(b.rows for b in bins) or 1
+    wrong = [
+        {"rows": n, "truth": report.labels[i], "taken": report.labels[j], "share": n / sum(counts)}
+        for i, counts in enumerate(report.confusion)
+        for j, n in enumerate(counts)
+        if i != j and n > 0  # the diagonal is right
+    ]
+    return {
+        "bins": bins,
+        "square": Square.of(bins) if bins else None,
+        "said": sum(b.rows * b.predicted for b in bins) / rows,
+        "was": sum(b.rows * b.observed for b in bins) / rows,
+        "wrong": sorted(wrong, key=lambda found: -found["rows"]),
+        "missed": sum(found["rows"] for found in wrong),
+        "total": sum(map(sum, report.confusion)),
+        "explained": any(row.log_odds is not None for row in report.surest_wrong),
+    }
 
 
-def resource(name: str) -> str:
-    """Return the text of a file that lies beside this one."""
-    return (files(__package__) / name).read_text(encoding="utf-8")
+def speaking(row: RowExample) -> list[CellContribution]:
+    """Return the cells that spoke most for the answer."""
+    sign = 1 if row.log_odds is None or row.log_odds.positive == row.predicted else -1
+    return [cell for cell in row.cells if sign * cell.contribution > 0][:3]
+
+
+def read_as(column: ColumnSummary) -> tuple[str, ...]:
+    """Return what was made of a column, where that is more than itself."""
+    return () if column.encoded in ((column.name,), (column.kind,)) else column.encoded
+
+
+def when(started: str) -> str:
+    """Return an ISO time to the minute, in words; another text as it is."""
+    try:
+        return datetime.fromisoformat(started).astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except ValueError:
+        return started
+
+
+FORMS = (numbers.brief, numbers.count, numbers.fixed, numbers.percent, numbers.plural, numbers.seconds)
+TEMPLATES = environment(__package__, *FORMS, numbers.signed, read_as, shown_score, speaking, when)
+TEMPLATES.globals |= {"MOST_CLASSES": MOST_CLASSES, "MOST_COLUMNS": MOST_COLUMNS, "SEVERITIES": SEVERITIES}
+TEMPLATES.globals |= {"MEASURES": MEASURES, "NONE": numbers.NONE, "PLUS_MINUS": PLUS_MINUS}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,16 @@ from sklearn.model_selection import train_test_split
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.gaussian_nb import GaussianNB
-from riskbayes.markup import element
 
 COLUMNS = ("mean concavity", "compactness error")
 LEFT, TOP, WIDTH, HEIGHT = 52, 8, 520, 330
+"""The frame of the picture that `templates/boundary.html` draws, in pixels."""
+
 CELLS = (80, 60)
 """Of the grid that the boundary is traced on."""
 
 SHOWN = (0.0, 98.0)
 """Percentiles of the columns that the picture shows: few rows lie far out."""
-
-MALIGNANT = "#c8500a"
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,20 @@ class Boundary:
     lines: dict[str, Array]
     """By learner: segments of shape (n, 2 ends, 2 coordinates)."""
     errors: dict[str, float]
+
+    def place(self, points: Array) -> Array:
+        """Return where points lie in the picture."""
+        share = (points - self.low) / (self.high - self.low)
+        return np.stack([LEFT + WIDTH * share[..., 0], TOP + HEIGHT * (1 - share[..., 1])], axis=-1)
+
+    def rows(self, benign: bool) -> list[list[float]]:
+        """Return the places of the rows of a class that lie inside the picture."""
+        inside = np.all((self.low <= self.X) & (self.high >= self.X), axis=1)
+        return self.place(self.X[inside & (self.y == benign)]).round(1).tolist()
+
+    def path(self, learner: str) -> str:
+        """Return the boundary of a learner as the data of a path."""
+        return path_of(self.place(self.lines[learner]))
 
 
 def find_boundary() -> Boundary:
@@ -74,56 +86,6 @@ def zero_line(values: Array, xs: Array, ys: Array) -> Array:
     return np.array(found).reshape(-1, 2, 2)
 
 
-def boundary_figure() -> str:
-    """Return the picture as an element of a page, with what it shows in words."""
-    found = find_boundary()
-    before, after = (f"{found.errors[learner]:.1f} %" for learner in ("closed_form", "rc"))
-    about = (
-        f"Naive Bayes (GaussianNB) of two columns of breast cancer. Dashed: the boundary of the closed form, "
-        f"wrong on {before} of the held-out rows. Solid: after RC, wrong on {after}. Diamonds are malignant, "
-        "circles benign; all are held out, and a few lie outside of the picture. The columns were chosen so "
-        "that RC moves much."
-    )
-    picture = element(
-        "svg",
-        drawn(found),
-        viewBox=f"0 0 {LEFT + WIDTH + 10} {TOP + HEIGHT + 46}",
-        role="img",
-        aria_label=about,
-    )
-    caption = element("figcaption", escape(about))
-    return element("figure", f"{caption}\n{picture}", style="max-width: 46rem; margin-top: 1.6rem")
-
-
-def drawn(found: Boundary) -> str:
-    """Return frame, rows and both boundaries as SVG."""
-
-    def place(points: Array) -> Array:
-        share = (points - found.low) / (found.high - found.low)
-        return np.stack([LEFT + WIDTH * share[..., 0], TOP + HEIGHT * (1 - share[..., 1])], axis=-1)
-
-    parts = [
-        f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH}" height="{HEIGHT}" fill="none" stroke="var(--rule)"/>'
-    ]
-    inside = np.all((found.low <= found.X) & (found.high >= found.X), axis=1)
-    benign = 'r="3.5" fill="none" stroke="var(--accent)" stroke-width="1.3"'
-    for (x, y), label in zip(place(found.X[inside]), found.y[inside], strict=True):
-        if label:
-            shape = f'<circle cx="{x:.1f}" cy="{y:.1f}" {benign}/>'
-        else:
-            shape = f'<path d="M{x:.1f} {y - 5:.1f}l5 5-5 5-5-5z" fill="{MALIGNANT}"/>'
-        parts.append(shape)
-    styles = {
-        "closed_form": 'stroke="var(--muted)" stroke-width="2" stroke-dasharray="7 5"',
-        "rc": 'stroke="var(--ink)" stroke-width="2.5"',
-    }
-    for learner, segments in found.lines.items():
-        d = path_of(place(segments))
-        parts.append(f'<path d="{d}" fill="none" stroke-linejoin="round" {styles[learner]}/>')
-    parts += axes(found)
-    return "".join(parts)
-
-
 def path_of(segments: Array) -> str:
     """Return segments, joined to lines where their ends meet, as the data of a path."""
     left = [[tuple(np.round(end, 2)) for end in segment] for segment in segments]
@@ -143,20 +105,3 @@ def path_of(segments: Array) -> str:
                     break
         lines.append("M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in line))
     return "".join(lines)
-
-
-def axes(found: Boundary) -> list[str]:
-    """Return the ends of both scales, and the names of the columns."""
-    style = 'fill="var(--muted)" font-size="13"'
-    bottom, right = TOP + HEIGHT, LEFT + WIDTH
-    ends = [f"{value:.2g}" for value in (*found.low, *found.high)]
-    middle = (LEFT + WIDTH / 2, TOP + HEIGHT / 2)
-    turned = f'transform="translate(14 {middle[1]}) rotate(-90)"'
-    return [
-        f'<text x="{LEFT}" y="{bottom + 18}" {style}>{ends[0]}</text>',
-        f'<text x="{right}" y="{bottom + 18}" text-anchor="end" {style}>{ends[2]}</text>',
-        f'<text x="{LEFT - 6}" y="{bottom}" text-anchor="end" {style}>{ends[1]}</text>',
-        f'<text x="{LEFT - 6}" y="{TOP + 12}" text-anchor="end" {style}>{ends[3]}</text>',
-        f'<text x="{middle[0]}" y="{bottom + 38}" text-anchor="middle" {style}>{COLUMNS[0]}</text>',
-        f'<text {turned} text-anchor="middle" {style}>{COLUMNS[1]}</text>',
-    ]

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from math import isnan
 
 import numpy as np
 import sklearn
 
-import riskbayes
+from riskbayes import __version__
 from riskbayes.compare import Report
 from riskbayes.compare.contenders import LEARNERS, MAJORITY
-from riskbayes.demo.boundary import boundary_figure
+from riskbayes.demo.boundary import find_boundary
 from riskbayes.demo.experiment import MOST_ROWS, TEST_SIZE, SetErrors
-from riskbayes.pages.shell import Section, page
-from riskbayes.pages.table import Cell, Table, Value, as_html, verdict
+from riskbayes.pages.shell import environment
+from riskbayes.pages.table import Cell, Table, Value, verdict
 
 ROUNDING = 1e-9
 """Sums of the same fractions differ in the last bits: a difference of less is called equal."""
 
-CITATION = (
-    "Becker, B. and Kohavi, R. (1996). Adult. UCI Machine Learning Repository. doi:10.24432/C5XW20. "
-    "CC BY 4.0."
-)
+TEMPLATES = environment(__package__)
 
 
 def models_of(results: Sequence[SetErrors]) -> list[str]:
@@ -84,64 +80,16 @@ def tally(results: Sequence[SetErrors]) -> str:
 
 def demo_page(results: Sequence[SetErrors], report: Report, command: str) -> str:
     """Return the page of what `run_demo` gave and of the report; it names the command that made it."""
-    lead = (
-        "<p>Generative classifiers, trained by their closed form and by risk-based calibration (RC), beside "
-        "models that you know. RC starts from the closed form and moves the statistics that it is computed "
-        "from, guided by the errors of the training rows.</p>\n"
-        '<p class="note">\u201cCalibration\u201d here adjusts the model\u2019s statistics; it is not '
-        "probability calibration (Platt, isotonic).</p>"
-    )
-    first = results[0]
-    notes = [
-        "Percent, mean over splits; the lowest of a column in bold. MixedNB is naive Bayes of numbers and "
-        "categories. Of tables with strings, LDA and QDA read the columns of numbers only.",
-        f"The sets are small: one row of {first.data_set} is {100 / first.n_test:.1f} points of a split, and "
-        "the splits share rows. A small difference decides nothing.",
-    ]
-    errors = f"<p>{escape(tally(results))}</p>\n{as_html(error_table(results))}\n"
-    errors += "\n".join(f'<p class="small">{escape(note)}</p>' for note in notes)
-    change = (
-        "<p>Error of RC minus that of the closed form, in percentage points: below zero RC is better.</p>"
-    )
-    change += as_html(change_table(results)) + boundary_figure()
-    return page(
-        "Generative classifiers, calibrated",
-        lead,
-        [
-            Section("How often are they wrong on new rows?", errors),
-            Section("What does calibration change?", change),
-            Section("And on a table of your own?", own_table(report)),
-            Section("What was run", what_was_run(results, command)),
-        ],
-    )
-
-
-def own_table(report: Report) -> str:
-    """Return the answer of the report on the sample of adult, and how to have one for another table."""
-    return (
-        f"<p>One command makes a report of any table. For {escape(report.data.name)}, "
-        f"{report.data.rows} rows with strings and missing cells, it says:</p>\n"
-        f'<p class="note">{escape(report.verdict)}</p>\n'
-        '<p><a href="report.html"><strong>Open the report</strong></a>: all models with their errors, '
-        "whether the best one can be trusted, what drives it, and what is wrong with the data. It was made "
-        "by</p>\n"
-        f"<p><code>{escape(report.run.command)}</code></p>\n"
-        f'<p class="small">The rows are a sample of {escape(CITATION)}</p>'
-    )
-
-
-def what_was_run(results: Sequence[SetErrors], command: str) -> str:
-    """Return the command, the versions and the protocol."""
-    sizes = ", ".join(f"{r.data_set} {r.n_test}" for r in results)
-    n_splits = max(len(errors) for r in results for errors in r.errors.values())
-    return (
-        f"<dl><dt>Command</dt><dd><code>{escape(command)}</code></dd>\n"
-        f"<dt>Versions</dt><dd>riskbayes {riskbayes.__version__}, scikit-learn {sklearn.__version__}, "
-        f"NumPy {np.__version__}</dd>\n"
-        f"<dt>Protocol</dt><dd>Held out: {n_splits} stratified random splits, {1 - TEST_SIZE:.0%} of the "
-        f"rows to train on and {TEST_SIZE:.0%} to test on; nothing is learned from the test rows. "
-        f"Bundled sets have at most {MOST_ROWS} rows, drawn at random.</dd>\n"
-        f"<dt>Test rows</dt><dd>{escape(sizes)} a split</dd>\n"
-        "<dt>Models</dt><dd>All with their defaults, QDA with its recommended prior; logistic regression on "
-        "scaled numbers and indicators of categories. Nothing was tuned.</dd></dl>"
+    return TEMPLATES.get_template("page.html").render(
+        results=results,
+        report=report,
+        command=command,
+        tally=tally(results),
+        errors=error_table(results),
+        change=change_table(results),
+        boundary=find_boundary(),
+        versions={"riskbayes": __version__, "scikit-learn": sklearn.__version__, "NumPy": np.__version__},
+        n_splits=max(len(errors) for r in results for errors in r.errors.values()),
+        test_size=TEST_SIZE,
+        most_rows=MOST_ROWS,
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from riskbayes.markup import element, foreign, text
+from markupsafe import Markup
+
+from riskbayes.markup import foreign, text
 from riskbayes.preprocessing.columns import Column, shown_number
 
 HEADS = ("column", "kind", "missing", "distinct", "from", "to", "for example", "read as")
@@ -47,12 +49,11 @@ class TableSchema:
         return "\n".join([self.title(), *lines])
 
     def _repr_html_(self) -> str:
-        head = element("tr", "".join(element("th", name) for name in HEADS))
-        body = "".join(
-            element("tr", "".join(element("td", foreign(c) if c else "") for c in line))
-            for line in self.lines()
-        )
-        return element("p", text(self.title())) + element("table", head + body)
+        row, head, cell = map(Markup, ("<tr>{}</tr>", "<th>{}</th>", "<td>{}</td>"))
+        rows = [[head.format(name) for name in HEADS]]
+        rows += [[cell.format(foreign(c) if c else "") for c in line] for line in self.lines()]
+        shown = Markup("").join(row.format(Markup("").join(cells)) for cells in rows)
+        return Markup("<p>{}</p><table>{}</table>").format(text(self.title()), shown)
 
 
 def line_of(column: Column) -> tuple[str, ...]:

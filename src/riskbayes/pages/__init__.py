@@ -1,1 +1,1 @@
-"""The shell of a page and tables of results, which the demo and the package of the paper share."""
+"""Pages: one shell, its macros and its style, and tables of results; each page is a template of its room."""

@@ -1,43 +1,46 @@
-"""The shell of an HTML page that needs no network: one style, sections, and what a page adds to them."""
+"""Pages that need no network, written by templates which escape every text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
-from importlib.resources import files
-from typing import NamedTuple
+import base64
+import hashlib
+from collections.abc import Callable
+from typing import Any
 
-from riskbayes.markup import element
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+from riskbayes.markup import breakable, foreign, text
 
 COLOURS = {"ink": "#1f2329", "muted": "#626c77", "accent": "#0b62b1", "paper": "#fffffe"}
 """Colours of the page and of its pictures, by the name of their CSS variable; unusual ones, so that
 they can be found in an SVG."""
 
 
-class Section(NamedTuple):
-    """A heading and the HTML below it; `name` is its address in the page, `kind` its class."""
+def environment(package: str, *functions: Callable[..., Any]) -> Environment:
+    """Return the environment of the templates in a package, which can extend and import those of this one.
 
-    heading: str
-    body: str
-    name: str = ""
-    kind: str = ""
-
-
-def page(title: str, lead: str, sections: Sequence[Section], style: str = "", script: str = "") -> str:
-    """Return an HTML page: the title as first heading, the HTML `lead` below it, and the sections.
-
-    `style` is more CSS and `script` JavaScript, of a page that has a use for them.
+    Templates call `functions` by their names, also as filters. All that they write, unless it is `Markup`,
+    goes through `text`; a name that is not defined is an error.
     """
-    light = " ".join(f"--{name}: {colour};" for name, colour in COLOURS.items())
-    own = (files(__package__) / "style.css").read_text(encoding="utf-8").replace("LIGHT", light)
-    ending = f"<script>\n{script}</script>\n" if script else ""
-    body = "\n".join(
-        element("section", f"\n<h2>{escape(s.heading)}</h2>\n{s.body}\n", id=s.name, **{"class": s.kind})
-        for s in sections
+    known = Environment(
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(__package__)]),
+        autoescape=True,
+        finalize=text,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
+    named = {function.__name__: function for function in (breakable, foreign, policy, *functions)}
+    known.globals |= named
+    known.globals["COLOURS"] = COLOURS
+    known.filters |= named
+    return known
+
+
+def policy(script: str) -> str:
+    """Return what a page may do: its own style and its own script, known by its hash, and nothing else."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{own}{style}</style>\n</head>\n"
-        f"<body>\n<h1>{escape(title)}</h1>\n{lead}\n{body}\n{ending}</body>\n</html>\n"
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     )

@@ -5,20 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from math import isnan
-from typing import NamedTuple
+from typing import ClassVar
 
-from riskbayes.markup import JOINT, element
+from markupsafe import Markup
+
+from riskbayes.pages.shell import environment
+
+TEMPLATES = environment(__package__)
 
 BEST_MARK, NONE = "*", "-"
 
 
-class Mark(NamedTuple):
+@dataclass(frozen=True)
+class Mark:
     """A text in a column of numbers; `kind` is "better", "worse", "equal" or empty, and gives its colour."""
 
     text: str
     kind: str = ""
+    sort: ClassVar = ""
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes of its cell in a page."""
+        return [self.kind] if self.kind else []
+
+    def plain(self, best: str) -> str:
+        """Return it in a line of text."""
+        return self.text
+
+    def __html__(self) -> Markup:
+        number, blank, rest = self.text.partition(" ")
+        return with_small(number, blank + rest)
 
 
 @dataclass(frozen=True)
@@ -69,9 +87,13 @@ class Value:
         """Return it in a line of text; `best` is how the lowest number is shown."""
         return (best.format(self.number) if self.best else self.number) + self.deviation
 
-    def as_html(self) -> str:
-        """Return the number with its spread as HTML."""
-        return escape(self.number) + (element("small", escape(self.deviation)) if self.deviation else "")
+    @property
+    def sort(self) -> str:
+        """What it is sorted by in a page."""
+        return "" if self.mean is None else f"{self.mean:.6g}"
+
+    def __html__(self) -> Markup:
+        return with_small(self.number, self.deviation)
 
 
 Cell = str | Mark | Value
@@ -113,6 +135,22 @@ class Table:
                 found.append(j)
         return found
 
+    @cached_property
+    def lined(self) -> set[int]:
+        """The columns that begin those of a method: a line stands before them."""
+        first = [header.partition(" ")[0] for header in self.headers]
+        return {j for j in range(1, len(first)) if first[j] != first[j - 1] and first.count(first[j]) > 1}
+
+    @property
+    def grouped(self) -> bool:
+        """True if the first column is shown as headings of groups of rows."""
+        return not self.name and len(self.words) > 1
+
+    @property
+    def shown(self) -> range:
+        """The columns that a page shows as such."""
+        return range(int(self.grouped), len(self.headers))
+
     def starts_group(self, i: int) -> bool:
         """True if row i begins a run of rows with the same first cell."""
         return i == 0 or self.rows[i][0] != self.rows[i - 1][0]
@@ -120,9 +158,12 @@ class Table:
 
 def plain(cell: Cell, best: str = f"{{}}{BEST_MARK}") -> str:
     """Return a cell in a line of text; `best` is how the lowest number is shown."""
-    if isinstance(cell, Value):
-        return cell.plain(best)
-    return cell if isinstance(cell, str) else cell.text
+    return cell if isinstance(cell, str) else cell.plain(best)
+
+
+def with_small(number: str, behind: str) -> Markup:
+    """Return a number, and smaller what stands behind it: below it on a narrow screen."""
+    return Markup("{}<small>{}</small>" if behind else "{}").format(number, behind)
 
 
 def verdict(gap: float, least: float) -> str:
@@ -131,46 +172,5 @@ def verdict(gap: float, least: float) -> str:
 
 
 def as_html(table: Table, links: dict[str, str] | None = None) -> str:
-    """Return a table in a box that scrolls where the screen is narrower than it.
-
-    Every cell of a table with a name knows its number, so that a script can sort it; `links` leads on from a
-    first cell. What stands behind a number goes below it on a narrow screen.
-    """
-    words, first = table.words, [header.partition(" ")[0] for header in table.headers]
-    # A line stands before the columns of each method.
-    lined = {j for j in range(1, len(first)) if first[j] != first[j - 1] and first.count(first[j]) > 1}
-    grouped = not table.name and len(words) > 1
-
-    def cell(j: int, value: Cell) -> str:
-        if isinstance(value, Value):
-            known = "" if value.mean is None or not table.name else f"{value.mean:.6g}"
-            shown = " ".join([*value.classes, *(["group"] if j in lined else [])])
-            return element("td", value.as_html(), **{"class": shown, "data-sort": known})
-        if isinstance(value, Mark):
-            number, _, rest = value.text.partition(" ")
-            behind = element("small", f" {escape(rest)}") if rest else ""
-            return element("td", escape(number) + behind, **{"class": value.kind})
-        target = (links or {}).get(value) if j == 0 else None
-        shown = JOINT.sub("<wbr>", escape(value))
-        body = element("a", shown, href=target) if target else shown
-        return element("th", body, scope="row", **{"class": "text"}) if j in words else f"<td>{body}</td>"
-
-    def heading(j: int) -> str:
-        kind = "text" if j in words else "group" if j in lined else ""
-        return element("th", escape(table.headers[j]), scope="col", **{"class": kind})
-
-    lines = []
-    for i, row in enumerate(table.rows):
-        if grouped and table.starts_group(i):
-            span = str(len(table.headers) - 1)
-            group = element("th", escape(plain(row[0])), scope="rowgroup", colspan=span)
-            lines.append(element("tr", group, **{"class": "group"}))
-        body = "".join(cell(j, value) for j, value in enumerate(row) if j or not grouped)
-        lines.append(element("tr", body, **{"class": "last" if row[0] == "average rank" else ""}))
-    head = "".join(heading(j) for j in range(int(grouped), len(table.headers)))
-    content = "\n".join([f"\n<thead><tr>{head}</tr></thead>\n<tbody>", *lines, "</tbody>\n"])
-    # A box that scrolls must take the focus, or the keyboard cannot scroll it.
-    box = {"class": "scroll" if table.name else "scroll narrow", "tabindex": "0", "role": "region"}
-    named = {"class": "results", "id": f"table-{table.name}"} if table.name else {}
-    label = table.title if table.name else "table"
-    return element("div", element("table", content, **named), **box, **{"aria-label": label})
+    """Return a table as a part of a page; `links` leads on from a first cell."""
+    return TEMPLATES.get_template("macros.html").module.results(table, links or {})  # type: ignore[attr-defined]

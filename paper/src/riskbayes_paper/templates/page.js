@@ -1,37 +1,6 @@
 "use strict";
 
-// Sort: a click on a header orders the rows by it; a second click turns the order round.
-function sortKey(row, column) {
-  const cell = row.cells[column];
-  if (!("sort" in cell.dataset) || cell.tagName === "TH") return cell.textContent.trim().toLowerCase();
-  return cell.dataset.sort === "" ? Infinity : Number(cell.dataset.sort); // no number goes last
-}
-
-function sortTable(table, column, header) {
-  const down = header.getAttribute("aria-sort") === "ascending";
-  table.querySelectorAll("thead th").forEach((other) => other.removeAttribute("aria-sort"));
-  header.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const rows = [...table.tBodies[0].rows];
-  const ending = rows.filter((row) => row.classList.contains("last")); // averages stay below
-  const moving = rows.filter((row) => !row.classList.contains("last"));
-  moving.sort((a, b) => {
-    const [x, y] = [sortKey(a, column), sortKey(b, column)];
-    const order = typeof x === "number" && typeof y === "number"
-      ? x - y : String(x).localeCompare(String(y), "en", { numeric: true });
-    return (down ? -order : order) || 0; // two infinities give NaN
-  });
-  table.tBodies[0].append(...moving, ...ending);
-}
-
-document.querySelectorAll("table.results").forEach((table) => {
-  [...table.tHead.rows[0].cells].forEach((header, column) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...header.childNodes);
-    button.addEventListener("click", () => sortTable(table, column, header));
-    header.append(button);
-  });
-});
+{% include "sort.js" %}
 
 // A box that is narrower than what it holds says so.
 const boxes = new ResizeObserver((changed) => changed.forEach(({ target }) => {

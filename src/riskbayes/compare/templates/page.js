@@ -3,32 +3,7 @@
 const byId = (id) => document.getElementById(id);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
-// Sort: a click on a header orders the rows by it, a second click turns the order round; a cell without
-// a number stays last either way.
-function sortRows(table, column, header) {
-  const down = header.getAttribute("aria-sort") === "ascending";
-  all("thead th", table).forEach((other) => other.removeAttribute("aria-sort"));
-  header.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const numbers = header.classList.contains("number");
-  const key = (row) => {
-    const cell = row.cells[column];
-    return numbers ? Number(cell.dataset.sort ?? NaN) : cell.textContent.trim();
-  };
-  const order = (a, b) => {
-    const [x, y] = [key(a), key(b)];
-    if (!numbers) return (down ? -1 : 1) * x.localeCompare(y, "en", { numeric: true });
-    if (Number.isNaN(x) || Number.isNaN(y)) return Number.isNaN(x) - Number.isNaN(y);
-    return down ? y - x : x - y;
-  };
-  table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
-}
-all("table.sortable").forEach((table) => [...table.tHead.rows[0].cells].forEach((header, column) => {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.append(...header.childNodes);
-  button.addEventListener("click", () => sortRows(table, column, header));
-  header.append(button);
-}));
+{% include "sort.js" %}
 
 // The line below the table of models tells how far a model is from the best.
 const told = document.querySelector("p.told");

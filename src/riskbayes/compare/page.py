@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from math import floor
 from typing import TYPE_CHECKING, Any
 
-from riskbayes.compare import numbers
+import riskbayes.compare.numbers as numbers
 from riskbayes.compare.page_drivers import drivers
 from riskbayes.compare.page_models import MEASURES, PLUS_MINUS, answer, models, shown_score
 from riskbayes.pages.shell import environment

@@ -25,9 +25,8 @@ class TwoMeans(GenerativeModel):
     def log_joint(self, Z, theta):
         return theta.log_prior - 0.5 * np.log(2 * np.pi) - 0.5 * (Z - theta.means[:, 0]) ** 2
 
-    def sample(self, theta, n, rng):
-        y = rng.integers(2, size=n)
-        return rng.standard_normal((n, 1)) + theta.means[y], y
+    def sample_rows(self, theta, y, rng):
+        return rng.standard_normal((len(y), 1)) + theta.means[y]
 
 
 if __name__ == "__main__":

@@ -32,8 +32,7 @@ class VonMises(GenerativeModel):
         return Statistics({"s0": W.sum(axis=0), **{name: W.T @ part for name, part in sums.items()}})
 
     def parameters(self, S):
-        R = np.hypot(S["cos"], S["sin"]) / (np.maximum(S["cells"], 0.0) + self.alpha)
-        R = np.clip(R, 1e-6, 1 - 1e-6)
+        R = np.clip(np.hypot(S["cos"], S["sin"]) / (S["cells"] + self.alpha).clip(self.alpha), 1e-6, 1 - 1e-6)
         kappa = R * (2 - R**2) / (1 - R**2)  # then Newton's steps to I1(kappa) / I0(kappa) = R
         for _ in range(5):
             A = i1e(kappa) / i0e(kappa)
@@ -42,8 +41,7 @@ class VonMises(GenerativeModel):
 
     def contributions(self, Z, theta):
         x, kappa = Z[:, :, None], theta.kappa.T
-        log_density = kappa * (np.cos(x - theta.mean.T) - 1) - np.log(2 * np.pi * i0e(kappa))
-        return np.where(np.isnan(x), 0.0, log_density)
+        return np.nan_to_num(kappa * (np.cos(x - theta.mean.T) - 1) - np.log(2 * np.pi * i0e(kappa)))
 
     def log_joint(self, Z, theta):
         return theta.log_prior + self.contributions(Z, theta).sum(axis=1)

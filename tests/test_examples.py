@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import vonmises
 from sklearn.base import clone
 
 from riskbayes import GenerativeClassifier
@@ -50,6 +51,35 @@ def printed_by(example, timeout=150):
     )
     assert found.returncode == 0, found.stderr[-2000:]
     return found.stdout
+
+
+def test_a_model_with_missing_cells_a_file_samples_and_explanations(tmp_path, monkeypatch):
+    path = EXAMPLE.with_name("von_mises.py")
+    assert len(path.read_text().splitlines()) <= 60
+    monkeypatch.chdir(tmp_path)
+    names = runpy.run_path(str(path), run_name="__main__")
+    clf, again, X, y = (names[name] for name in ("clf", "again", "X", "y"))
+    np.testing.assert_array_equal(clf.predict_proba(X), again.predict_proba(X))
+    theta = clf.parameters_
+    densities = vonmises(theta.kappa[:, None, :]).logpdf(X - theta.mean[:, None, :])
+    expected = theta.log_prior + np.nansum(densities, axis=2).T
+    np.testing.assert_allclose(clf.predict_joint_log_proba(X), expected, rtol=1e-9)
+    # The closed form is SciPy's maximum likelihood, but for the pseudo-row.
+    plain = clf.__class__(names["VonMises"](alpha=0.0), learner="closed_form").fit(X, y).parameters_
+    for k in range(2):
+        cells = X[y == k, 0][~np.isnan(X[y == k, 0])]
+        kappa, mean, _ = vonmises.fit(cells, fscale=1)
+        assert [plain.kappa[k, 0], plain.mean[k, 0]] == pytest.approx([kappa, mean], rel=1e-4)
+    log_odds = clf.explain(X).log_odds()
+    P = clf.predict_log_proba(X)[np.arange(len(X)), log_odds.positive]
+    Q = clf.predict_log_proba(X)[np.arange(len(X)), log_odds.negative]
+    np.testing.assert_allclose(log_odds.total, P - Q, atol=1e-9)
+
+
+def test_a_learner_of_ones_own():
+    assert len(EXAMPLE.with_name("momentum.py").read_text().splitlines()) <= 33
+    losses = [float(line.split()[-1]) for line in printed_by("momentum.py").splitlines()]
+    assert losses[2] > losses[1] > losses[0]  # minus the log loss
 
 
 def test_sites_that_share_no_rows_train_the_model_of_all_rows():

@@ -90,6 +90,34 @@ class GenerativeModel(ABC):
     methods receive the rest: encoded rows `Z`, the frame that was learned before the loop, statistics `S` and
     parameters `theta`. `theta` is any object with an attribute `log_prior` (n_classes,), and, where the
     closed form projects, `floored` (n_classes,): how many of a class's parameters were raised to a floor.
+
+    Everything else is optional:
+
+    =========================================  =============================================================
+    what a model writes                        what it buys
+    =========================================  =============================================================
+    `learn`, `encode`, `settle`                a frame learned before the loop; rows encoded once a fit
+    `learn_own`                                rows that are left out of their own comparison
+    `traits`                                   missing cells, other array libraries, honest densities
+    `scores`, `scanner`, `cast`                speed
+    `is_legal`                                 a domain of statistics other than classes with a mass
+    `residual_statistics`                      statistics that depend on theta: missing cells, components
+    `posterior_statistics`                     EM: rows without a label
+    `log_likelihood`, `expected_statistics`    an anchor for RC; `anchor_statistics`, `anchor_likelihood`
+                                               where these are not its best form
+    `degrees_of_freedom`                       the recommended strength of that anchor
+    `sample_rows`                              `sample`
+    `contributions`, `baseline`, `reads`       `explain`
+    `fill`                                     `impute`
+    `describe`                                 `parameters_frame`
+    `with_log_prior`                           `with_priors`, if theta is no dataclass and no NamedTuple
+    `could_be_counted`                         `forget` refuses rows that were never fitted
+    `centre`                                   a point that overflowing rows are told by
+    `floor_warning`                            a warning where the closed form projects
+    `writes`                                   a composite model answers for its parts
+    =========================================  =============================================================
+
+    Gradient steps need the methods of :class:`riskbayes.models.natural.NaturalModel` besides.
     """
 
     traits: ClassVar[Traits] = Traits()

@@ -19,7 +19,7 @@ import riskbayes.estimators
 more = {{name.split('.')[0] for name in set(sys.modules) - before}}
 print(middle - start, time.perf_counter() - middle, *sorted(more & {HEAVY}))
 """
-HELP = ["from riskbayes_command import main; main()", "--help"]
+HELP = ["from riskbayes.entry import main; main()", "--help"]
 
 
 def seconds(*arguments: str) -> float:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 ROWS = 100_000
-COMMAND = [sys.executable, "-c", "from riskbayes_command import main; main()"]
+COMMAND = [sys.executable, "-c", "from riskbayes.entry import main; main()"]
 
 
 def table(rng: np.random.Generator, missing: float) -> pa.Table:

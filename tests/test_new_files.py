@@ -26,7 +26,7 @@ from riskbayes.commands.compare import FILES, stored, write
 from riskbayes.compare import compare
 from riskbayes.input.files.table import read_table
 
-SCRIPT = "from riskbayes_command import main; main()"
+SCRIPT = "from riskbayes.entry import main; main()"
 TABLE = "x,colour,answer\n" + "\n".join(
     f"{i},{'blå' if i % 3 else 'rød'},{'yes' if i % 2 else 'no'}" for i in range(60)
 )

@@ -4,12 +4,11 @@
 calibration (Platt, isotonic).
 """
 
-import sys
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from riskbayes.estimators import (
         BernoulliNB,
         CategoricalNB,
@@ -30,13 +29,20 @@ if TYPE_CHECKING:
     )
     from riskbayes.exceptions import FlooredWarning
     from riskbayes.input.sources import Rows, rows
+    from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm
     from riskbayes.persistence import load
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "DFE",
+    "GD",
+    "RC",
+    "RCCV",
+    "TM",
     "BernoulliNB",
     "CategoricalNB",
+    "ClosedForm",
     "ComplementNB",
     "FlooredWarning",
     "GaussianNB",
@@ -58,19 +64,22 @@ __all__ = [
     "rows",
 ]
 
-HOMES = {
-    "FlooredWarning": "riskbayes.exceptions",
-    "Rows": "riskbayes.input.sources",
-    "load": "riskbayes.persistence",
-    "rows": "riskbayes.input.sources",
-}
-"""The modules of public names that are no estimators."""
 
+def __getattr__(name: str) -> "Any":
+    """Import a public name, or a module of this package, when it is first used: all of them take a while."""
+    from importlib import import_module
+    from importlib.util import find_spec
 
-def __getattr__(name: str) -> Any:
-    """Import a public name, or a module of this package, when it is first used."""
     if name in __all__:
-        value = getattr(import_module(HOMES.get(name, "riskbayes.estimators")), name)
+        learners = ("ClosedForm", "DFE", "GD", "RC", "RCCV", "TM")
+        homes = {
+            "FlooredWarning": "exceptions",
+            "load": "persistence",
+            "rows": "input.sources",
+            "Rows": "input.sources",
+        }
+        home = homes.get(name, "learners" if name in learners else "estimators")
+        value = getattr(import_module(f"riskbayes.{home}"), name)
     elif not name.startswith("_") and find_spec(f"riskbayes.{name}") is not None:
         value = import_module(f"riskbayes.{name}")
     else:
@@ -80,11 +89,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
-
-# The command imports what it needs: `riskbayes --help` should not wait for scikit-learn.
-if not getattr(sys.modules.get("riskbayes_command"), "is_running", False):
-    for public in __all__:
-        globals()[public] = globals().get(public) or __getattr__(public)
-    del public
+    return sorted(__all__)

@@ -31,7 +31,7 @@ from riskbayes.input.files import UserError  # noqa: E402
 from riskbayes.input.files.table import open_table  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = "from riskbayes_command import main; main()"
+SCRIPT = "from riskbayes.entry import main; main()"
 
 
 def people(m=200, seed=0):

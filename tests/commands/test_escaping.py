@@ -155,7 +155,7 @@ def test_reports_print_nothing_that_a_terminal_obeys(names):
 def test_what_bash_completes_is_the_name_of_a_column_and_no_command(run, folder):
     """The words that click's script offers are put into a command line, which bash then reads."""
     source = run("completion", "bash").stdout
-    python = f"import sys; sys.argv[0] = 'riskbayes'; {'from riskbayes_command import main; main()'}"
+    python = f"import sys; sys.argv[0] = 'riskbayes'; {'from riskbayes.entry import main; main()'}"
     command = folder / "riskbayes"
     command.write_text(f"#!{sys.executable}\n{python}\n")
     command.chmod(0o755)

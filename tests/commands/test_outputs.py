@@ -148,7 +148,7 @@ def test_standard_input_is_an_input(folder):
             [
                 sys.executable,
                 "-c",
-                "from riskbayes_command import main; main()",
+                "from riskbayes.entry import main; main()",
                 "fit",
                 "-",
                 *FIT,

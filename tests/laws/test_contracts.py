@@ -5,6 +5,8 @@ defines is discovered alike, and held to the same laws.
 """
 
 import re
+import subprocess
+import sys
 import tracemalloc
 import weakref
 from dataclasses import dataclass, fields
@@ -1032,3 +1034,13 @@ def test_the_import_graph_has_no_cycle():
 def test_the_library_knows_nothing_of_the_package_of_the_paper():
     for path in Path(riskbayes.__file__).parent.rglob("*.py"):
         assert "riskbayes_paper" not in path.read_text(encoding="utf-8"), path
+
+
+def test_the_package_shows_its_public_names_only():
+    assert dir(riskbayes) == sorted(riskbayes.__all__)
+    found = {getattr(riskbayes, name).__module__.split(".")[1] for name in dir(riskbayes) if name[0] != "_"}
+    assert found == {"estimators", "exceptions", "input", "learners", "persistence"}
+    assert {kind.__name__ for kind in LEARNERS if kind.__module__ != __name__} <= {*dir(riskbayes)}
+    code = "import sys, riskbayes; print(sorted({'numpy', 'sklearn', 'click'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""The entry of the command `riskbayes`, outside of the package, which takes a while to import."""
+"""The entry of the command `riskbayes`, which imports the rest when it is ready for Ctrl-C."""
 
 import os
 import signal
@@ -15,9 +15,6 @@ ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(sig
 status_after_interrupt = INTERRUPTED
 """What the command exits with after a KeyboardInterrupt."""
 
-is_running = False
-"""True once the command has started: the package then imports its estimators only when they are used."""
-
 
 def main() -> None:
     """Import the command and run it; Ctrl-C during the import ends it as quietly as later.
@@ -25,8 +22,6 @@ def main() -> None:
     KeyboardInterrupt would not do: where it meets the import of a compiled module, that may make an
     ImportError of it.
     """
-    global is_running
-    is_running = True
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))

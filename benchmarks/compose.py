@@ -72,9 +72,10 @@ def unit(name: str, split: int, mixed: bool):
         X, y = table(name)
         train, test = train_test_split(np.arange(len(X)), test_size=0.25, random_state=split)
         clf = RiskBayesClassifier()
-        cells = clf._read(X.iloc[train], reset=True, learn=True)
-        clf._decide(clf._schema_of(cells), more=False)
-        rows = [clf._encode(cells), clf._encode(clf._read(X.iloc[test], reset=False, learn=False))]
+        cells = clf._input.read(clf, X.iloc[train], reset=True, learn=True)
+        clf._input.decide(clf, clf._input.schema_of(clf, cells), more=False)
+        test_cells = clf._input.read(clf, X.iloc[test], reset=False, learn=False)
+        rows = [clf._input.encode(clf, each) for each in (cells, test_cells)]
         kinds = of_numbers(rows[0].shape[1]) if clf._table is None else Kinds.of(clf._table.kinds)
         codes = np.unique(y, return_inverse=True)[1]
     else:

@@ -20,22 +20,22 @@ from riskbayes import (
     QuadraticDiscriminantAnalysis,
     SmoothNB,
 )
-from riskbayes.estimators.joint import JointMixin
+from riskbayes.estimators import fitting
 from riskbayes.learners import RC, ClosedForm
 
-KEEP = JointMixin._keep_densities
+KEEP = fitting.keep_densities
 ROUNDS = 4
 
 
-def not_kept(self, engine) -> None:
+def not_kept(clf, engine) -> None:
     """Keep nothing."""
 
 
-def kept(self, engine) -> None:
+def kept(clf, engine) -> None:
     """Keep the densities after a closed form too."""
-    learner, self.learner_ = self.learner_, RC()
-    KEEP(self, engine)
-    self.learner_ = learner
+    learner, clf.learner_ = clf.learner_, RC()
+    KEEP(clf, engine)
+    clf.learner_ = learner
 
 
 def best(clf, X, y, number: int) -> float:
@@ -57,7 +57,7 @@ def main() -> None:
                 clf, found = kind(learner=learner), {not_kept: [], kept: []}
                 for _ in range(ROUNDS):
                     for way in found:
-                        JointMixin._keep_densities = way
+                        fitting.keep_densities = way
                         found[way].append(best(clf, X, y, 10))
                 a, b = (min(times) for times in found.values())
                 row = (f"{a:.2f}", f"{b:.2f}", f"{100 * (b / a - 1):+.1f}")

@@ -217,9 +217,9 @@ class ParametersDisplay:
         require_matplotlib()
         check_is_fitted(clf)
         last = clf[-1] if hasattr(clf, "steps") else clf
-        table = {
-            name: np.asarray(values)[:max_parameters] for name, values in last._parameters_table().items()
-        }
+        frame = last.parameters_frame()
+        names = ("column", "parameter", "class", "closed_form", "calibrated", "change")
+        table = {name: np.asarray(frame[name])[:max_parameters] for name in names}
         labels = [
             f"{column}, {name}, class {short(label)}"
             for column, name, label in zip(table["column"], table["parameter"], table["class"], strict=True)

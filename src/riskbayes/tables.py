@@ -50,13 +50,15 @@ def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
             if cell is None or "feature" in str(error):  # the names or the number of columns are wrong
                 raise
             raise no_number(estimator, *cell) from error
-        table = found[0] if isinstance(found, tuple) else found
-        values = stored_values(table)
         with np.errstate(over="ignore", invalid="ignore"):
             # A finite sum proves that all entries are finite, without a mask.
-            finite = math.isfinite(float(namespace(values).sum(values, dtype=widest_float(values))))
-        if not finite:
-            check_finite_columns(estimator, table)
+            if isinstance(found, np.ndarray):
+                total = found.sum(dtype=np.float64)
+            else:
+                values = stored_values(found)
+                total = namespace(values).sum(values, dtype=widest_float(values))
+        if not math.isfinite(float(total)):
+            check_finite_columns(estimator, found)
     return found
 
 

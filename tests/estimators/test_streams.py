@@ -19,6 +19,7 @@ from riskbayes import (
     PoissonNB,
     QuadraticDiscriminantAnalysis,
 )
+from riskbayes.estimators.streaming import more_rows
 from riskbayes.learners import GD, RC, RCCV, TM
 from riskbayes.models import GaussianNBModel, LDAModel, MixtureModel, ProductModel, QDAModel, TreeModel
 from riskbayes.models.base import Fitted
@@ -349,7 +350,7 @@ def test_the_anchor_goes_down_what_is_monitored(kind):
     clf.set_params(learner=learner).calibrate(X[:30], y[:30])
     assert clf.history_["accepted"].tolist() == [True, True]
     moved = (1 / 1e-4) * (clf.statistics_ - start)
-    engine, _ = clf._more_rows(X[:30], y[:30], None)
+    engine, _ = more_rows(clf, X[:30], y[:30], None)
     scan = engine.scan(Fitted.of(clf.model_, start), LogLoss())
     expected = scan.dS + 0.1 * (clf.data_statistics_ - start)
     assert moved.allclose(expected, rtol=1e-3, atol=1e-6)

@@ -30,8 +30,8 @@ from sklearn.base import ClassifierMixin, clone
 
 import riskbayes
 from conftest import MODELS
-from riskbayes.estimators.batches import PREDICTIONS
-from riskbayes.estimators.counts import CountClassifier
+from riskbayes.estimators.counts import CountInput
+from riskbayes.estimators.prediction import PREDICTIONS
 from riskbayes.input.batch import RowBatch
 from riskbayes.input.files.table import open_table
 from riskbayes.input.schema import Schema
@@ -212,7 +212,7 @@ def random_estimator(rng: np.random.Generator) -> tuple[Any, str]:
         if option in names and rng.random() < 0.5:
             arguments[option] = values[rng.integers(len(values))]
     clf = kind(**arguments)
-    if issubclass(kind, CountClassifier):
+    if isinstance(kind._input, CountInput):
         return clf, "counts"
     if clf.__sklearn_tags__().input_tags.categorical:
         return clf, "codes"
@@ -524,7 +524,7 @@ def same_column(ours: Column, theirs: Column, exactly: bool, named: bool) -> boo
 
 def encode(clf: Any, X: Any) -> np.ndarray:
     """Return rows in memory as a fitted estimator encodes them."""
-    return clf._encode(clf._read(X, reset=False, learn=False))
+    return clf._encode_new(X, "predict")
 
 
 def ask(clf: Any, method: str, X: Any) -> np.ndarray | None:
@@ -541,7 +541,8 @@ def ask(clf: Any, method: str, X: Any) -> np.ndarray | None:
 def check_sums(clf: Any, X: Any, parts: list, rng: np.random.Generator) -> None:
     """Hold the schemas of parts to that of all rows: they add up, however they are grouped."""
     whole, *each = (
-        clf._schema_of(clf._read(rows, reset=False, learn=True), whole=False) for rows in (X, *parts)
+        clf._input.schema_of(clf, clf._input.read(clf, rows, reset=False, learn=True), whole=False)
+        for rows in (X, *parts)
     )
     at = int(rng.integers(len(each)))
     grouped = [s for s in (sum_of(each[:at]), sum_of(each[at:])) if s is not None]

@@ -20,7 +20,7 @@ from fuzzing import ways
 from fuzzing.ways import ESTIMATORS, OwnSource
 from riskbayes.engines import block_writer
 from riskbayes.engines.block_writer import BlockWriter
-from riskbayes.estimators.batches import PREDICTIONS
+from riskbayes.estimators.prediction import PREDICTIONS
 from riskbayes.estimators.reading import Reading
 from riskbayes.input.schema import ColumnSchema, Schema
 from riskbayes.models import GaussianNBModel

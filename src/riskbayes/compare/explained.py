@@ -24,8 +24,9 @@ from riskbayes.compare.report import (
     RowLogOdds,
 )
 from riskbayes.compare.study import Study, Trial
+from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.explanation import LogOdds
-from riskbayes.estimators.joint import JointMixin
+from riskbayes.estimators.joint import parameters_table
 from riskbayes.tables import is_missing, plain
 
 MOST_ROWS, MOST_CELLS, MOST_WRONG, MOST_MOVED, MOST_CLASSES = 1000, 8, 5, 12, 3
@@ -179,9 +180,9 @@ def moved_parameters(study: Study, ranked: Sequence[Trial]) -> tuple[tuple[Moved
     texts, found = study.data.texts, list[MovedParameter]()
     for trial in ranked:
         model = trial.models[0]
-        if trial.candidate.learner != "RC" or not isinstance(model, JointMixin):
+        if trial.candidate.learner != "RC" or not isinstance(model, BaseGenerativeClassifier):
             continue
-        table = model._parameters_table()
+        table = parameters_table(model)
         names = ("class", "column", "parameter", "closed_form", "calibrated", "change", "rows")
         for k, column, name, before, after, change, rows in zip(*(table[n] for n in names), strict=True):
             if len(found) == MOST_MOVED or not change:

@@ -1,55 +1,35 @@
 """Naive Bayes with dependences between features: a tree, or up to k parents of each feature."""
 
-from __future__ import annotations
-
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import field
+from numbers import Integral
+from typing import Annotated, Any
 
 from sklearn.utils._param_validation import Interval
 
+import riskbayes.estimators.parameters as p
 from riskbayes.estimators.base import BaseGenerativeClassifier
-from riskbayes.estimators.categorical_nb import CategoricalInput
+from riskbayes.estimators.codes import CodeInput, least_categories
+from riskbayes.learners.base import Learner
 from riskbayes.learners.rc import RC
 from riskbayes.models.augmented_nb import Parents, TreeModel
 
-
-class AugmentedNB(CategoricalInput):
-    """Base class of the two: tables of each feature given its parents, which the data's counts determine."""
-
-    _parameter_constraints: ClassVar[dict] = {
-        **BaseGenerativeClassifier._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "backoff": [Interval(Real, 0, None, closed="left")],
-        "class_alpha": [Interval(Real, 0, None, closed="left")],
-        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
-    }
-
-    # Tables of pairs overfit after about eight scans.
-    _named_learners: ClassVar = {RC.name: RC(step="adaptive", max_iter=8)}
-
-    alpha: float
-    backoff: float
-    class_alpha: float
-    _structure: Any
-    """How the parents are chosen: "tree", or their largest number, as in the model."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = False
-        return tags
-
-    def _make_model(self) -> TreeModel:
-        least = self._least_categories(self.n_features_in_)
-        smoothing = self.alpha, self.backoff, self.class_alpha
-        return TreeModel(None, *smoothing, min_categories=least, structure=self._structure)
-
-    @property
-    def parents_(self) -> Parents:
-        """The parents of each feature."""
-        return self.statistics_.frame.parent_lists
+LEARNERS: dict[str, Learner] = {RC.name: RC(step="adaptive", max_iter=8)}
+"""Tables of pairs overfit after about eight scans."""
 
 
-class TreeAugmentedNB(AugmentedNB):
+def tables_given_parents(clf: Any, structure: Any) -> TreeModel:
+    """Return the model with the parents that are chosen by `structure`: "tree", or their largest number."""
+    least = least_categories(clf, clf.n_features_in_)
+    return TreeModel(None, clf.alpha, clf.backoff, clf.class_alpha, min_categories=least, structure=structure)
+
+
+def parents(clf: Any) -> Parents:
+    """The parents of each feature."""
+    return clf.statistics_.frame.parent_lists
+
+
+@p.estimator
+class TreeAugmentedNB(BaseGenerativeClassifier):
     """Tree-augmented naive Bayes (TAN), trained by risk-based calibration.
 
     Beside the class each feature has one parent: Chow and Liu's tree of largest mutual information given
@@ -67,30 +47,18 @@ class TreeAugmentedNB(AugmentedNB):
     ----------
     alpha : float, default=1.0
         Dirichlet pseudo-counts of each cell of p(x | y).
-    backoff : float, default=5.0
-        Number of rows that p(x | y) counts as when it smooths p(x | parent, y).
-    class_alpha : float, default=0.0
-        Pseudo-counts of each class for p(y).
-    min_categories : int or array-like of shape (n_features,), default=None
-        Least number of categories of each feature.
+    {backoff class_alpha min_categories}
     learner : str or Learner, default="rc"
         How the statistics are trained. "rc" is RC with adaptive steps and at most 8 scans: with more, such
         tables overfit.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
+    {class_weight}
     warm_start : bool, default=False
         If True, `fit` starts from the statistics of the last fit; the tree must be the same.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {verbose}
 
     Attributes
     ----------
-    parents_ : tuple of tuples of int
-        The parents of each feature.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
-        As in :class:`GenerativeClassifier`.
+    {parents_ classes_ statistics_}
 
     Examples
     --------
@@ -101,31 +69,28 @@ class TreeAugmentedNB(AugmentedNB):
     array([0, 1])
     """
 
-    _structure = "tree"
+    alpha: p.Strength = 1.0
+    backoff: p.Strength = 5.0
+    class_alpha: p.Strength = 0.0
+    min_categories: p.LeastCategories = None
+    learner: p.LearnerOrName = "rc"
+    class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        backoff: float = 5.0,
-        class_alpha: float = 0.0,
-        min_categories: Any = None,
-        learner: Any = "rc",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.backoff = backoff
-        self.class_alpha = class_alpha
-        self.min_categories = min_categories
-        self.learner = learner
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.verbose = verbose
+    _input = CodeInput()
+    _named_learners = LEARNERS
+    _takes_missing = True
+    _array_api = False
+
+    def _make_model(self) -> TreeModel:
+        return tables_given_parents(self, "tree")
+
+    parents_ = property(parents)
 
 
-class KDependenceNB(AugmentedNB):
+@p.estimator
+class KDependenceNB(BaseGenerativeClassifier):
     """k-dependence naive Bayes (k-DB), trained by risk-based calibration.
 
     Features are ordered by their mutual information with the class. The parents of a feature are those k
@@ -141,17 +106,19 @@ class KDependenceNB(AugmentedNB):
     ----------
     k : int, default=2
         The most parents of a feature, beside the class. A table has a cell for each combination of values.
-    alpha, backoff, class_alpha, min_categories, learner, class_weight, warm_start, verbose
-        As in :class:`TreeAugmentedNB`.
+    alpha : float, default=1.0
+        Dirichlet pseudo-counts of each cell of p(x | y).
+    {backoff class_alpha min_categories}
+    learner : str or Learner, default="rc"
+        How the statistics are trained; "rc" is that of :class:`TreeAugmentedNB`.
+    {class_weight}
+    warm_start : bool, default=False
+        If True, `fit` starts from the statistics of the last fit; the parents must be the same.
+    {verbose}
 
     Attributes
     ----------
-    parents_ : tuple of tuples of int
-        The parents of each feature.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
-        As in :class:`GenerativeClassifier`.
+    {parents_ classes_ statistics_}
 
     Examples
     --------
@@ -161,34 +128,22 @@ class KDependenceNB(AugmentedNB):
     ((), (0,))
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **AugmentedNB._parameter_constraints,
-        "k": [Interval(Integral, 0, None, closed="left")],
-    }
+    k: Annotated[int, Interval(Integral, 0, None, closed="left")] = field(default=2, kw_only=False)
+    alpha: p.Strength = 1.0
+    backoff: p.Strength = 5.0
+    class_alpha: p.Strength = 0.0
+    min_categories: p.LeastCategories = None
+    learner: p.LearnerOrName = "rc"
+    class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
-    def __init__(
-        self,
-        k: int = 2,
-        *,
-        alpha: float = 1.0,
-        backoff: float = 5.0,
-        class_alpha: float = 0.0,
-        min_categories: Any = None,
-        learner: Any = "rc",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.k = k
-        self.alpha = alpha
-        self.backoff = backoff
-        self.class_alpha = class_alpha
-        self.min_categories = min_categories
-        self.learner = learner
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.verbose = verbose
+    _input = CodeInput()
+    _named_learners = LEARNERS
+    _takes_missing = True
+    _array_api = False
 
-    @property
-    def _structure(self) -> int:
-        return self.k
+    def _make_model(self) -> TreeModel:
+        return tables_given_parents(self, self.k)
+
+    parents_ = property(parents)

@@ -1,19 +1,32 @@
 """Naive Bayes of binary features."""
 
-from __future__ import annotations
-
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
+import riskbayes.estimators.counts as counts
+import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array
-from riskbayes.estimators.counts import CountClassifier
+from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.models.bernoulli import BernoulliModel
 from riskbayes.tables import check_binary, naming_columns
 
 
-class BernoulliNB(CountClassifier):
+class BinaryInput(counts.CountInput):
+    """Dense rows of zeros and ones, or CSR; or of numbers, with a threshold."""
+
+    tags: ClassVar = {"sparse": True}
+
+    def check(self, clf: Any, X: Array) -> None:
+        """Refuse cells other than 0 and 1, unless there is a threshold."""
+        if clf.binarize is None:
+            with naming_columns(clf):
+                check_binary(X)
+
+
+@p.estimator
+class BernoulliNB(BaseGenerativeClassifier):
     """Naive Bayes for binary features, trained by risk-based calibration.
 
     Takes a dense array, where NaN is a missing cell and is left out, or CSR, of which no dense copy is made;
@@ -24,37 +37,19 @@ class BernoulliNB(CountClassifier):
     alpha : float or array-like of shape (n_features,), default=1.0
         Pseudo-counts of ones and of zeros. 0 is maximum likelihood, with counts of at least 1e-9 of the total
         weight.
-    force_alpha : bool, default=True
-        If False, an `alpha` below 1e-10 is set to 1e-10, with a warning.
+    {force_alpha}
     binarize : float or None, default=0.0
         Values above this are one, others zero. None: the rows hold 0 and 1.
-    fit_prior : bool, default=True
-        If True, p(y) is estimated; otherwise it is uniform.
-    class_prior : array-like of shape (n_classes,), default=None
-        Fixed p(y).
-    learner : str or Learner, default="rc"
-        How the statistics are trained; "closed_form" gives scikit-learn's results.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
-    warm_start : bool, default=False
-        If True, `fit` starts from the statistics of the last fit.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {fit_prior class_prior learner class_weight warm_start verbose}
 
     Attributes
     ----------
     feature_count_ : ndarray of shape (n_classes, n_features)
         Ones of each column in the data, by class.
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of each class in the data.
-    class_log_prior_ : ndarray of shape (n_classes,)
-        Calibrated log p(y).
+    {class_count_ class_log_prior_}
     feature_log_prob_ : ndarray of shape (n_classes, n_features)
         Calibrated log p(x_j = 1 | y).
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
-        As in :class:`GenerativeClassifier`.
+    {classes_ statistics_}
 
     Examples
     --------
@@ -64,46 +59,28 @@ class BernoulliNB(CountClassifier):
     array([0])
     """
 
-    _positive_only = False
+    alpha: p.PseudoCounts = 1.0
+    force_alpha: p.Flag = True
+    binarize: Annotated[float | None, None, Interval(Real, 0, None, closed="left")] = 0.0
+    fit_prior: p.Flag = True
+    class_prior: p.Numbers = None
+    learner: p.LearnerOrName = "rc"
+    class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
+
+    _input = BinaryInput()
+    _named_learners = counts.COUNT_LEARNERS
+    _adds_up = True
     _takes_missing = True
-
-    _parameter_constraints: ClassVar[dict] = {
-        **CountClassifier._parameter_constraints,
-        "binarize": [None, Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        learner: Any = "rc",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.learner = learner
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def _read(self, X: Any, *, reset: bool, learn: bool) -> Array:
-        X = super()._read(X, reset=reset, learn=learn)
-        if self.binarize is None:
-            with naming_columns(self):
-                check_binary(X)
-        return X
+    _poor_score = True
 
     def _make_model(self) -> BernoulliModel:
-        return BernoulliModel(self._pseudo_counts(), self._prior(), self.binarize)
+        return BernoulliModel(counts.pseudo_counts(self), counts.fixed_prior(self), self.binarize)
+
+    feature_count_ = property(counts.feature_count)
+    class_count_ = property(counts.class_count)
+    class_log_prior_ = property(counts.class_log_prior)
 
     @property
     def feature_log_prob_(self) -> Array:

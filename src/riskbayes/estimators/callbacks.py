@@ -9,8 +9,6 @@ from typing import Any, Self
 
 from sklearn.callback import CallbackSupportMixin
 
-__all__ = ["CallbackSupportMixin", "FitTask"]
-
 
 class FitTask:
     """A task of a fit, as callbacks see it: the fit itself, an iteration, a member of a search, a fold.
@@ -32,9 +30,10 @@ class FitTask:
         X, y, w = rows
         self.arguments = {"estimator": estimator, "X": X, "y": y}
         self.arguments["metadata"] = None if w is None else {"sample_weight": w}
-        context = None if estimator is None else estimator._init_callback_context(max_subtasks=n_tasks)
-        if context is not None and context._callbacks:
-            self.context = context.call_on_fit_task_begin(**self.arguments)
+        if estimator is not None:
+            context = CallbackSupportMixin._init_callback_context(estimator, max_subtasks=n_tasks)
+            if context._callbacks:
+                self.context = context.call_on_fit_task_begin(**self.arguments)
 
     def begin(self, name: str, n_tasks: int = 0) -> Self:
         """Begin the next task within this one."""
@@ -60,7 +59,7 @@ class FitTask:
     @contextmanager
     def fitting(self, name: str, estimator: Any) -> Iterator[None]:
         """Make the fit of another estimator a task within this one; its own tasks are within that."""
-        if self.context is None or not isinstance(estimator, CallbackSupportMixin):
+        if self.context is None or not hasattr(estimator, "set_callbacks"):
             task = self.begin(name)
             yield
         else:

@@ -1,152 +1,23 @@
-"""Categorical input of estimators, and naive Bayes for categorical features."""
+"""Naive Bayes for categorical features."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_array, validate_data
 
+import riskbayes.estimators.counts as counts
+import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array, namespace, to_device
 from riskbayes.estimators.base import BaseGenerativeClassifier
-from riskbayes.estimators.checks import check_alpha, check_class_prior
-from riskbayes.estimators.streaming import StreamingClassifier
-from riskbayes.estimators.table_input import holds_numbers
+from riskbayes.estimators.codes import CodeInput, by_column, least_categories
 from riskbayes.frames import Categories
-from riskbayes.input.schema import Cells, Schema
-from riskbayes.loaded import require
 from riskbayes.models.categorical import CategoricalModel
-from riskbayes.models.codes import categories_of, check_sizes
-from riskbayes.onnx_export.columns import Columns
-from riskbayes.onnx_export.inputs import columns_of_codes
-from riskbayes.preprocessing.categories import (
-    CategoryEncoder,
-    as_array,
-    codes_on_device,
-    read_categories_of,
-)
+from riskbayes.preprocessing.categories import CategoryEncoder, as_array
 from riskbayes.statistics import Statistics
-from riskbayes.tables import check_plain, column_name, names_of, naming_columns
-
-ALWAYS_COUNTED = 2**18
-"""Integer codes below this are accepted, however few the rows: their counts take 2 MiB per class."""
-
-CODES_PER_ROW = 10
-"""Larger codes are accepted up to this many times the number of rows: beyond, most counts would be zero."""
+from riskbayes.tables import column_name
 
 
-class CategoricalInput(BaseGenerativeClassifier):
-    """Base class of the estimators of categories: encodes rows to integer codes, and decodes samples."""
-
-    _takes_missing = True
-
-    _encoder: CategoryEncoder
-    min_categories: Any
-
-    def check_loaded(self, size: int) -> None:
-        """Require also the encoding of each column."""
-        super().check_loaded(size)
-        if hasattr(self, "model_"):
-            require(len(self._encoder.columns) == self.n_features_in_, "the encoder reads other columns")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        return tags
-
-    _schema_decides = True
-
-    def _read(self, X: Any, *, reset: bool, learn: bool) -> Any:
-        with naming_columns(self):
-            check_plain(self, X)
-        if hasattr(X, "columns") and not holds_numbers(X):  # its columns keep their own types
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            check_array(np.broadcast_to(False, X.shape), estimator=self)  # refuses empty tables
-        else:
-            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-        names = [column_name(self, j) for j in range(self.n_features_in_)]
-        if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__"):  # on a device only codes are accepted
-            return codes_on_device(X, names, learn=learn)
-        return read_categories_of(X, names_of(self)[0], names)
-
-    def _schema_of(self, cells: Any, whole: bool = True) -> Schema:
-        names, named = names_of(self)
-        if isinstance(cells, Cells):
-            return Schema.of_cells(cells, names, named)
-        schema = Schema.of_numbers(cells, names if named else None)
-        if (whole and not (schema.low < 0).any()) or not isinstance(cells, np.ndarray):
-            return schema  # codes: their values are not asked for
-        return Schema.of_cells(Cells.of(cells, names), names, named)
-
-    def _decide(self, schema: Schema, more: bool) -> None:
-        names = [column_name(self, j) for j in range(self.n_features_in_)]
-        self._encoder = self._encoder.extended(schema) if more else CategoryEncoder.decide(schema, names)
-        self._check_sizes(schema, more)
-
-    def _encode(self, cells: Any) -> Array:
-        return self._encoder.encode(cells) if isinstance(cells, np.ndarray | Cells) else cells
-
-    def _check_sizes(self, schema: Schema, more: bool) -> None:
-        """Refuse codes far larger than the number of rows, as identifiers are, or too large for any count."""
-        rows, known = schema.n_rows, self._least_categories(len(schema.names))
-        before = getattr(self, "data_statistics_", None) if more else None
-        if before is not None:
-            rows += round(before.total)
-            known = np.maximum(known, before.frame.n_categories)
-        largest = np.where(np.isfinite(schema.high), schema.high, -1).astype(np.int64) + 1
-        pairs = zip(self._encoder.columns, largest.tolist(), strict=True)
-        sizes = np.maximum(known, [k if c.categories is None else c.least for c, k in pairs])
-        far = sizes > np.maximum(known, max(ALWAYS_COUNTED, CODES_PER_ROW * rows))
-        if far.any():
-            j = int(np.argmax(np.where(far, sizes, 0)))
-            raise ValueError(
-                f"{column_name(self, j)} holds the code {sizes[j] - 1}: integer codes are categories counted "
-                f"from 0, {sizes[j]} of them for {rows} rows. Drop a column of identifiers; pass "
-                "other values as strings, or code them by sklearn.preprocessing.OrdinalEncoder; set "
-                "min_categories if there are so many."
-            )
-        check_sizes(sizes, partial(column_name, self))
-
-    def _value_name(self, column: int, value: Any) -> str:
-        known = self._encoder.columns[column].categories
-        return str(value if known is None or value >= len(known) else known[value])
-
-    def _onnx_columns(self) -> Columns:
-        return columns_of_codes(self._encoder, *names_of(self))
-
-    def _decode(self, X: Array) -> Array:
-        return self._encoder.decode(X)
-
-    def _drawn(self, theta: Any) -> Any:
-        columns = self._encoder.columns
-        if all(c.categories is None for c in columns):  # every code is a value itself
-            return theta
-        named = np.array(
-            [np.iinfo(np.int64).max if c.categories is None else max(1, c.least) for c in columns]
-        )
-        return replace(theta, log_prob=theta.frame.limited_to(theta.log_prob, named))
-
-    def _least_categories(self, n: int) -> Array:
-        """Return the least number of categories of each column: those it declares, and `min_categories`."""
-        least = self._encoder.least_categories
-        if self.min_categories is None:
-            return least
-        wanted = np.asarray(self.min_categories)
-        if not np.issubdtype(wanted.dtype, np.signedinteger):
-            raise ValueError(f"'min_categories' should have integral type. Got {wanted.dtype} instead.")
-        if wanted.ndim and wanted.shape != (n,):
-            raise ValueError(
-                f"'min_categories' should have shape ({n},) when an array-like is provided. "
-                f"Got {wanted.shape} instead."
-            )
-        return np.maximum(least, wanted)
-
-
-class CategoricalNB(CategoricalInput, StreamingClassifier):
+@p.estimator
+class CategoricalNB(BaseGenerativeClassifier):
     """Naive Bayes for categorical features, trained by risk-based calibration.
 
     Takes integer codes as scikit-learn's `CategoricalNB` does (categories 0 to the largest code), and
@@ -164,24 +35,7 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
     alpha : float, default=1.0
         Dirichlet pseudo-counts of each cell. 0 is maximum likelihood, with cells of at least 1e-9 of the
         total weight.
-    force_alpha : bool, default=True
-        If False, an `alpha` below 1e-10 is set to 1e-10, with a warning.
-    fit_prior : bool, default=True
-        If True, p(y) is estimated; otherwise it is uniform.
-    class_prior : array-like of shape (n_classes,), default=None
-        Fixed p(y).
-    min_categories : int or array-like of shape (n_features,), default=None
-        Least number of categories of each feature.
-    class_alpha : float, default=0.0
-        Pseudo-counts of each class for p(y).
-    learner : str or Learner, default="rc"
-        How the statistics are trained; "closed_form" gives scikit-learn's results.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
-    warm_start : bool, default=False
-        If True, `fit` starts from the statistics of the last fit.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {force_alpha fit_prior class_prior min_categories class_alpha learner class_weight warm_start verbose}
 
     Attributes
     ----------
@@ -189,18 +43,12 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         The values of each feature, in the order of the columns of `feature_log_prob_`.
     category_count_ : list of ndarray of shape (n_classes, n_categories)
         Counts in the data, by feature.
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of each class in the data.
-    class_log_prior_ : ndarray of shape (n_classes,)
-        Calibrated log p(y).
+    {class_count_ class_log_prior_}
     feature_log_prob_ : list of ndarray of shape (n_classes, n_categories)
         Calibrated log p(x_i | y), by feature.
     n_categories_ : ndarray of shape (n_features,)
         Number of categories of each feature.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
-        As in :class:`GenerativeClassifier`.
+    {classes_ statistics_}
 
     Examples
     --------
@@ -211,56 +59,28 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
     array([1])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **StreamingClassifier._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "force_alpha": ["boolean"],
-        "fit_prior": ["boolean"],
-        "class_prior": ["array-like", None],
-        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
-        "class_alpha": [Interval(Real, 0, None, closed="left")],
-    }
+    alpha: p.Strength = 1.0
+    force_alpha: p.Flag = True
+    fit_prior: p.Flag = True
+    class_prior: p.Numbers = None
+    min_categories: p.LeastCategories = None
+    class_alpha: p.Strength = 0.0
+    learner: p.LearnerOrName = "rc"
+    class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
-        class_alpha: float = 0.0,
-        learner: Any = "rc",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.min_categories = min_categories
-        self.class_alpha = class_alpha
-        self.learner = learner
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.verbose = verbose
+    _input = CodeInput()
+    _adds_up = True
+    _takes_missing = True
 
     def _make_model(self) -> CategoricalModel:
-        r, least = self.classes_.shape[0], self._least_categories(self.n_features_in_)
-        prior = None if self.fit_prior else np.full(r, 1.0 / r)
-        if self.class_prior is not None:
-            prior = check_class_prior(self.class_prior, r, "class_prior", renormalise=True)
-        alpha = check_alpha(self.alpha, self.force_alpha, self.n_features_in_)
-        return CategoricalModel(alpha, float(self.class_alpha), prior, least)
+        least = least_categories(self, self.n_features_in_)
+        return CategoricalModel(
+            counts.pseudo_counts(self), float(self.class_alpha), counts.fixed_prior(self), least
+        )
 
-    def _check_counted(self, X: Array) -> None:
-        for j in np.flatnonzero(categories_of(X).n_categories > self.n_categories_).tolist():
-            raise ValueError(
-                f"{column_name(self, j)} holds a category that was never counted: these rows were not fitted."
-            )
-
-    def _statistics_of(self, other: CategoricalNB, S: Statistics) -> tuple[Statistics, Statistics]:
+    def _statistics_of(self, other: Self, S: Statistics) -> tuple[Statistics, Statistics]:
         """Return the other's counts in the order of this one's categories, which take in the other's."""
         theirs, columns, n_categories, places = other._encoder.columns, [], [], []
         for j, (column, known, k) in enumerate(
@@ -307,6 +127,9 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
 
         return moved(other.data_statistics_), moved(other.statistics_)
 
+    class_count_ = property(counts.class_count)
+    class_log_prior_ = property(counts.class_log_prior)
+
     @property
     def categories_(self) -> list[Array]:
         """The values of each feature, in the order of the columns of `feature_log_prob_`."""
@@ -320,30 +143,12 @@ class CategoricalNB(CategoricalInput, StreamingClassifier):
         """Number of categories of each feature."""
         return self.statistics_.frame.n_categories
 
-    def _by_feature(self, table: Array) -> list[Array]:
-        """Split a table with the categories of all features side by side into one table per feature."""
-        frame = self.statistics_.frame
-        return [
-            table[:, start : start + k]
-            for start, k in zip(frame.offsets.tolist(), frame.n_categories.tolist(), strict=True)
-        ]
-
     @property
     def category_count_(self) -> list[Array]:
         """Counts in the data, by feature."""
-        return self._by_feature(self.data_statistics_["counts"])
-
-    @property
-    def class_count_(self) -> Array:
-        """Weight of each class in the data."""
-        return self.data_statistics_["s0"]
+        return by_column(self.data_statistics_["counts"], self.statistics_.frame)
 
     @property
     def feature_log_prob_(self) -> list[Array]:
         """Calibrated log p(x_i | y), by feature."""
-        return self._by_feature(self.parameters_.log_prob)
-
-    @property
-    def class_log_prior_(self) -> Array:
-        """Calibrated log p(y)."""
-        return self.parameters_.log_prior
+        return by_column(self.parameters_.log_prob, self.statistics_.frame)

@@ -33,26 +33,23 @@ LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
 """Bounds on a sum of weights: its square, and its products with squares of values, must not overflow."""
 
 
-def listed(values: Array) -> str:
+def listed(values: Any) -> str:
     """Return the repr of values for a message: at most the first five, and how many more there are."""
-    found = to_numpy(values).tolist()
+    found = values if isinstance(values, list) else to_numpy(values).tolist()
     shown, more = ", ".join(map(repr, found[:MOST_LISTED])), len(found) - MOST_LISTED
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def labels_like(estimator: Any, y: Any, X: Array) -> Array:
-    """Return checked labels as an array of X's library, on its device; strings stay NumPy arrays."""
-    labels = checked_labels(estimator, y)
-    if isinstance(X, np.ndarray) or (isinstance(labels, np.ndarray) and labels.dtype.kind in "OUST"):
-        return labels
-    return move_to(labels, xp=namespace(X), device=device_of(X))
+    """Return checked labels as an array of X's library, on its device; strings stay NumPy arrays.
 
-
-def checked_labels(estimator: Any, y: Any) -> Array:
-    """Return labels as an array, or raise an error; where labels are missing, it says in which rows."""
+    Whole numbers and strings are classes; scikit-learn's check, which sorts them, would only take time. Where
+    labels are missing, the error says in which rows.
+    """
     try:
         labels = _check_y(y, estimator=estimator)
-        check_labels(labels)
+        if not isinstance(labels, np.ndarray) or labels.dtype.kind not in "biuUS":
+            check_labels(labels)
     except (TypeError, ValueError):
         found = list_of(y)
         gone = [i for i, label in enumerate(found) if is_missing(label)]
@@ -63,7 +60,9 @@ def checked_labels(estimator: Any, y: Any) -> Array:
             f"{found[gone[0]]!r}. Drop these rows; an estimator of one model also takes them as rows "
             "without a label, by fit(..., unlabelled=None)."
         ) from None
-    return labels
+    if isinstance(X, np.ndarray) or (isinstance(labels, np.ndarray) and labels.dtype.kind in "OUST"):
+        return labels
+    return move_to(labels, xp=namespace(X), device=device_of(X))
 
 
 def list_of(y: Any) -> list:
@@ -75,23 +74,18 @@ def list_of(y: Any) -> list:
 
 
 def check_labels(y: Array) -> None:
-    """Refuse labels that are no classes, and strings together with other types, which cannot be sorted.
-
-    Whole numbers and strings are classes; scikit-learn's check, which sorts them, would only take time.
-    """
-    kind = y.dtype.kind if isinstance(y, np.ndarray) else "f"
-    if kind == "O":
-        words = [isinstance(label, str) for label in y.tolist()]
-        if all(words):
-            return
-        if any(words):
-            word, other = y[words.index(True)], y[words.index(False)]
-            raise TypeError(
-                f"y has labels of several kinds, such as {plain(word)!r} and {plain(other)!r}: make all of "
-                "them strings or all numbers, and drop rows without one."
-            )
-    if kind not in "biuUS":
-        check_classification_targets(y)
+    """Refuse labels that are no classes, and strings together with other types, which cannot be sorted."""
+    objects = isinstance(y, np.ndarray) and y.dtype.kind == "O"
+    words = [isinstance(label, str) for label in y.tolist()] if objects else [False]
+    if all(words):
+        return
+    if any(words):
+        word, other = y[words.index(True)], y[words.index(False)]
+        raise TypeError(
+            f"y has labels of several kinds, such as {plain(word)!r} and {plain(other)!r}: make all of "
+            "them strings or all numbers, and drop rows without one."
+        )
+    check_classification_targets(y)
 
 
 def classes_and_codes(labels: Array) -> tuple[Array, Array]:

@@ -13,8 +13,8 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.base import begin_fit, rows_for
 from riskbayes.estimators.callbacks import FitTask
+from riskbayes.estimators.fitting import begin_fit, rows_for
 from riskbayes.estimators.kinds import Kinds, OneHotCategories
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
 from riskbayes.estimators.member import CHECKPOINTS, Member, family_learner, fitted_before, transformed

@@ -7,9 +7,10 @@ from typing import Any
 from unicodedata import normalize
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, to_numpy
+from riskbayes.estimators.checks import listed
+from riskbayes.estimators.joint import model_columns
 from riskbayes.findings import Finding
 from riskbayes.preprocessing.columns import Column
 from riskbayes.preprocessing.encoder import REASONS
@@ -35,20 +36,6 @@ MOST_SINGLE = 5
 """Up to this number of columns have a finding each; more share one."""
 
 
-class FittedChecks:
-    """The property `checks_` of an estimator."""
-
-    def _findings(self) -> Iterator[Finding]:
-        """Yield the findings of the fitted model."""
-        raise NotImplementedError
-
-    @property
-    def checks_(self) -> list[Finding]:
-        """What may be wrong with the fitted model, as far as it tells without rows: see `doc/findings.md`."""
-        check_is_fitted(self)
-        return list(self._findings())
-
-
 def model_findings(clf: Any) -> Iterator[Finding]:
     """Yield the findings of one generative model and its learner."""
     yield from floored_classes(clf)
@@ -62,7 +49,7 @@ def table_findings(clf: Any, masses: Array) -> Iterator[Finding]:
     Missing cells are counted by rows, and so is what they are a share of. The mass of a class counts a row of
     weight two as two rows; the weight of the class itself makes no rows.
     """
-    table = getattr(clf, "_table", None)
+    table = clf._input.table(clf)
     if table is not None and table.n_rows:
         yield from column_findings(table.columns, table.n_rows)
     weights = 1.0 if clf.class_weight_ is None else np.maximum(to_numpy(clf.class_weight_), TINY)
@@ -119,10 +106,7 @@ def grouped(code: str, named: dict[str, str], together: str, severity: str = "wa
         for name, words in named.items():
             yield Finding(code, f"Column {name!r} {words}.", name, severity)
         return
-    first = ", ".join(repr(name) for name in list(named)[:MOST_SINGLE])
-    yield Finding(
-        code, f"{len(named)} columns {together}: {first} and {len(named) - MOST_SINGLE} more.", "", severity
-    )
+    yield Finding(code, f"{len(named)} columns {together}: {listed(list(named))}.", "", severity)
 
 
 def few_rows(labels: Sequence[str], masses: Array) -> Iterator[Finding]:
@@ -130,12 +114,8 @@ def few_rows(labels: Sequence[str], masses: Array) -> Iterator[Finding]:
     least = FEW_ROWS * (1 - 1e-9)  # sums of weights are rounded
     rare = {label: float(n) for label, n in zip(labels, to_numpy(masses), strict=True) if n < least}
     if len(rare) > MOST_SINGLE:
-        first = ", ".join(repr(label) for label in list(rare)[:MOST_SINGLE])
-        yield Finding(
-            "RB008",
-            f"{len(rare)} classes have fewer than {FEW_ROWS} rows: {first} and {len(rare) - MOST_SINGLE} "
-            "more.",
-        )
+        found = f"{len(rare)} classes have fewer than {FEW_ROWS} rows: {listed(list(rare))}."
+        yield Finding("RB008", found)
         return
     for label, n in rare.items():
         yield Finding("RB008", f"Class {label!r} has {n:g} {'row' if n == 1 else 'rows'}.", label)
@@ -150,12 +130,10 @@ def floored_classes(clf: Any) -> Iterator[Finding]:
     if not counts.any():
         return
     classes = [str(plain(label)) for label in to_numpy(clf.classes_)[counts > 0]]
-    first = ", ".join(repr(label) for label in classes[:MOST_SINGLE])
-    more = f" and {len(classes) - MOST_SINGLE} more" if len(classes) > MOST_SINGLE else ""
     yield Finding(
         "RB001",
-        f"Up to {int(counts.max())} variances of {'class' if len(classes) == 1 else 'classes'} {first}{more} "
-        f"are on a floor.{constant_columns(clf)}",
+        f"Up to {int(counts.max())} variances of {'class' if len(classes) == 1 else 'classes'} "
+        f"{listed(classes)} are on a floor.{constant_columns(clf)}",
         classes[0] if len(classes) == 1 else "",
     )
 
@@ -170,10 +148,8 @@ def constant_columns(clf: Any) -> str:
     still = np.flatnonzero((square - mean * mean <= ROUNDED * square).any(axis=0)).tolist()
     if not still:
         return ""
-    names = [str(clf._column_names[j]) for j in still]
-    shown = ", ".join(repr(name) for name in names[:MOST_SINGLE])
-    more = f" and {len(names) - MOST_SINGLE} more" if len(names) > MOST_SINGLE else ""
-    return f" Columns that do not vary within a class: {shown}{more}."
+    names = [str(model_columns(clf)[j]) for j in still]
+    return f" Columns that do not vary within a class: {listed(names)}."
 
 
 def stopped_early(clf: Any) -> Iterator[Finding]:

@@ -1,19 +1,14 @@
 """Gaussian naive Bayes."""
 
-from __future__ import annotations
-
-from numbers import Real
-from typing import Any, ClassVar
-
-from sklearn.utils._param_validation import Interval, StrOptions
-
+import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array, namespace
+from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import check_class_prior, check_prior_mean, check_prior_variance
-from riskbayes.estimators.streaming import StreamingClassifier
 from riskbayes.models.gaussian_nb import GaussianNBModel
 
 
-class GaussianNB(StreamingClassifier):
+@p.estimator
+class GaussianNB(BaseGenerativeClassifier):
     """Gaussian naive Bayes, trained by risk-based calibration.
 
     Missing cells (NaN) are left out, of the density of a row and of the statistics, when fitting and when
@@ -21,8 +16,7 @@ class GaussianNB(StreamingClassifier):
 
     Parameters
     ----------
-    priors : array-like of shape (n_classes,), default=None
-        Fixed p(y).
+    {priors}
     var_smoothing : float, default=1e-9
         Share of the largest variance that is added to every variance. That variance is weighted, so that a
         weight of 2 counts a row twice; scikit-learn's is not.
@@ -30,18 +24,7 @@ class GaussianNB(StreamingClassifier):
         Equivalent sample sizes of the prior on means and variances; 0 is maximum likelihood.
     prior_mean, prior_variance : array-like of shape (n_features,), default=None
         Centre of that prior; by default the pooled mean and the pooled within-class variance.
-    prior_form : {"exact", "paper"}, default="exact"
-        The exact mode of the posterior, or the paper's form with two strengths.
-    class_alpha : float, default=0.0
-        Pseudo-counts of each class for p(y).
-    learner : str or Learner, default="rc"
-        How the statistics are trained; "closed_form" gives scikit-learn's results.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
-    warm_start : bool, default=False
-        If True, `fit` starts from the statistics of the last fit.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {prior_form class_alpha learner class_weight warm_start verbose}
 
     Attributes
     ----------
@@ -49,14 +32,10 @@ class GaussianNB(StreamingClassifier):
         Calibrated means and variances.
     class_prior_ : ndarray of shape (n_classes,)
         Calibrated p(y).
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of each class in the data.
+    {class_count_}
     epsilon_ : float
         The number that was added to the variances.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
-        As in :class:`GenerativeClassifier`.
+    {classes_ statistics_}
 
     Examples
     --------
@@ -68,48 +47,21 @@ class GaussianNB(StreamingClassifier):
     array([0, 0])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **StreamingClassifier._parameter_constraints,
-        "priors": ["array-like", None],
-        "var_smoothing": [Interval(Real, 0, None, closed="left")],
-        "mean_strength": [Interval(Real, 0, None, closed="left")],
-        "variance_strength": [Interval(Real, 0, None, closed="left")],
-        "prior_mean": ["array-like", None],
-        "prior_variance": ["array-like", None],
-        "prior_form": [StrOptions({"exact", "paper"})],
-        "class_alpha": [Interval(Real, 0, None, closed="left")],
-    }
+    priors: p.Numbers = None
+    var_smoothing: p.Strength = 1e-9
+    mean_strength: p.Strength = 0.0
+    variance_strength: p.Strength = 0.0
+    prior_mean: p.Numbers = None
+    prior_variance: p.Numbers = None
+    prior_form: p.PriorForm = "exact"
+    class_alpha: p.Strength = 0.0
+    learner: p.LearnerOrName = "rc"
+    class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
+    _adds_up = True
     _takes_missing = True
-
-    def __init__(
-        self,
-        *,
-        priors: Any = None,
-        var_smoothing: float = 1e-9,
-        mean_strength: float = 0.0,
-        variance_strength: float = 0.0,
-        prior_mean: Any = None,
-        prior_variance: Any = None,
-        prior_form: str = "exact",
-        class_alpha: float = 0.0,
-        learner: Any = "rc",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.priors = priors
-        self.var_smoothing = var_smoothing
-        self.mean_strength = mean_strength
-        self.variance_strength = variance_strength
-        self.prior_mean = prior_mean
-        self.prior_variance = prior_variance
-        self.prior_form = prior_form
-        self.class_alpha = class_alpha
-        self.learner = learner
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def _make_model(self) -> GaussianNBModel:
         n, given = self.n_features_in_, {}

@@ -1,34 +1,27 @@
 """The estimator for any model, a user's own included."""
 
-from __future__ import annotations
+from dataclasses import field
+from typing import Annotated
 
-from typing import Any, ClassVar
-
-from riskbayes.estimators.streaming import StreamingClassifier
+import riskbayes.estimators.parameters as p
+from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.traits import Traits
 
 
-class GenerativeClassifier(StreamingClassifier):
+@p.estimator
+class GenerativeClassifier(BaseGenerativeClassifier):
     """Classifier for any :class:`riskbayes.models.GenerativeModel`, your own included.
 
     Parameters
     ----------
     model : GenerativeModel
         The joint model p(x, y): its statistics, its parameters, its log joint.
-    learner : str or Learner, default="rc"
-        How the statistics are trained: the name of a learner, or an instance such as `RC(lr=0.1)`.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
-    warm_start : bool, default=False
-        If True, `fit` starts from the statistics of the last fit.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {learner class_weight warm_start verbose}
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    {classes_}
     statistics_, data_statistics_ : Statistics
         The calibrated statistics, and those of the data.
     parameters_ : object
@@ -59,35 +52,29 @@ class GenerativeClassifier(StreamingClassifier):
     True
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **StreamingClassifier._parameter_constraints,
-        "model": [GenerativeModel],
-    }
+    model: Annotated[GenerativeModel, GenerativeModel] = field(kw_only=False)
+    learner: p.LearnerOrName = field(default="rc", kw_only=False)
+    class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
-    def __init__(
-        self,
-        model: GenerativeModel,
-        learner: Any = "rc",
-        *,
-        class_weight: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.model = model
-        self.learner = learner
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.verbose = verbose
+    _adds_up = True
+
+    @property
+    def _traits(self) -> Traits:
+        return getattr(self.model, "traits", Traits())
 
     @property
     def _takes_missing(self) -> bool:  # type: ignore[override]
-        return getattr(self.model, "traits", Traits()).takes_missing
+        return self._traits.takes_missing
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        traits = getattr(self.model, "traits", Traits())
-        tags.array_api_support, tags.normalised_density = traits.array_api, traits.normalised
-        return tags
+    @property
+    def _array_api(self) -> bool:  # type: ignore[override]
+        return self._traits.array_api
+
+    @property
+    def _normalised(self) -> bool:  # type: ignore[override]
+        return self._traits.normalised
 
     def _make_model(self) -> GenerativeModel:
         return self.model

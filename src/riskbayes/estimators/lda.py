@@ -1,69 +1,52 @@
 """Linear discriminant analysis."""
 
-from __future__ import annotations
-
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array, astype, namespace, to_widest
-from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
-from riskbayes.estimators.prediction import first_overflow, unchanged
-from riskbayes.input.source import Result
-from riskbayes.input.sources import source_of
+from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.estimators.discriminant_analysis import (
+    check_stream,
+    class_means,
+    class_priors,
+    gaussian_parameters,
+)
+from riskbayes.estimators.prediction import Prediction, far_row, finish_rows, first_overflow, unchanged
 from riskbayes.models.base import Fitted
 from riskbayes.models.lda import LDAModel
 from riskbayes.risks import posterior
 from riskbayes.tables import naming_columns
 
 
-class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantAnalysis):
+@p.estimator
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseGenerativeClassifier):
     """Linear discriminant analysis, trained by risk-based calibration.
 
     Parameters
     ----------
     solver : {"svd", "lsqr", "eigen"}, default="svd"
         Has no effect; accepted for compatibility with scikit-learn.
-    shrinkage : "auto", float or None, default=None
-        A float between 0 and 1 mixes the covariance with its mean variance; "auto" (Ledoit-Wolf)
-        works only with `learner="closed_form"`.
-    priors : array-like of shape (n_classes,), default=None
-        Fixed p(y).
+    {shrinkage priors}
     n_components : int, default=None
         Number of components of `transform`.
     store_covariance : bool, default=False
         Has no effect: `covariance_` is always available.
     tol : float, default=1e-4
         Directions whose singular value is below `tol` times the largest are left out of `transform`.
-    covariance_estimator : estimator, default=None
-        Estimator of the covariance; only with `learner="closed_form"`.
+    {covariance_estimator}
     mean_strength, covariance_strength : float, default=0.0
         Equivalent sample sizes of the prior on means and covariance; 0 is maximum likelihood.
-    prior_mean : array-like of shape (n_features,), default=None
-        Centre of the prior on means; by default the pooled mean.
-    prior_covariance : array-like of shape (n_features, n_features), default=None
-        Centre of the prior on the covariance; by default the pooled within-class one.
+    {prior_mean prior_covariance}
     diagonal_mix : float, default=0.0
         Share of the diagonal matrix of pooled variances in the default prior covariance.
-    prior_form : {"exact", "paper"}, default="exact"
-        The exact mode of the posterior, or the paper's form with two strengths.
-    covariance_floor : float, default=1e-2
-        Calibration keeps the variance in every direction above this share of the closed form's.
-    class_alpha : float, default=0.0
-        Pseudo-counts of each class for p(y).
-    learner : str or Learner, default="rc"
-        How the statistics are trained; "closed_form" gives scikit-learn's results.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
-    warm_start : bool, default=False
-        If True, `fit` starts from the statistics of the last fit.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {prior_form covariance_floor class_alpha learner class_weight warm_start verbose}
 
     Attributes
     ----------
@@ -71,15 +54,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         Coefficients of the linear scores; one row for two classes.
     covariance_ : ndarray of shape (n_features, n_features)
         Calibrated within-class covariance.
-    means_, priors_ : ndarray
-        Calibrated means of the classes, and p(y).
+    {means_}
     scalings_, xbar_, explained_variance_ratio_ : ndarray
         Directions that `transform` projects on, overall mean, and the share of each component in the
         separation of the classes.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
-        As in :class:`GenerativeClassifier`.
+    {classes_ statistics_}
 
     Examples
     --------
@@ -90,56 +69,30 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     (150, 2)
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **DiscriminantAnalysis._parameter_constraints,
-        "solver": [StrOptions({"svd", "lsqr", "eigen"})],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-    }
+    solver: Annotated[str, StrOptions({"svd", "lsqr", "eigen"})] = field(default="svd", kw_only=False)
+    shrinkage: p.Shrinkage = field(default=None, kw_only=False)
+    priors: p.Numbers = field(default=None, kw_only=False)
+    n_components: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = field(
+        default=None, kw_only=False
+    )
+    store_covariance: p.Flag = field(default=False, kw_only=False)
+    tol: p.Strength = field(default=1e-4, kw_only=False)
+    covariance_estimator: p.CovarianceEstimator = field(default=None, kw_only=False)
+    mean_strength: p.Strength = 0.0
+    covariance_strength: p.Strength = 0.0
+    prior_mean: p.Numbers = None
+    prior_covariance: p.Numbers = None
+    diagonal_mix: p.Share = 0.0
+    prior_form: p.PriorForm = "exact"
+    covariance_floor: p.Positive = 1e-2
+    class_alpha: p.Strength = 0.0
+    learner: p.LearnerOrName = "rc"
+    class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
+    _adds_up = True
     _takes_missing = True
-
-    def __init__(
-        self,
-        solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
-        n_components: int | None = None,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-        *,
-        mean_strength: float = 0.0,
-        covariance_strength: float = 0.0,
-        prior_mean: Any = None,
-        prior_covariance: Any = None,
-        diagonal_mix: float = 0.0,
-        prior_form: str = "exact",
-        covariance_floor: float = 1e-2,
-        class_alpha: float = 0.0,
-        learner: Any = "rc",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.solver = solver
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.n_components = n_components
-        self.store_covariance = store_covariance
-        self.tol = tol
-        self.covariance_estimator = covariance_estimator
-        self.mean_strength = mean_strength
-        self.covariance_strength = covariance_strength
-        self.prior_mean = prior_mean
-        self.prior_covariance = prior_covariance
-        self.diagonal_mix = diagonal_mix
-        self.prior_form = prior_form
-        self.covariance_floor = covariance_floor
-        self.class_alpha = class_alpha
-        self.learner = learner
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.verbose = verbose
 
     def _make_model(self) -> LDAModel:
         r, n = self.classes_.shape[0], self.n_features_in_
@@ -149,7 +102,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"n_components cannot be larger than min(n_features, n_classes - 1) = {most} of {n} features "
                 f"and {r} class{'es' * (r > 1)}; got {self.n_components}."
             )
-        return LDAModel(**self._gaussian_parameters())
+        return LDAModel(**gaussian_parameters(self))
+
+    def _check_stream(self) -> None:
+        super()._check_stream()
+        check_stream(self)
+
+    means_ = property(class_means)
+    priors_ = property(class_priors)
 
     @property
     def _n_features_out(self) -> int:
@@ -229,14 +189,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         X_new : ndarray of shape (n_samples, n_components)
             Coordinates relative to `xbar_`.
         """
-        X = self._completed_rows(self._encode_again(X, "transform"))
+        X = self._completed_rows(self._encode_new(X, "transform"))
         return self._projected(X, self._directions()[0][:, : self._n_features_out], 0.0)
 
     def _completed_rows(self, X: Array) -> Array:
         """Return rows with E[x | x_o] in their missing cells, the mean over the classes by the posterior."""
         if not isinstance(X, np.ndarray) or not np.isnan(X).any():
             return X
-        model, P = self.model_, self._map_rows(X, "scores", posterior)
+        model, P = self.model_, finish_rows(self, X, "scores", posterior)
         Z = model.encode(X, self.statistics_.frame)
         filled: Any = 0.0
         for k in range(P.shape[1]):
@@ -252,7 +212,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             bad = first_overflow(0.0 * found)  # NaN where an entry is not finite
             if bad is not None:
                 fitted = Fitted(self.model_, self.statistics_, self.parameters_)
-                raise self._far_row(X, bad, "scores", fitted)
+                raise far_row(X, bad, "scores", fitted)
         return found
 
     def decision_function(self, X: Any) -> Array:
@@ -273,15 +233,21 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         check_is_fitted(self)
         if self.classes_.shape[0] == 2:
             return super().decision_function(X)
-        return source_of(X).map(self._linear_scores, Result(self.classes_.shape[0], np.dtype(np.float64)))
+        return LinearScores(self, "decision_function", "log_joint", unchanged).of(X)
 
-    def _linear_scores(self, X: Any) -> Array:
-        """Return the linear scores of rows in memory."""
-        X = self._encode_again(X, "decision_function")
-        coef, intercept = self._scores()
+
+@dataclass(frozen=True)
+class LinearScores(Prediction):
+    """The linear scores of a linear discriminant analysis; of rows with missing cells the log joint."""
+
+    def __call__(self, X: Any) -> Array:
+        """Return the scores of rows in memory."""
+        clf = self.clf
+        X = clf._encode_new(X, self.method)
+        coef, intercept = clf._scores()
         if not isinstance(X, np.ndarray) or not (missing := np.isnan(X).any(axis=1)).any():
-            return self._projected(X, coef.T, intercept[None, :])
+            return clf._projected(X, coef.T, intercept[None, :])
         found = np.empty((len(X), len(intercept)), dtype=X.dtype)
-        found[~missing] = self._projected(X[~missing], coef.T, intercept[None, :])
-        found[missing] = self._map_rows(X[missing], "log_joint", unchanged)
+        found[~missing] = clf._projected(X[~missing], coef.T, intercept[None, :])
+        found[missing] = finish_rows(clf, X[missing], self.formula, self.finish)
         return found

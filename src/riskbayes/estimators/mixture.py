@@ -1,12 +1,12 @@
 """Mixture discriminant analysis."""
 
-from __future__ import annotations
-
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from dataclasses import field
+from numbers import Integral
+from typing import Annotated, Self
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import listed
@@ -17,6 +17,7 @@ from riskbayes.models.qda import QDAModel
 from riskbayes.statistics import Statistics
 
 
+@p.estimator
 class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
     """Discriminant analysis whose classes are mixtures of Gaussians, trained by risk-based calibration.
 
@@ -39,18 +40,12 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         Equivalent sample size of the prior on covariances; 0 is maximum likelihood.
     diagonal_mix : float, default=0.0
         Share of the diagonal in that prior's centre; the rest is the pooled covariance within components.
-    covariance_floor : float, default=1e-2
-        Calibration keeps the variance of a class in every direction above this share of the closed form's.
+    {covariance_floor}
     em_iter : int, default=50
         The most iterations of EM.
     learner : str or Learner, default="rc"
         How the statistics are trained; "closed_form" is EM alone.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
-    warm_start : bool, default=False
-        If True, `fit` starts from the statistics of the last fit.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {class_weight warm_start verbose}
 
     Attributes
     ----------
@@ -62,10 +57,7 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         Number of components of each class.
     em_log_likelihood_ : list of float
         Mean joint log-likelihood of the training rows, EM iteration by iteration.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
-        As in :class:`GenerativeClassifier`.
+    {classes_ statistics_}
 
     Examples
     --------
@@ -77,47 +69,19 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
     array([2, 2, 2])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **BaseGenerativeClassifier._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "covariance": [StrOptions({"tied", "full"})],
-        "covariance_strength": [Interval(Real, 0, None, closed="left")],
-        "diagonal_mix": [Interval(Real, 0, 1, closed="both")],
-        "covariance_floor": [Interval(Real, 0, None, closed="neither")],
-        "em_iter": [Interval(Integral, 0, None, closed="left")],
-    }
+    n_components: p.Count = field(default=3, kw_only=False)
+    covariance: Annotated[str, StrOptions({"tied", "full"})] = "tied"
+    covariance_strength: p.Strength = 0.0
+    diagonal_mix: p.Share = 0.0
+    covariance_floor: p.Positive = 1e-2
+    em_iter: Annotated[int, Interval(Integral, 0, None, closed="left")] = 50
+    learner: p.LearnerOrName = "rc"
+    class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _takes_missing = True
-
-    def __init__(
-        self,
-        n_components: int = 3,
-        *,
-        covariance: str = "tied",
-        covariance_strength: float = 0.0,
-        diagonal_mix: float = 0.0,
-        covariance_floor: float = 1e-2,
-        em_iter: int = 50,
-        learner: Any = "rc",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.n_components = n_components
-        self.covariance = covariance
-        self.covariance_strength = covariance_strength
-        self.diagonal_mix = diagonal_mix
-        self.covariance_floor = covariance_floor
-        self.em_iter = em_iter
-        self.learner = learner
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = False
-        return tags
+    _array_api = False
 
     def _make_model(self) -> MixtureModel:
         base = (LDAModel if self.covariance == "tied" else QDAModel)(

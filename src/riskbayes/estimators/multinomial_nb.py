@@ -1,15 +1,14 @@
 """Naive Bayes of word counts: multinomial, and complement."""
 
-from __future__ import annotations
-
-from typing import Any, ClassVar
-
+import riskbayes.estimators.counts as counts
+import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array
-from riskbayes.estimators.counts import NonNegativeClassifier
+from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.models.multinomial import ComplementModel, MultinomialModel
 
 
-class MultinomialNB(NonNegativeClassifier):
+@p.estimator
+class MultinomialNB(BaseGenerativeClassifier):
     """Multinomial naive Bayes for word counts, trained by risk-based calibration.
 
     Takes counts, or fractions such as tf-idf, as a dense array or as CSR, of which no dense copy is made;
@@ -25,33 +24,14 @@ class MultinomialNB(NonNegativeClassifier):
     alpha : float or array-like of shape (n_features,), default=1.0
         Dirichlet pseudo-counts of each word. 0 is maximum likelihood, with counts of at least 1e-9 of the
         total weight.
-    force_alpha : bool, default=True
-        If False, an `alpha` below 1e-10 is set to 1e-10, with a warning.
-    fit_prior : bool, default=True
-        If True, p(y) is estimated; otherwise it is uniform.
-    class_prior : array-like of shape (n_classes,), default=None
-        Fixed p(y).
-    learner : str or Learner, default="rc"
-        How the statistics are trained; "closed_form" gives scikit-learn's results.
-    warm_start : bool, default=False
-        If True, `fit` starts from the statistics of the last fit.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {force_alpha fit_prior class_prior learner warm_start verbose}
 
     Attributes
     ----------
-    feature_count_ : ndarray of shape (n_classes, n_features)
-        Sum of each column in the data, by class.
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of each class in the data.
-    class_log_prior_ : ndarray of shape (n_classes,)
-        Calibrated log p(y).
+    {feature_count_ class_count_ class_log_prior_}
     feature_log_prob_ : ndarray of shape (n_classes, n_features)
         Calibrated log p(word | y).
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
-        As in :class:`GenerativeClassifier`.
+    {classes_ statistics_}
 
     References
     ----------
@@ -68,32 +48,26 @@ class MultinomialNB(NonNegativeClassifier):
     ['sport', 'state', 'state', 'sport']
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        learner: Any = "rc",
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.learner = learner
-        self.warm_start = warm_start
-        self.verbose = verbose
+    alpha: p.PseudoCounts = 1.0
+    force_alpha: p.Flag = True
+    fit_prior: p.Flag = True
+    class_prior: p.Numbers = None
+    learner: p.LearnerOrName = "rc"
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.normalised_density = False
-        return tags
+    _input = counts.CountInput()
+    _named_learners = counts.COUNT_LEARNERS
+    _adds_up = True
+    _poor_score = True
+    _normalised = _has_decision_function = False
 
     def _make_model(self) -> MultinomialModel:
-        return MultinomialModel(self._pseudo_counts(), self._prior())
+        return MultinomialModel(counts.pseudo_counts(self), counts.fixed_prior(self))
+
+    feature_count_ = property(counts.feature_count)
+    class_count_ = property(counts.class_count)
+    class_log_prior_ = property(counts.class_log_prior)
 
     @property
     def feature_log_prob_(self) -> Array:
@@ -101,7 +75,8 @@ class MultinomialNB(NonNegativeClassifier):
         return self.parameters_.log_prob
 
 
-class ComplementNB(NonNegativeClassifier):
+@p.estimator
+class ComplementNB(BaseGenerativeClassifier):
     """Complement naive Bayes for word counts (Rennie et al. 2003), trained by risk-based calibration.
 
     A class is scored by the words of all other classes. Statistics are those of :class:`MultinomialNB`, and
@@ -110,39 +85,21 @@ class ComplementNB(NonNegativeClassifier):
 
     Parameters
     ----------
-    alpha : float or array-like of shape (n_features,), default=1.0
-        Pseudo-counts of each word.
-    force_alpha : bool, default=True
-        If False, an `alpha` below 1e-10 is set to 1e-10, with a warning.
-    fit_prior : bool, default=True
-        If True, p(y) is estimated; otherwise it is uniform.
+    {alpha force_alpha fit_prior}
     class_prior : array-like of shape (n_classes,), default=None
         Fixed p(y); it enters the scores only if there is a single class.
     norm : bool, default=False
         If True, the weights of each class are divided by their sum.
-    learner : str or Learner, default="rc"
-        How the statistics are trained; "closed_form" gives scikit-learn's results.
-    warm_start : bool, default=False
-        If True, `fit` starts from the statistics of the last fit.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {learner warm_start verbose}
 
     Attributes
     ----------
-    feature_count_ : ndarray of shape (n_classes, n_features)
-        Sum of each column in the data, by class.
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of each class in the data.
-    class_log_prior_ : ndarray of shape (n_classes,)
-        Calibrated log p(y).
+    {feature_count_ class_count_ class_log_prior_}
     feature_all_ : ndarray of shape (n_features,)
         Sum of each column in the data.
     feature_log_prob_ : ndarray of shape (n_classes, n_features)
         Calibrated weights of the words.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
-        As in :class:`GenerativeClassifier`.
+    {classes_ statistics_}
 
     Examples
     --------
@@ -152,39 +109,27 @@ class ComplementNB(NonNegativeClassifier):
     array([0])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **NonNegativeClassifier._parameter_constraints,
-        "norm": ["boolean"],
-    }
+    alpha: p.PseudoCounts = 1.0
+    force_alpha: p.Flag = True
+    fit_prior: p.Flag = True
+    class_prior: p.Numbers = None
+    norm: p.Flag = False
+    learner: p.LearnerOrName = "rc"
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        norm: bool = False,
-        learner: Any = "rc",
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.norm = norm
-        self.learner = learner
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.normalised_density = False
-        return tags
+    _input = counts.CountInput()
+    _named_learners = counts.COUNT_LEARNERS
+    _adds_up = True
+    _poor_score = True
+    _normalised = _has_decision_function = False
 
     def _make_model(self) -> ComplementModel:
-        return ComplementModel(self._pseudo_counts(), self._prior(), self.norm)
+        return ComplementModel(counts.pseudo_counts(self), counts.fixed_prior(self), self.norm)
+
+    feature_count_ = property(counts.feature_count)
+    class_count_ = property(counts.class_count)
+    class_log_prior_ = property(counts.class_log_prior)
 
     @property
     def feature_all_(self) -> Array:

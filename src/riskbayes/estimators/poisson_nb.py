@@ -1,18 +1,14 @@
 """Naive Bayes of Poisson counts."""
 
-from __future__ import annotations
-
-from numbers import Real
-from typing import Any, ClassVar
-
-from sklearn.utils._param_validation import Interval
-
+import riskbayes.estimators.counts as counts
+import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array
-from riskbayes.estimators.counts import NonNegativeClassifier
+from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.models.poisson import PoissonModel
 
 
-class PoissonNB(NonNegativeClassifier):
+@p.estimator
+class PoissonNB(BaseGenerativeClassifier):
     """Naive Bayes for counts: each column is Poisson given the class; trained by risk-based calibration.
 
     Takes a dense array, where NaN is a missing cell and is left out, or CSR, of which no dense copy is made;
@@ -23,31 +19,13 @@ class PoissonNB(NonNegativeClassifier):
     alpha : float, default=1.0
         Strength of the Gamma prior of the rates, in rows: rate = (sum + alpha mean) / (rows + alpha), where
         the mean is that of the column over all classes. 0 is maximum likelihood.
-    fit_prior : bool, default=True
-        If True, p(y) is estimated; otherwise it is uniform.
-    class_prior : array-like of shape (n_classes,), default=None
-        Fixed p(y).
-    learner : str or Learner, default="rc"
-        How the statistics are trained; "closed_form" gives the closed form.
-    warm_start : bool, default=False
-        If True, `fit` starts from the statistics of the last fit.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {fit_prior class_prior learner warm_start verbose}
 
     Attributes
     ----------
     rate_ : ndarray of shape (n_classes, n_features)
         Calibrated rates.
-    feature_count_ : ndarray of shape (n_classes, n_features)
-        Sum of each column in the data, by class.
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of each class in the data.
-    class_log_prior_ : ndarray of shape (n_classes,)
-        Calibrated log p(y).
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
-        As in :class:`GenerativeClassifier`.
+    {feature_count_ class_count_ class_log_prior_ classes_ statistics_}
 
     Examples
     --------
@@ -57,38 +35,25 @@ class PoissonNB(NonNegativeClassifier):
     array([0])
     """
 
+    alpha: p.Strength = 1.0
+    fit_prior: p.Flag = True
+    class_prior: p.Numbers = None
+    learner: p.LearnerOrName = "rc"
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
+
+    _input = counts.CountInput()
+    _named_learners = counts.COUNT_LEARNERS
+    _adds_up = True
     _takes_missing = True
-    _poor_score = False
-
-    _parameter_constraints: ClassVar[dict] = {
-        **NonNegativeClassifier._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        learner: Any = "rc",
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.learner = learner
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.array_api_support = False
-        return tags
+    _array_api = _has_decision_function = False
 
     def _make_model(self) -> PoissonModel:
-        return PoissonModel(float(self.alpha), self._prior())
+        return PoissonModel(float(self.alpha), counts.fixed_prior(self))
+
+    feature_count_ = property(counts.feature_count)
+    class_count_ = property(counts.class_count)
+    class_log_prior_ = property(counts.class_log_prior)
 
     @property
     def rate_(self) -> Array:

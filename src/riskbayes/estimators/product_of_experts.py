@@ -1,19 +1,26 @@
 """A product of several models, of the same columns or of columns of their own, as one classifier."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
+import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import as_floats
+from riskbayes.estimators.inputs import NumberInput
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.smooth_nb import SmoothNB
-from riskbayes.estimators.table_input import MARK_LEVEL, TableInput, chosen_columns, set_numbers
+from riskbayes.estimators.table_input import (
+    MARK_LEVEL,
+    TableInput,
+    chosen_columns,
+    set_numbers,
+    table_columns,
+    table_schema,
+)
 from riskbayes.exceptions import ColumnError
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.loaded import require
@@ -25,7 +32,88 @@ from riskbayes.preprocessing.categories import CategoryEncoder, ColumnCodes
 from riskbayes.tables import encoded_names
 
 
-class ProductOfExperts(TableInput):
+class ExpertInput(TableInput):
+    """Tables whose columns belong to experts, or rows of numbers that all of them read."""
+
+    def read(self, clf: Any, X: Any, *, reset: bool, learn: bool) -> Any:
+        """Return the validated cells of rows."""
+        kind = NumberInput if clf._reads_numbers() else TableInput
+        return kind.read(self, clf, X, reset=reset, learn=learn)
+
+    def schema_of(self, clf: Any, cells: Any, whole: bool = True) -> Schema:
+        """Return what cells say of the columns."""
+        schema = super().schema_of(clf, cells, whole)
+        experts = [expert for _, expert, columns in clf._triples() if columns is not None]
+        if (
+            whole
+            or not isinstance(cells, np.ndarray)
+            or not any(reads_of(expert).categories for expert in experts)
+        ):
+            return schema
+        # If another batch holds strings, numbers that only such experts read are categories: by their values.
+        found = Schema.of_cells(Cells.of(cells, schema.names), schema.names, schema.named)
+        return replace(schema, columns=found.columns)
+
+    def decide(self, clf: Any, schema: Schema, more: bool) -> None:
+        """Set how cells are encoded, and which experts refuse some of them."""
+        if clf._reads_numbers():
+            NumberInput.decide(self, clf, schema, more)
+            set_numbers(clf, replace(schema, library=None))
+        else:
+            super().decide(clf, schema, more)
+        experts = [reads_of(expert) for _, expert, _ in clf._triples()]
+        clf._strict = [(i, t.missing, t.counts) for i, t in enumerate(experts) if t.counts or not t.missing]
+
+    def encode(self, clf: Any, cells: Any) -> Array:
+        """Return cells as an array; refuse those that an expert would."""
+        found = super().encode(clf, cells)
+        for i, missing, counts in clf._strict:
+            self.check_columns_of(clf, i, found, missing, counts)
+        return found
+
+    def check_columns_of(self, clf: Any, i: int, X: Array, missing: bool, counts: bool) -> None:
+        """Refuse missing cells, unless `missing`, and values below zero, if `counts`, in an expert's columns.
+
+        The experts alone would refuse them, but here the table is read for all of them together.
+        """
+        _, expert, columns = clf._triples()[i]
+        kind, problem = type(expert).__name__, ""
+        every = columns is None and clf._table is None
+        for j in range(X.shape[1]) if every else clf._columns_of(i, expert):
+            if not missing and isinstance(X, np.ndarray) and np.isnan(X[:, j]).any():
+                problem = f"has missing cells, and {kind} does not take them. Give it to another expert."
+            elif counts and bool((X[:, j] < 0).any()):
+                problem = f"holds values below zero, and {kind} reads counts. Give it to another expert."
+            if problem:
+                raise ColumnError(j, problem).named(encoded_names(clf))
+
+    def categorical(self, clf: Any, names: list[str], numbers: bool) -> list[bool] | None:
+        """Return a mask of the columns of categories: those chosen, and those that only such experts read.
+
+        An array of numbers is not encoded: an expert of categories reads it as codes.
+        """
+        chosen = super().categorical(clf, names, numbers)
+        owners: list[set[bool]] = [set() for _ in names]
+        clf._owned = []
+        for name, expert, columns in clf._triples():
+            own = np.arange(len(names)) if columns is None else own_columns(columns, names, name)
+            clf._owned.append(own)
+            for j in own.tolist():
+                owners[j].add(reads_of(expert).categories)
+        forced = [kinds == {True} for kinds in owners]
+        if chosen is None and (numbers or not any(forced)):
+            return None
+        return [a or b for a, b in zip(chosen or [False] * len(names), forced, strict=True)]
+
+    def check_loaded(self, clf: Any) -> None:
+        """Require experts that there are, where they are strict or own columns."""
+        experts = len(clf._triples())
+        require(all(0 <= i < experts for i, _, _ in clf._strict), "experts are missing")
+        require(len(getattr(clf, "_owned", [])) in (0, experts), "experts are missing")
+
+
+@p.estimator
+class ProductOfExperts(BaseGenerativeClassifier):
     """A product of generative models, calibrated together.
 
     The posterior is that of p(y) prod_e p_e(x | y)^weight_e: the log joints of the experts are weighted and
@@ -38,7 +126,7 @@ class ProductOfExperts(TableInput):
 
     Parameters
     ----------
-    experts : sequence of estimators, of models, or of tuples (name, expert, columns)
+    experts : sequence of estimators, of models, or of tuples (name, expert, columns), default=None
         Models, or estimators of this package; their `learner` and weights are not used, and p(y) is the
         first one's. A tuple names the columns that the expert reads, as in scikit-learn's ColumnTransformer:
         a name, an index, a list of them, a slice or a mask. A column of strings belongs to an expert of
@@ -50,23 +138,13 @@ class ProductOfExperts(TableInput):
         columns of their own.
     categorical_features, columns, missing, unseen
         As in :class:`MixedNB`. They matter only for experts with columns of their own.
-    learner : str or Learner, default="rc"
-        How the statistics are trained.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
-    warm_start : bool, default=False
-        If True, `fit` starts from the statistics of the last fit.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {learner class_weight warm_start verbose}
 
     Attributes
     ----------
     experts_ : list
         The experts' models; `parameters_.experts` holds their parameters.
-    columns_ : list of Column
-        What became of each column of the table.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    {columns_ classes_}
     statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
         As in :class:`GenerativeClassifier`; the statistics are those of all experts, side by side.
 
@@ -84,60 +162,39 @@ class ProductOfExperts(TableInput):
     (3, 4)
     """
 
-    _strict: list[tuple[int, bool, bool]]
+    experts: p.Numbers = field(default=None, kw_only=False)
+    weights: p.Numbers = field(default=None, kw_only=False)
+    categorical_features: p.CategoricalFeatures = "from_dtype"
+    columns: p.ColumnKinds = None
+    missing: p.Missing = "ignore"
+    unseen: p.Unseen = "missing"
+    learner: p.LearnerOrName = "rc"
+    class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
+
+    _strict: list[tuple[int, bool, bool]] = field(init=False)
     """Experts that refuse missing cells or values below zero: index, takes missing cells, reads counts."""
-    _owned: list[Array]
+    _owned: list[Array] = field(init=False)
     """Columns of the table that each expert reads, where experts have columns of their own."""
 
-    _parameter_constraints: ClassVar[dict] = {
-        **TableInput._parameter_constraints,
-        "experts": ["array-like", None],
-        "weights": ["array-like", None],
-    }
+    _input = ExpertInput()
 
-    def __init__(
-        self,
-        experts: Any = None,
-        weights: Any = None,
-        *,
-        categorical_features: Any = "from_dtype",
-        columns: Any = None,
-        missing: str = "ignore",
-        unseen: str = "missing",
-        learner: Any = "rc",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.experts = experts
-        self.weights = weights
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.missing = missing
-        self.unseen = unseen
-        self.learner = learner
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.verbose = verbose
+    columns_ = property(table_columns)
+    schema_ = property(table_schema)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+    @property
+    def _array_api(self) -> bool:  # type: ignore[override]
         experts = [expert for _, expert, _ in self._triples()]
-        tags.array_api_support = bool(experts) and all(map(takes_any_array, experts))
-        tags.normalised_density = hasattr(self, "model_") and self.model_.traits.normalised
-        return tags
+        return bool(experts) and all(reads_of(expert).any_array for expert in experts)
 
-    def check_loaded(self, size: int) -> None:
-        """Require also experts that there are, where they are strict or own columns."""
-        super().check_loaded(size)
-        if hasattr(self, "model_"):
-            experts = len(self._triples())
-            require(all(0 <= i < experts for i, _, _ in self._strict), "experts are missing")
-            require(len(getattr(self, "_owned", [])) in (0, experts), "experts are missing")
+    @property
+    def _normalised(self) -> bool:  # type: ignore[override]
+        return hasattr(self, "model_") and self.model_.traits.normalised
 
     @property
     def _takes_missing(self) -> bool:  # type: ignore[override]
-        return all(takes_missing(expert) for _, expert, _ in self._triples())
+        return all(reads_of(expert).missing for _, expert, _ in self._triples())
 
     def _triples(self) -> list[tuple[str, Any, Any]]:
         """Return (name, expert, columns) of each expert that the user gave; None stands for all columns."""
@@ -151,72 +208,6 @@ class ProductOfExperts(TableInput):
     def _reads_numbers(self) -> bool:
         """True if every expert reads all columns, which are numbers."""
         return all(columns is None for _, _, columns in self._triples())
-
-    def _read(self, X: Any, *, reset: bool, learn: bool) -> Any:
-        if self._reads_numbers():
-            return BaseGenerativeClassifier._read(self, X, reset=reset, learn=learn)
-        return super()._read(X, reset=reset, learn=learn)
-
-    def _schema_of(self, cells: Any, whole: bool = True) -> Schema:
-        schema = super()._schema_of(cells, whole)
-        experts = [expert for _, expert, columns in self._triples() if columns is not None]
-        if whole or not isinstance(cells, np.ndarray) or not any(map(reads_categories, experts)):
-            return schema
-        # If another batch holds strings, numbers that only such experts read are categories: by their values.
-        found = Schema.of_cells(Cells.of(cells, schema.names), schema.names, schema.named)
-        return replace(schema, columns=found.columns)
-
-    def _decide(self, schema: Schema, more: bool) -> None:
-        if self._reads_numbers():
-            BaseGenerativeClassifier._decide(self, schema, more)
-            set_numbers(self, replace(schema, library=None))
-        else:
-            super()._decide(schema, more)
-        self._strict = [
-            (i, takes_missing(expert), takes_counts(expert))
-            for i, (_, expert, _) in enumerate(self._triples())
-            if not takes_missing(expert) or takes_counts(expert)
-        ]
-
-    def _encode(self, cells: Any) -> Array:
-        found = super()._encode(cells)
-        for i, missing, counts in self._strict:
-            self._check_columns_of(i, found, missing, counts)
-        return found
-
-    def _check_columns_of(self, i: int, X: Array, missing: bool, counts: bool) -> None:
-        """Refuse missing cells, unless `missing`, and values below zero, if `counts`, in an expert's columns.
-
-        The experts alone would refuse them, but here the table is read for all of them together.
-        """
-        _, expert, columns = self._triples()[i]
-        kind, problem = type(expert).__name__, ""
-        every = columns is None and self._table is None
-        for j in range(X.shape[1]) if every else self._columns_of(i, expert):
-            if not missing and isinstance(X, np.ndarray) and np.isnan(X[:, j]).any():
-                problem = f"has missing cells, and {kind} does not take them. Give it to another expert."
-            elif counts and bool((X[:, j] < 0).any()):
-                problem = f"holds values below zero, and {kind} reads counts. Give it to another expert."
-            if problem:
-                raise ColumnError(j, problem).named(encoded_names(self))
-
-    def _categorical(self, names: list[str], numbers: bool) -> list[bool] | None:
-        """Return a mask of the columns of categories: those chosen, and those that only such experts read.
-
-        An array of numbers is not encoded: an expert of categories reads it as codes.
-        """
-        chosen = super()._categorical(names, numbers)
-        owners: list[set[bool]] = [set() for _ in names]
-        self._owned = []
-        for name, expert, columns in self._triples():
-            own = np.arange(len(names)) if columns is None else own_columns(columns, names, name)
-            self._owned.append(own)
-            for j in own.tolist():
-                owners[j].add(reads_categories(expert))
-        forced = [kinds == {True} for kinds in owners]
-        if chosen is None and (numbers or not any(forced)):
-            return None
-        return [a or b for a, b in zip(chosen or [False] * len(names), forced, strict=True)]
 
     def _make_model(self) -> ProductModel:
         triples = self._triples()
@@ -254,7 +245,7 @@ class ProductOfExperts(TableInput):
         own = set(self._owned[i].tolist())
         if self._table is None:
             return tuple(sorted(own))
-        wanted = "category" if reads_categories(expert) else "number"
+        wanted = "category" if reads_of(expert).categories else "number"
         at = enumerate(zip(self._table.encoded, self._table.kinds, strict=True))
         found = tuple(c for c, ((j, _), kind) in at if j in own and kind == wanted)
         if not found:
@@ -274,12 +265,12 @@ class ProductOfExperts(TableInput):
                 f"experts must be estimators of riskbayes or models; got {type(expert).__name__}. To average "
                 "other classifiers, see sklearn.ensemble.VotingClassifier."
             )
-        if reads_categories(expert) and not encoded:
+        if reads_of(expert).categories and not encoded:
             raise TypeError(
                 f"experts read one table of numbers; {type(expert).__name__} reads categories. Name the "
                 f"columns that it reads: (name, {type(expert).__name__}(), columns)."
             )
-        if isinstance(expert, TableInput) and not reads_all_columns(expert):
+        if isinstance(expert._input, TableInput) and not reads_all_columns(expert):
             raise TypeError(
                 f"{type(expert).__name__} sorts the columns of a table by kind, and is no expert of some of "
                 "them. Name experts for each kind, such as SmoothNB() and CategoricalNB()."
@@ -287,7 +278,7 @@ class ProductOfExperts(TableInput):
         own = clone(expert)
         own._validate_params()
         own.classes_, own.n_features_in_ = self.classes_, n
-        if reads_categories(expert):
+        if reads_of(expert).categories:
             own._encoder = CategoryEncoder(tuple(ColumnCodes(str(j), None) for j in range(n)))
         return own._make_model()
 
@@ -311,37 +302,31 @@ def own_columns(columns: Any, names: list[str], expert: str) -> Array:
     return found
 
 
-def reads_categories(expert: Any) -> bool:
-    """True if an expert, an estimator or a model, reads categories."""
+class Reads(NamedTuple):
+    """What an expert reads."""
+
+    categories: bool
+    missing: bool
+    """True if it takes missing cells."""
+    counts: bool
+    """True if it refuses values below zero."""
+    any_array: bool
+    """True if it takes arrays of every library."""
+
+
+def reads_of(expert: Any) -> Reads:
+    """Return what an expert reads, an estimator or a model."""
     if isinstance(expert, BaseGenerativeClassifier):
-        return bool(expert.__sklearn_tags__().input_tags.categorical)
-    return getattr(expert, "traits", Traits()).support == "categories"
+        tags = expert.__sklearn_tags__()
+        own = tags.input_tags
+        return Reads(own.categorical, own.allow_nan, own.positive_only, tags.array_api_support)
+    traits = getattr(expert, "traits", Traits())
+    return Reads(traits.support == "categories", traits.takes_missing, False, traits.array_api)
 
 
-def takes_missing(expert: Any) -> bool:
-    """True if an expert takes missing cells."""
-    if isinstance(expert, BaseGenerativeClassifier):
-        return expert._takes_missing
-    return getattr(expert, "traits", Traits()).takes_missing
-
-
-def takes_counts(expert: Any) -> bool:
-    """True if an expert refuses values below zero."""
-    if isinstance(expert, BaseGenerativeClassifier):
-        return bool(expert.__sklearn_tags__().input_tags.positive_only)
-    return False
-
-
-def reads_all_columns(expert: TableInput) -> bool:
+def reads_all_columns(expert: BaseGenerativeClassifier) -> bool:
     """True for a product whose experts read all columns: it may be an expert itself."""
     return isinstance(expert, ProductOfExperts) and all(own is None for _, _, own in expert._triples())
-
-
-def takes_any_array(expert: Any) -> bool:
-    """True if an expert takes arrays of every library."""
-    if isinstance(expert, BaseGenerativeClassifier):
-        return bool(expert.__sklearn_tags__().array_api_support)
-    return getattr(expert, "traits", Traits()).array_api
 
 
 def default_experts(n_features: int, n_knots: int = 6) -> list[Any]:

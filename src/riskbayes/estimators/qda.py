@@ -1,15 +1,21 @@
 """Quadratic discriminant analysis."""
 
-from __future__ import annotations
-
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array, namespace
-from riskbayes.estimators.discriminant_analysis import DiscriminantAnalysis
+from riskbayes.estimators.base import BaseGenerativeClassifier
+from riskbayes.estimators.discriminant_analysis import (
+    check_stream,
+    class_means,
+    class_priors,
+    gaussian_parameters,
+)
+from riskbayes.estimators.inputs import NumberInput
 from riskbayes.input.schema import Schema
 from riskbayes.models.gaussian import LOG_2PI
 from riskbayes.models.qda import QDAModel
@@ -18,7 +24,18 @@ RECOMMENDED_STRENGTH, RECOMMENDED_MIX = 20, 0.5
 """`covariance_strength` per column, and `diagonal_mix`, of `prior="recommended"`."""
 
 
-class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
+class PresentColumns(NumberInput):
+    """Tables of numbers; columns that are missing everywhere must not change the prior."""
+
+    def decide(self, clf: Any, schema: Schema, more: bool) -> None:
+        """Set also the number of columns that are not missing everywhere."""
+        super().decide(clf, schema, more)
+        if not more:
+            clf._n_present = int(np.count_nonzero(schema.n_missing < schema.n_rows))
+
+
+@p.estimator
+class QuadraticDiscriminantAnalysis(BaseGenerativeClassifier):
     """Quadratic discriminant analysis, trained by risk-based calibration.
 
     Rows may have missing cells (NaN), in `fit` and in predictions: they have the density of their observed
@@ -28,11 +45,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     ----------
     solver : {"svd", "eigen"}, default="svd"
         Has no effect; accepted for compatibility with scikit-learn.
-    shrinkage : "auto", float or None, default=None
-        A float between 0 and 1 mixes each covariance with its mean variance; "auto" (Ledoit-Wolf)
-        works only with `learner="closed_form"`.
-    priors : array-like of shape (n_classes,), default=None
-        Fixed p(y).
+    {shrinkage priors}
     reg_param : float, default=0.0
         Sigma <- (1 - reg_param) Sigma + reg_param I.
     store_covariance : bool, default=False
@@ -40,8 +53,7 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     tol : float, default=1e-4
         Has no effect. If the rows of a class do not determine its covariance in some directions, that of all
         classes together is used there, with a warning.
-    covariance_estimator : estimator, default=None
-        Estimator of the covariance; only with `learner="closed_form"`.
+    {covariance_estimator}
     prior : "recommended" or None, default=None
         "recommended" shrinks each covariance towards the mean of the pooled one and its diagonal, with the
         weight of 20 rows per column: `covariance_strength=20 * n_features` and `diagonal_mix=0.5`, unless one
@@ -51,41 +63,21 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     covariance_strength : float or None, default=None
         Equivalent sample size of the prior on covariances; 0 is maximum likelihood. None: as `prior` says,
         else 0.
-    prior_mean : array-like of shape (n_features,), default=None
-        Centre of the prior on means; by default the pooled mean.
-    prior_covariance : array-like of shape (n_features, n_features), default=None
-        Centre of the prior on covariances; by default the pooled within-class one.
+    {prior_mean prior_covariance}
     diagonal_mix : float or None, default=None
         Share of the diagonal matrix of pooled variances in the default prior covariance. Where cells are
         missing, it is multiplied by the share of the pairs of cells that are observed. None: as `prior` says,
         else 0.
-    prior_form : {"exact", "paper"}, default="exact"
-        The exact mode of the posterior, or the paper's form with two strengths.
-    covariance_floor : float, default=1e-2
-        Calibration keeps the variance of a class in every direction above this share of the closed form's.
-    class_alpha : float, default=0.0
-        Pseudo-counts of each class for p(y).
-    learner : str or Learner, default="rc"
-        How the statistics are trained; "closed_form" gives scikit-learn's results.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply `sample_weight`.
-    warm_start : bool, default=False
-        If True, `fit` starts from the statistics of the last fit.
-    verbose : int, default=0
-        If positive, print the risks of each iteration.
+    {prior_form covariance_floor class_alpha learner class_weight warm_start verbose}
 
     Attributes
     ----------
-    means_, priors_ : ndarray
-        Calibrated means of the classes, and p(y).
+    {means_}
     covariance_ : list of ndarray of shape (n_features, n_features)
         Calibrated covariances; only with `store_covariance=True`.
     rotations_, scalings_ : list of ndarray
         Principal axes of each class and the variances along them.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    statistics_, data_statistics_, history_, n_iter_, best_iteration_, status_
-        As in :class:`GenerativeClassifier`.
+    {classes_ statistics_}
 
     Examples
     --------
@@ -97,77 +89,48 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     (3, 4)
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **DiscriminantAnalysis._parameter_constraints,
-        "solver": [StrOptions({"svd", "eigen"})],
-        "reg_param": [Interval(Real, 0, 1, closed="both")],
-        "prior": [StrOptions({"recommended"}), None],
-        "covariance_strength": [*DiscriminantAnalysis._parameter_constraints["covariance_strength"], None],
-        "diagonal_mix": [*DiscriminantAnalysis._parameter_constraints["diagonal_mix"], None],
-    }
+    solver: Annotated[str, StrOptions({"svd", "eigen"})] = "svd"
+    shrinkage: p.Shrinkage = None
+    priors: p.Numbers = None
+    reg_param: p.Share = 0.0
+    store_covariance: p.Flag = False
+    tol: p.Strength = 1e-4
+    covariance_estimator: p.CovarianceEstimator = None
+    prior: Annotated[str | None, StrOptions({"recommended"}), None] = None
+    mean_strength: p.Strength = 0.0
+    covariance_strength: Annotated[float | None, Interval(Real, 0, None, closed="left"), None] = None
+    prior_mean: p.Numbers = None
+    prior_covariance: p.Numbers = None
+    diagonal_mix: Annotated[float | None, Interval(Real, 0, 1, closed="both"), None] = None
+    prior_form: p.PriorForm = "exact"
+    covariance_floor: p.Positive = 1e-2
+    class_alpha: p.Strength = 0.0
+    learner: p.LearnerOrName = "rc"
+    class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
+    _input = PresentColumns()
+    _adds_up = True
     _takes_missing = True
     _n_present: int | None = None
     """Number of columns that are not missing everywhere; None if it was not asked for."""
 
-    def __init__(
-        self,
-        *,
-        solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
-        reg_param: float = 0.0,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-        prior: str | None = None,
-        mean_strength: float = 0.0,
-        covariance_strength: float | None = None,
-        prior_mean: Any = None,
-        prior_covariance: Any = None,
-        diagonal_mix: float | None = None,
-        prior_form: str = "exact",
-        covariance_floor: float = 1e-2,
-        class_alpha: float = 0.0,
-        learner: Any = "rc",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-    ):
-        self.solver = solver
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.reg_param = reg_param
-        self.store_covariance = store_covariance
-        self.tol = tol
-        self.covariance_estimator = covariance_estimator
-        self.prior = prior
-        self.mean_strength = mean_strength
-        self.covariance_strength = covariance_strength
-        self.prior_mean = prior_mean
-        self.prior_covariance = prior_covariance
-        self.diagonal_mix = diagonal_mix
-        self.prior_form = prior_form
-        self.covariance_floor = covariance_floor
-        self.class_alpha = class_alpha
-        self.learner = learner
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.verbose = verbose
-
-    def _decide(self, schema: Schema, more: bool) -> None:
-        super()._decide(schema, more)
-        if not more:  # columns that are missing everywhere must not change the prior
-            self._n_present = int(np.count_nonzero(schema.n_missing < schema.n_rows))
+    def _check_stream(self) -> None:
+        super()._check_stream()
+        check_stream(self)
 
     def _make_model(self) -> QDAModel:
-        parameters, strength, mix = self._gaussian_parameters(), 0.0, 0.0
+        parameters, strength, mix = gaussian_parameters(self), 0.0, 0.0
         if self.prior == "recommended":
             present = self.n_features_in_ if self._n_present is None else self._n_present
             strength, mix = RECOMMENDED_STRENGTH * present, RECOMMENDED_MIX
         for name, default in (("covariance_strength", strength), ("diagonal_mix", mix)):
             parameters[name] = default if parameters[name] is None else parameters[name]
         return QDAModel(**parameters, reg_param=self.reg_param)
+
+    means_ = property(class_means)
+    priors_ = property(class_priors)
 
     @property
     def covariance_(self) -> list[Array]:

@@ -1,8 +1,8 @@
 """How an estimator reads rows, wherever they are: what it learns of them, and an engine over them, encoded.
 
-It reads in steps that are the same for arrays, batches and partitions: `_read` validates rows and returns
-their cells, `_schema_of` describes the cells, schemas add up, `_decide` takes what all rows say, and
-`_encode` turns cells into an array.
+It reads in steps of its input that are the same for arrays, batches and partitions: `read` validates rows and
+returns their cells, `schema_of` describes the cells, schemas add up, `decide` takes what all rows say, and
+`encode` turns cells into an array.
 """
 
 from __future__ import annotations
@@ -70,6 +70,9 @@ class Look(NamedTuple):
 WORDS = "OUST"
 """Kinds of arrays of strings."""
 
+ANEW = (Learns.ALL, Learns.COLUMNS)
+"""What is learned when earlier rows' names and numbers of columns are discarded."""
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -80,33 +83,29 @@ class Reading:
     suffix: str = ""
     """Appended to the names of arguments in messages."""
 
-    @property
-    def resets(self) -> bool:
-        """True if what earlier rows said of the columns is discarded."""
-        return self.learns in (Learns.ALL, Learns.COLUMNS)
-
     def in_memory(self, X: Any, y: Any, sample_weight: Any) -> MemoryEngine:
         """Return an engine over rows in memory."""
         clf, learns = self.clf, self.learns is not Learns.NOTHING
-        cells, labels, w = self.cells_of(RowBatch(X, y, sample_weight), reset=self.resets)
+        cells, labels, w = self.cells_of(RowBatch(X, y, sample_weight), reset=self.learns in ANEW)
         like = host_rows(cells)
         if self.learns is Learns.ALL:
             clf.classes_, codes = classes_and_codes(labels)
         else:
-            clf.classes_ = labels_like(clf, clf.classes_, like) if self.resets else clf.classes_
+            clf.classes_ = labels_like(clf, clf.classes_, like) if self.learns in ANEW else clf.classes_
             codes = class_codes(labels, clf.classes_, f"y{self.suffix}")
         codes = codes if namespace(codes) is namespace(like) else to_device(codes, like)
         cells, codes, w = with_weight(cells, codes, w)
         if learns:
-            clf._decide(clf._schema_of(cells, whole=self.resets), more=self.learns is Learns.CATEGORIES)
+            schema = clf._input.schema_of(clf, cells, whole=self.learns in ANEW)
+            clf._input.decide(clf, schema, more=self.learns is Learns.CATEGORIES)
         if clf.class_weight is not None:
             w = row_weights(clf, w, host_rows(cells), codes, f"sample_weight{self.suffix}", learns)
-        return engine_for(clf._encode(cells), codes, w, clf.classes_.shape[0])
+        return engine_for(clf._input.encode(clf, cells), codes, w, clf.classes_.shape[0])
 
     def cells_of(self, batch: RowBatch, reset: bool, name: str = "") -> tuple[Any, Array, Array | None]:
         """Return the cells of rows, their labels and weights, all validated; `name` is that of a batch."""
         clf, suffix = self.clf, self.suffix
-        cells = clf._read(batch.X, reset=reset, learn=self.learns is not Learns.NOTHING)
+        cells = clf._input.read(clf, batch.X, reset=reset, learn=self.learns is not Learns.NOTHING)
         if batch.y is None:
             raise ValueError(
                 f"{type(clf).__name__} requires y to be passed, but the target y is None. Of riskbayes.rows "
@@ -126,17 +125,17 @@ class Reading:
     def look(self, cells: Any, labels: Array, w: Array | None) -> Look:
         """Return what is summed over batches, of one of them."""
         seen = with_weight(cells, labels, w)[0]
-        return Look(len(labels), np.unique(labels), self.clf._schema_of(seen, whole=False))
+        return Look(len(labels), np.unique(labels), self.clf._input.schema_of(self.clf, seen, whole=False))
 
     def decide(self, schema: Schema, labels: Array) -> None:
         """Let the estimator decide by all rows: classes, names of columns, and how cells are encoded."""
         clf = self.clf
-        if self.resets:
+        if self.learns in ANEW:
             clf.n_features_in_ = len(schema.names)
             vars(clf).pop("feature_names_in_", None)
             if schema.named:
                 clf.feature_names_in_ = np.array(schema.names, dtype=object)
-        clf._decide(schema, more=self.learns is Learns.CATEGORIES)
+        clf._input.decide(clf, schema, more=self.learns is Learns.CATEGORIES)
         if self.learns is Learns.ALL:
             clf.classes_ = labels
 
@@ -147,7 +146,7 @@ class Reading:
         codes = class_codes(labels, clf.classes_, f"y{self.suffix}")
         if self.learns is not Learns.NOTHING:
             cells, codes, w = with_weight(cells, codes, w)
-        return (clf._encode(cells) if len(codes) else np.empty((0, 0))), codes, w
+        return (clf._input.encode(clf, cells) if len(codes) else np.empty((0, 0))), codes, w
 
     def on_disk(self, source: Any) -> BlockEngine:
         """Read all batches of a source and return an engine over them, encoded, in files of a spool.
@@ -159,16 +158,16 @@ class Reading:
         # Unless the user says so, identical rows are not merged for a learner that picks rows.
         merge = not clf._picks_rows if source.merge is None else source.merge
         writer, labels = BlockWriter(spool, merge), LabelCodes()
-        twice, total, kept = learns and clf._schema_decides, None, []
+        twice, total, kept = learns and clf._input.schema_decides, None, []
         for number, batch in enumerate(source.batches()):
-            cells, y, w = self.cells_of(batch, self.resets, f" in batch {number}")
+            cells, y, w = self.cells_of(batch, self.learns in ANEW, f" in batch {number}")
             if learns:
                 look = self.look(cells, y, w)
                 total = look if total is None else total.plus(look)
             if not twice:
                 codes = labels.codes(y) if learns else class_codes(y, clf.classes_, f"y{self.suffix}")
                 rows, codes, w = with_weight(cells, codes, w) if learns else (cells, codes, w)
-                writer.add(clf._encode(rows), codes, w)
+                writer.add(clf._input.encode(clf, rows), codes, w)
             elif source.once:
                 kept.append(spool.write(batch))
             source.progress.advance(cells.shape[0])
@@ -230,7 +229,7 @@ def look_at_partition(reading: Reading, X: Any, y: Any, w: Any, number: int) -> 
     own = Reading(copy(reading.clf), reading.learns, reading.suffix)
     if not X.shape[0]:
         return 0, None
-    found = own.cells_of(partition(X, y, w), own.resets, f" in partition {number}")
+    found = own.cells_of(partition(X, y, w), own.learns in ANEW, f" in partition {number}")
     if own.learns is Learns.NOTHING:
         return X.shape[0], None
     look = own.look(*found)

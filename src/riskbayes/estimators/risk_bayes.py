@@ -1,71 +1,50 @@
 """The estimator to try first: it fits one recipe, or chooses from a family of models."""
 
-from __future__ import annotations
-
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import field, replace
 from numbers import Integral, Real
 from time import perf_counter
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array
-from riskbayes.estimators.base import unchanged_on_error
-from riskbayes.estimators.batches import BatchPredictions
-from riskbayes.estimators.callbacks import CallbackSupportMixin, FitTask
+from riskbayes.estimators.callbacks import FitTask
 from riskbayes.estimators.checks import check_masses, class_codes, labels_like, listed
+from riskbayes.estimators.classifier import BaseClassifier
 from riskbayes.estimators.explanation import Explanation
-from riskbayes.estimators.exporting import OnnxMixin
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
-from riskbayes.estimators.fitted_checks import FittedChecks, masses_of, table_findings
+from riskbayes.estimators.fitted_checks import masses_of, table_findings
+from riskbayes.estimators.fitting import unchanged_on_error
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
 from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
-from riskbayes.estimators.priors import PriorsMixin
+from riskbayes.estimators.prediction import Finish
 from riskbayes.estimators.reading import Learns, Reading
 from riskbayes.estimators.scaling import ColumnScales
-from riskbayes.estimators.table_input import (
-    TABLE_PARAMETERS,
-    categorical_mask,
-    columns_read,
-    decide_table,
-    decode_rows,
-    encode_cells,
-    onnx_columns,
-    read_cells,
-    schema_of,
-    table_schema,
-)
+from riskbayes.estimators.table_input import TableInput, table_columns, table_schema
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.findings import Finding
-from riskbayes.input.schema import Schema
-from riskbayes.input.source import ArraySource, EncodedSource, Result, closing_sources
+from riskbayes.input.source import ArraySource, EncodedSource
 from riskbayes.input.sources import source_of
-from riskbayes.input.table_schema import TableSchema
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.loaded import require, require_shape
-from riskbayes.objectives import check_cost_matrix
 from riskbayes.onnx_export import Exported
-from riskbayes.onnx_export.columns import Columns
 from riskbayes.persistence.hints import fits
-from riskbayes.persistence.mixin import SavingMixin
 from riskbayes.preprocessing.bins import column_ranges
-from riskbayes.preprocessing.columns import Column
-from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.risks import log_posterior
 from riskbayes.tables import cell_values, encoded_names, naming_columns
 
 
-def has_density(clf: RiskBayesClassifier) -> bool:
+def has_density(clf: Any) -> bool:
     """True if `score_samples` is available; raises an error that says why not otherwise."""
     if hasattr(clf, "members_") and clf._normalised() is not None:
         names = encoded_names(clf)
@@ -79,16 +58,8 @@ def has_density(clf: RiskBayesClassifier) -> bool:
     return True
 
 
-class RiskBayesClassifier(
-    BatchPredictions,
-    PriorsMixin,
-    FittedChecks,
-    SavingMixin,
-    OnnxMixin,
-    CallbackSupportMixin,
-    ClassifierMixin,
-    BaseEstimator,
-):
+@p.estimator
+class RiskBayesClassifier(BaseClassifier):
     """Classifier that fits or chooses generative models, trained by risk-based calibration.
 
     Takes tables as they are: arrays and data frames (pandas, polars, Arrow) of numbers in any unit, strings,
@@ -114,16 +85,10 @@ class RiskBayesClassifier(
         Number of stratified folds (fewer if a class has fewer rows), shuffled by `random_state`; no more of
         them are walked than hold out 1000 rows. Or splits, as in scikit-learn, where None is five folds that
         are not shuffled.
-    categorical_features : "from_dtype", array-like of names, indices or a mask, default="from_dtype"
-        Columns of categories; by default those of strings, categoricals, booleans and objects.
-    columns : dict of column to kind, default=None
-        What columns are, where their cells do not say it: "number", "category" or "date"; "text", "id" and
-        "drop" leave a column out. Keys are names, or indices of an array.
+    {categorical_features columns}
     missing : {"informative", "ignore"}, default="informative"
         With "informative" the classes also differ in how often a cell is missing.
-    unseen : {"missing", "other", "error"}, default="missing"
-        A category that was not in training is missing, has the probability of a category without rows, or
-        raises an error.
+    {unseen}
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply `sample_weight` in the members and in their scores.
     time_limit : float or None, default=None
@@ -152,12 +117,10 @@ class RiskBayesClassifier(
         same held-out rows, so that their `cv_error` and `cv_log_loss` are too low, the more so the fewer the
         rows: score other rows for an honest estimate. "single" and "neighbours" are not cross-validated: they
         have `train_error`, `train_error_closed_form` and `train_log_loss`, of the training rows.
-    columns_ : list of Column
-        For each column of the table its kind, what was made of it, and why it was left out.
+    {columns_}
     checks_ : list of Finding
         What may be wrong with the model or its columns, with codes; see `doc/findings.md`.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
+    {classes_}
     class_prior_ : ndarray of shape (n_classes,)
         Share of each class in the weight of the training rows.
     class_weight_ : ndarray of shape (n_classes,) or None
@@ -181,73 +144,29 @@ class RiskBayesClassifier(
     'product'
     """
 
-    _takes_missing = True
-    _table: TableEncoder | None
-    """The encoder of the table; None for rows of numbers."""
-    _seen_columns: tuple[Column, ...] = ()
-    """What became of each column of the table."""
-    _n_rows: int = 0
-    """The number of training rows that have a weight."""
-    _library: Any = None
-    """The library of the data frame that was fitted; None for an array."""
-    _scales: ColumnScales
+    strategy: Annotated[str, StrOptions({"single", "neighbours", "cv", "ensemble"})] = field(
+        default="single", kw_only=False
+    )
+    cv: Annotated[Any, "cv_object"] = 4
+    categorical_features: p.CategoricalFeatures = "from_dtype"
+    columns: p.ColumnKinds = None
+    missing: p.Missing = "informative"
+    unseen: p.Unseen = "missing"
+    class_weight: p.ClassWeight = None
+    time_limit: Annotated[float | None, Interval(Real, 0, None, closed="neither"), None] = None
+    n_jobs: Annotated[int | None, Integral, None] = None
+    random_state: Annotated[Any, "random_state"] = None
+    verbose: p.Verbose = 0
+
+    _input = TableInput()
+    _takes_missing = _picks_rows = True
+    _scales: ColumnScales = field(init=False)
     """Powers of two that columns of extreme range are multiplied by."""
+    _log_ratio: Array | None = None
+    """What `with_priors` adds to the log posterior; None for nothing."""
 
-    _parameter_constraints: ClassVar[dict] = {
-        "strategy": [StrOptions({"single", "neighbours", "cv", "ensemble"})],
-        "cv": ["cv_object"],
-        **TABLE_PARAMETERS,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        strategy: str = "single",
-        *,
-        cv: Any = 4,
-        categorical_features: Any = "from_dtype",
-        columns: Any = None,
-        missing: str = "informative",
-        unseen: str = "missing",
-        class_weight: Any = None,
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        self.strategy = strategy
-        self.cv = cv
-        self.categorical_features = categorical_features
-        self.columns = columns
-        self.missing = missing
-        self.unseen = unseen
-        self.class_weight = class_weight
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _training_weight(self) -> float:
-        clf = self.members_[0][0]
-        return (clf.estimator_ if isinstance(clf, MemberClassifier) else clf)._training_weight()
-
-    def check_loaded(self, size: int) -> None:
-        """Require members, each with the columns that the table is encoded to, and its classes."""
-        super().check_loaded(size)
-        n = self.n_features_in_
-        if self._table is not None:
-            require(len(self._table.readers) == n, "the encoder reads other columns")
-            n = len(self._table.kinds)
-        require_shape(self._scales.exponents, (n,), "i", "exponents")
-        require(fits(self.members_, list[tuple[BaseEstimator, float]]) and self.members_, "members_")
-        for clf, _ in self.members_:
-            require(len(clf.classes_) == len(self.classes_), "a member has other classes")
-            whole = not isinstance(clf, MemberClassifier)
-            require(not whole or clf.n_features_in_ == n, "a member reads other columns")
+    columns_ = property(table_columns)
+    schema_ = property(table_schema)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None) -> Self:
@@ -279,7 +198,7 @@ class RiskBayesClassifier(
                 "collection. Set strategy='single', or pass a sample of the rows as an array."
             )
         rows = (X, y, sample_weight)
-        with closing_sources(X), unchanged_on_error(self), warnings.catch_warnings():
+        with unchanged_on_error(self, X), warnings.catch_warnings():
             # Priors determine what the rows do not, and a constant column does no harm.
             warnings.simplefilter("ignore", FlooredWarning)
             start, self.class_weight_ = perf_counter(), None
@@ -296,45 +215,35 @@ class RiskBayesClassifier(
                     "they will outweigh the data. Scale the weights to sum to the number of rows."
                 )
             self.class_prior_, self._priors, self._log_ratio = engine.masses / engine.mass, None, None
-            fit_engine = self._fit_blocks if engine.rows is None else self._fit_rows
-            fit_engine(engine, rows, start, checkpoint)
+            self._fit_members(engine, rows, start, checkpoint)
         return self
 
-    def _fit_rows(self, engine: Any, rows: tuple, start: float, checkpoint: Any) -> None:
-        """Fit the members to rows in memory, and set the fitted attributes."""
-        X, codes, w = engine.rows, engine._y, engine._w
+    def _fit_members(self, engine: Any, rows: tuple, start: float, checkpoint: Any) -> None:
+        """Fit the recipe, or the chosen members, to rows in memory, on a disk or on Dask."""
+        in_memory = engine.rows is not None
+        X = engine.rows if in_memory else engine.extremes()
         # Learned from all rows, but no leak into the folds: a power of two changes no digit.
         self._scales, kinds = ColumnScales.learn(X), self._kinds_read(X)
-        X = self._scales.apply(X)
+        for j in () if in_memory else self._scales.scaled.tolist():
+            raise ColumnError(
+                j, "has a range so large or small that its squares overflow. Scale it before `fit`."
+            )
         members = family(kinds) if self.strategy in ("cv", "ensemble") else []
         fit = FitTask(self, len(members) + 1, rows)
+        own = (self._scales.apply(X), engine._y, engine._w) if in_memory else (EncodedSource(engine),)
         if members:
-            self._fit_family(members, X, codes, w, self._folds(rows, codes), start, fit)
+            self._fit_family(members, own, self._folds(rows, engine._y), start, fit)
         else:
-            name, clf = "product", recipe(kinds=kinds, n_rows=X.shape[0])
+            name, clf = "product", recipe(kinds=kinds, n_rows=engine.n_rows)
             if self.strategy == "neighbours":
                 name, clf = "product with neighbours", neighbour_recipe(kinds)
             with fit.fitting("member", clf):
-                clf.fit(X, codes, w, checkpoint=checkpoint)
+                clf.fit(*own, checkpoint=checkpoint)
             self.members_ = [(clf, 1.0)]
             self.leaderboard_ = in_train(name, clf, perf_counter() - start)
         paths = [(clf.history_, clf.n_iter_, best_iteration(clf), clf.status_) for clf, _ in self.members_]
         found: Any = map(list, zip(*paths, strict=True)) if self.strategy == "ensemble" else paths[0]
         self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
-        fit.end(dict)
-
-    def _fit_blocks(self, engine: Any, rows: tuple, start: float, checkpoint: Any) -> None:
-        """Fit the recipe to rows on a disk or on Dask, and set the fitted attributes."""
-        extremes = engine.extremes()
-        self._scales, kinds = ColumnScales.learn(extremes), self._kinds_read(extremes)
-        for j in self._scales.scaled.tolist():
-            raise ColumnError(
-                j, "has a range so large or small that its squares overflow. Scale it before `fit`."
-            )
-        clf, fit = recipe(kinds=kinds, n_rows=engine.n_rows), FitTask(self, 1, rows)
-        with fit.fitting("member", clf):
-            clf.fit(EncodedSource(engine), checkpoint=checkpoint)
-        self._set_single(clf, start)
         fit.end(dict)
 
     def _kinds_read(self, X: Array) -> Kinds:
@@ -344,29 +253,6 @@ class RiskBayesClassifier(
         low, high = column_ranges(X)
         varies = low < high
         return Kinds.of(np.where(varies | ~varies.any(), "number", "constant").tolist())
-
-    def _set_single(self, clf: Any, start: float) -> None:
-        """Set the fitted attributes of one member."""
-        self.members_, self.leaderboard_ = [(clf, 1.0)], in_train("product", clf, perf_counter() - start)
-        self.history_, self.n_iter_, self.status_ = clf.history_, clf.n_iter_, clf.status_
-        self.best_iteration_ = best_iteration(clf)
-
-    _schema_decides = _picks_rows = True
-
-    def _read(self, X: Any, *, reset: bool, learn: bool) -> Any:
-        return read_cells(self, X, reset=reset, learn=learn)
-
-    def _schema_of(self, cells: Any, whole: bool = True) -> Schema:
-        return schema_of(self, cells)
-
-    def _decide(self, schema: Schema, more: bool) -> None:
-        decide_table(self, schema)
-
-    def _encode(self, cells: Any) -> Array:
-        return encode_cells(self, cells)
-
-    def _categorical(self, names: list[str], numbers: bool) -> list[bool] | None:
-        return categorical_mask(self, names)
 
     def _folds(self, rows: tuple, codes: Array) -> list[tuple[Array, Array]]:
         """Return the folds of rows with a weight; splits that the user gives are of all rows."""
@@ -380,16 +266,15 @@ class RiskBayesClassifier(
     def _fit_family(
         self,
         members: list[Member],
-        X: Array,
-        codes: Array,
-        w: Array | None,
+        rows: tuple,
         folds: list[tuple[Array, Array]],
         start: float,
         fit: FitTask,
     ) -> None:
-        """Cross-validate the members, choose one or several, and refit these to all rows."""
+        """Cross-validate the members on rows (X, codes, weights), choose one or several, and refit these."""
         deadline = np.inf if self.time_limit is None else start + self.time_limit
         combine = self.strategy == "ensemble"
+        X, codes, w = rows
         found, seconds = cross_validate(
             members, X, codes, w, folds, combine, self.n_jobs, deadline, self._say, fit
         )
@@ -408,76 +293,53 @@ class RiskBayesClassifier(
         refit.end()
         self.leaderboard_ = cross_validated([member.name for member in members], found, seconds, weights)
 
-    def _class_masses(self) -> Array:
-        return self.class_prior_ * self._training_weight()
-
-    @property
-    def schema_(self) -> TableSchema:
-        """What the table was: its columns with their kinds, missing cells and ranges, and the classes."""
-        return table_schema(self)
-
-    @property
-    def columns_(self) -> list[Column]:
-        """What became of each column of the table."""
-        return columns_read(self)
-
-    def _findings(self) -> Iterator[Finding]:
-        # Not those of the members: their priors determine covariances, and their iterations are chosen.
-        clf = self.members_[0][0]
-        return table_findings(self, masses_of(clf.estimator_ if isinstance(clf, MemberClassifier) else clf))
-
-    @property
-    def _encoded_names(self) -> list[str] | None:
-        return None if getattr(self, "_table", None) is None else self._table.names  # type: ignore[union-attr]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._takes_missing
-        return tags
-
     def _say(self, line: str) -> None:
         if self.verbose:
             print(f"[{type(self).__name__}] {line}")
 
-    def predict_proba(self, X: Any) -> Array:
-        """Return the posterior of each class, averaged over the members.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        P : ndarray of shape (n_samples, n_classes)
-            Columns follow `classes_`.
-        """
-        return self._map(X, self._posteriors)
-
-    def _map(self, X: Any, work: Callable[[Any], Array], one: bool = False, dtype: Any = np.float64) -> Any:
-        """Apply a method of rows in memory to rows, wherever they come from; `one` is one value a row."""
+    def _encode_new(self, X: Any, method: str) -> Array:
+        """Return encoded rows to predict, with columns scaled as the members read them."""
         check_is_fitted(self)
-        return source_of(X).map(work, Result(None if one else len(self.classes_), np.dtype(dtype)))
-
-    def _posteriors(self, X: Any) -> Array:
-        """Return the posteriors of rows in memory."""
-        if self._log_ratio is not None:
-            return np.exp(self._log_posteriors(X))
-        X = self._columns(X)
+        X = self._input.encode(self, self._input.read(self, X, reset=False, learn=False))
         with naming_columns(self):
-            return sum(weight * clf.predict_proba(X) for clf, weight in self.members_)
+            return self._scales.apply_to_new(X)
 
-    _log_ratio: Array | None = None
-    """What `with_priors` adds to the log posterior; None for nothing."""
+    def _finish_rows(self, X: Array, formula: str, finish: Finish) -> Array:
+        """Apply `finish` to the log posteriors; of several members to the logarithm of their average."""
+        with naming_columns(self):
+            logs = [clf.predict_log_proba(X) for clf, _ in self.members_]
+        found = logs[0]
+        if len(logs) > 1:
+            weights = np.array([weight for _, weight in self.members_])[:, None, None]
+            found = logsumexp(np.stack(logs), axis=0, b=weights)
+        return finish(found if self._log_ratio is None else found + self._log_ratio)
+
+    def _class_scores(self, joint: Array) -> Array:
+        """Return log posteriors: those of the members may lack their new frequencies."""
+        return log_posterior(joint)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _first_member(self) -> Any:
+        """Return the estimator of the first member, without its transformer."""
+        clf = self.members_[0][0]
+        return clf.estimator_ if isinstance(clf, MemberClassifier) else clf
+
+    def _class_masses(self) -> Array:
+        return masses_of(self._first_member())
+
+    def _findings(self) -> Iterator[Finding]:
+        # Not those of the members: their priors determine covariances, and their iterations are chosen.
+        return table_findings(self, self._class_masses())
 
     def _training_prior(self) -> Array:
         return self.class_prior_
 
     def _set_log_ratio(self, log_ratio: Array) -> None:
         self._log_ratio = log_ratio if self._log_ratio is None else self._log_ratio + log_ratio
-
-    def _onnx_columns(self) -> Columns:
-        return onnx_columns(self)
 
     def _exported(self) -> Exported:
         if self.strategy != "single":
@@ -488,111 +350,22 @@ class RiskBayesClassifier(
         return replace(
             self.members_[0][0]._exported(),
             estimator=type(self).__name__,
-            columns=self._onnx_columns(),
+            columns=self._input.onnx_columns(self),
             classes=self.classes_,
             exponents=self._scales.exponents,
             log_ratio=self._log_ratio,
         )
 
-    def _columns(self, X: Any) -> Array:
-        """Return validated rows to predict, with columns scaled as the members read them."""
-        check_is_fitted(self)
-        X = self._encode(self._read(X, reset=False, learn=False))
-        with naming_columns(self):
-            return self._scales.apply_to_new(X)
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the logarithm of `predict_proba`, which does not underflow.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        log_P : ndarray of shape (n_samples, n_classes)
-            Columns follow `classes_`.
-        """
-        return self._map(X, self._log_posteriors)
-
-    def _log_posteriors(self, X: Any) -> Array:
-        """Return the log posteriors of rows in memory."""
-        X = self._columns(X)
-        with naming_columns(self):
-            logs = [clf.predict_log_proba(X) for clf, _ in self.members_]
-        found = logs[0]
-        if len(logs) > 1:
-            weights = np.array([weight for _, weight in self.members_])[:, None, None]
-            found = logsumexp(np.stack(logs), axis=0, b=weights)
-        return found if self._log_ratio is None else log_posterior(found + self._log_ratio)
-
-    def predict(self, X: Any) -> Array:
-        """Return the most probable class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Labels.
-        """
-        return self._map(X, self._most_probable, one=True, dtype=self._label_dtype())
-
-    def _label_dtype(self) -> Any:
-        check_is_fitted(self)
-        return self.classes_.dtype
-
-    def _most_probable(self, X: Any) -> Array:
-        """Return the most probable class of rows in memory."""
-        return self.classes_[self._posteriors(X).argmax(axis=1)]
-
-    def decide(self, X: Any, cost_matrix: Any) -> Array:
-        """Return the class of least expected cost under the posterior.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        cost_matrix : array-like of shape (n_classes, n_classes)
-            Entry (i, j) is the cost of deciding for class j if class i is true; both follow `classes_`.
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,)
-            Labels.
-        """
-        check_is_fitted(self)
-        C = check_cost_matrix(cost_matrix, len(self.classes_), "cost_matrix")
-        return self._map(X, partial(self._cheapest, C=C), one=True, dtype=self.classes_.dtype)
-
-    def _cheapest(self, X: Any, C: Array) -> Array:
-        """Return the class of least expected cost of rows in memory."""
-        return self.classes_[(self._posteriors(X) @ C).argmin(axis=1)]
-
-    def decision_function(self, X: Any) -> Array:
-        """Return the log posterior of each class; for two classes the log odds of the second.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The larger, the more probable the class.
-        """
-        check_is_fitted(self)
-        return self._map(X, self._scores, one=len(self.classes_) == 2)
-
-    def _scores(self, X: Any) -> Array:
-        """Return the log posteriors, or of two classes the log odds, of rows in memory."""
-        logs = self._log_posteriors(X)
-        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+    def check_loaded(self, size: int) -> None:
+        """Require also members, each with the columns that the table is encoded to, and its classes."""
+        super().check_loaded(size)
+        n = self.n_features_in_ if self._table is None else len(self._table.kinds)
+        require_shape(self._scales.exponents, (n,), "i", "exponents")
+        require(fits(self.members_, list[tuple[BaseEstimator, float]]) and self.members_, "members_")
+        for clf, _ in self.members_:
+            require(len(clf.classes_) == len(self.classes_), "a member has other classes")
+            whole = not isinstance(clf, MemberClassifier)
+            require(not whole or clf.n_features_in_ == n, "a member reads other columns")
 
     def explain(self, X: Any) -> Explanation:
         """Return what each column of the rows contributed to the log-odds, if there is a single model.
@@ -625,7 +398,7 @@ class RiskBayesClassifier(
                 f"{len(self.members_)} members, so that the log-odds are no sum over columns. Explain one of "
                 "`members_`, or fit with strategy='single'."
             )
-        scaled = self._columns(X)
+        scaled = self._encode_new(X, "explain")
         with naming_columns(self):
             found = self.members_[0][0].explain(scaled)
         baseline = found.baseline if self._log_ratio is None else found.baseline + self._log_ratio
@@ -652,7 +425,7 @@ class RiskBayesClassifier(
         log_density : ndarray of shape (n_samples,)
             Log density under the calibrated joint.
         """
-        clf, X = self._normalised(), self._columns(X)
+        clf, X = self._normalised(), self._encode_new(X, "score_samples")
         with naming_columns(self):
             return clf.score_samples(X)
 
@@ -677,7 +450,7 @@ class RiskBayesClassifier(
         """
         X, codes = self._normalised().sample(n_samples, random_state)
         X = self._scales.undo(X)
-        return decode_rows(self, X), self.classes_[codes]
+        return self._input.decode(self, X), self.classes_[codes]
 
     def _normalised(self) -> Any:
         """Return the one member if its joint is a density of the columns; raise an error otherwise."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 from riskbayes.arrays import Array, sum_of
 from riskbayes.em import em
 from riskbayes.estimators.checks import check_weights, list_of
+from riskbayes.estimators.prediction import check_rows
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.risks import log_evidence, posterior
 from riskbayes.statistics import Statistics
@@ -75,8 +76,8 @@ def with_unlabelled(clf: Any, task: Task, split: Split) -> Task:
     They are expected under the closed form of all rows, found by EM. The learner then starts from them and
     leaves them in place: residuals are those of the labelled rows.
     """
-    X = clf._encode(clf._read(split.others, reset=False, learn=False))
-    clf._check_rows(X, Fitted.of(task.model, task.S), "X")
+    X = clf._input.encode(clf, clf._input.read(clf, split.others, reset=False, learn=False))
+    check_rows(clf, X, Fitted.of(task.model, task.S), "X")
     w = None
     if split.weights is not None:
         w = check_weights(split.weights, X, "sample_weight")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,22 +72,13 @@ class Source(ABC):
         self._spools = ()
 
 
-@contextmanager
-def closing_sources(*tables: Any) -> Iterator[None]:
-    """Remove the temporary folders of sources at the end, also after an error or an interrupt."""
-    try:
-        yield
-    finally:
-        for table in tables:
-            if isinstance(table, Source):
-                table.close()
-
-
+@dataclass(eq=False)
 class ArraySource(Source):
     """Rows in memory: an array or a data frame."""
 
-    def __init__(self, X: Any, y: Any = None, w: Any = None):
-        self.X, self.y, self.w = X, y, w
+    X: Any
+    y: Any = None
+    w: Any = None
 
     def batches(self) -> Iterator[RowBatch]:
         """Yield all rows as one batch."""

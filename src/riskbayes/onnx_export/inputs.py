@@ -49,7 +49,7 @@ def onnx_inputs(clf: Any, X: Any, dtype: str = "float64") -> dict[str, Array]:
     {'colour': ['red', 'blue', ''], 'size': [1.0, 0.0, 1.0]}
     """
     check_is_fitted(clf)
-    columns: Columns = clf._onnx_columns()
+    columns: Columns = clf._input.onnx_columns(clf)
     X = X if hasattr(X, "shape") else np.array(X, dtype=object)
     validate_data(clf, X, reset=False, skip_check_array=True)  # the same columns as in the fit
     if columns.is_matrix:

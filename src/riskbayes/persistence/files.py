@@ -31,7 +31,7 @@ def save(
     created: str | datetime.datetime | None = None,
     classes: Iterable[type] = (),
 ) -> Path:
-    """Write an estimator to a model file; see `SavingMixin.save`."""
+    """Write an estimator to a model file; see `BaseClassifier.save`."""
     with new_files(path) as (file,):
         write_model(estimator, file, about, created, classes)
     return Path(path)

@@ -100,7 +100,8 @@ def known_codes(values: Array) -> Array:
     return np.where(beyond, UNSEEN, values.astype(np.int64)) if beyond.any() else values
 
 
-class CategoryEncoder(Loadable):
+@dataclass(frozen=True)
+class CategoryEncoder:
     """The encodings of a table's columns; immutable, so that a refused batch changes nothing.
 
     Whole numbers from 0 are codes already, as in scikit-learn. Columns of strings, booleans or negative
@@ -108,10 +109,7 @@ class CategoryEncoder(Loadable):
     NaN, None, null, NA, NaT and empty strings are missing cells.
     """
 
-    columns: tuple[ColumnCodes, ...]
-
-    def __init__(self, columns: tuple[ColumnCodes, ...] = ()):
-        self.columns = columns
+    columns: tuple[ColumnCodes, ...] = ()
 
     @classmethod
     def decide(cls, schema: Schema, names: Sequence[str]) -> CategoryEncoder:

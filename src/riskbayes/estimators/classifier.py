@@ -1,0 +1,395 @@
+"""The base class of all classifiers: what each of them does once it is fitted."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.callback import CallbackSupportMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+import riskbayes.estimators.prediction as prediction
+import riskbayes.estimators.priors as priors
+import riskbayes.estimators.saving as saving
+from riskbayes.arrays import Array
+from riskbayes.estimators.inputs import NumberInput
+from riskbayes.estimators.prediction import Finish, Prediction, least_cost, log_odds, most_probable
+from riskbayes.findings import Finding
+from riskbayes.objectives import check_cost_matrix
+from riskbayes.onnx_export import Exported, onnx_model
+from riskbayes.persistence.files import save
+from riskbayes.preprocessing.categories import CategoryEncoder
+from riskbayes.preprocessing.columns import Column
+from riskbayes.preprocessing.encoder import TableEncoder
+from riskbayes.risks import log_posterior, posterior
+
+
+class BaseClassifier(ClassifierMixin, BaseEstimator):
+    """What every classifier of this package does when it is fitted: predictions, files, findings, priors.
+
+    A subclass implements `fit`, and the methods here that raise NotImplementedError.
+    """
+
+    classes_: Array
+    n_features_in_: int
+    class_weight: Any = None
+
+    _input: ClassVar[NumberInput] = NumberInput()
+    """How tables are read; the attributes that it sets follow."""
+    _row_dtype: str
+    """Name of the floating dtype of the training rows."""
+    _encoder: CategoryEncoder
+    """The encoder of codes."""
+    _table: TableEncoder | None = None
+    """The encoder of a table; None for rows of numbers, which need none."""
+    _seen_columns: tuple[Column, ...] = ()
+    """What became of each column of the table."""
+    _n_rows: int = 0
+    """The number of training rows that have a weight."""
+    _library: Any = None
+    """The library of the data frame that was fitted; None for an array."""
+
+    _takes_missing: bool = False
+    """True if cells of the rows may be missing (NaN)."""
+    _has_decision_function: ClassVar[bool] = True
+    """False to leave out `decision_function`."""
+    _picks_rows: bool
+    """True if fits draw some of the rows at random."""
+    _priors: Array | None = None
+    """The class frequencies that `with_priors` set; None for those of the training rows."""
+    _unsaved: ClassVar[frozenset[str]] = frozenset()
+
+    def _finish_rows(self, X: Array, formula: str, finish: Finish) -> Array:
+        """Apply `finish` to the `log_joint`, or the `scores`, of encoded rows in memory."""
+        raise NotImplementedError
+
+    def _encode_new(self, X: Any, method: str) -> Array:
+        """Return encoded rows in memory to predict, for a message about `method` if they are refused."""
+        raise NotImplementedError
+
+    def _class_scores(self, joint: Array) -> Array:
+        """Return the scores of `decision_function` with three classes or more, from log joints."""
+        return joint
+
+    def _exported(self) -> Exported:
+        """Return all that an ONNX graph needs of this fitted estimator."""
+        raise NotImplementedError
+
+    def _findings(self) -> Iterator[Finding]:
+        """Yield the findings of the fitted model."""
+        raise NotImplementedError
+
+    def _class_masses(self) -> Array:
+        """Return the weight of each class in the training rows, as a NumPy array."""
+        raise NotImplementedError
+
+    def _training_prior(self) -> Array:
+        """Return the class frequencies that the posteriors of the fit are for."""
+        raise NotImplementedError
+
+    def _set_log_ratio(self, log_ratio: Array) -> None:
+        """Add log p'(y) / p(y) to the log joint of every class."""
+        raise NotImplementedError
+
+    @property
+    def _encoded_names(self) -> list[str] | None:
+        table = self._input.table(self)
+        return None if table is None else table.names
+
+    def check_loaded(self, size: int) -> None:
+        """Refuse what a model file says of parameters, columns or classes that cannot be."""
+        saving.check_loaded(self, size)
+
+    def _described(self) -> dict[str, Any]:
+        """Return what `riskbayes.persistence.describe` tells of the estimator."""
+        return saving.describe(self)
+
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Set callbacks of the fit, such as scikit-learn's `ProgressBar`.
+
+        Parameters
+        ----------
+        *callbacks : callbacks
+            Objects that follow scikit-learn's protocol of callbacks; none removes those set before.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        return CallbackSupportMixin.set_callbacks(self, *callbacks)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the posterior p(y | x).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            Columns follow `classes_`.
+        """
+        return Prediction(self, "predict_proba", "scores", posterior).of(X)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the log posterior log p(y | x), which does not underflow.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        log_proba : ndarray of shape (n_samples, n_classes)
+            Columns follow `classes_`.
+        """
+        return Prediction(self, "predict_log_proba", "scores", log_posterior).of(X)
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of the largest posterior; after training for costs, that of least expected cost.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels.
+        """
+        costs = getattr(self, "cost_matrix_", None)
+        decide = most_probable if costs is None else partial(least_cost, C=costs)
+        return Prediction(self, "predict", "scores", decide, one=True, labels=True).of(X)
+
+    def decide(self, X: Any, cost_matrix: Any) -> Array:
+        """Return the class of least expected cost under the posterior, however the model was trained.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        cost_matrix : array-like of shape (n_classes, n_classes)
+            Entry (i, j) is the cost of deciding for class j if class i is true; both follow `classes_`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Labels.
+        """
+        check_is_fitted(self)
+        C = check_cost_matrix(cost_matrix, self.classes_.shape[0], "cost_matrix")
+        return Prediction(self, "decide", "scores", partial(least_cost, C=C), one=True, labels=True).of(X)
+
+    @available_if(lambda self: self._has_decision_function)
+    def decision_function(self, X: Any) -> Array:
+        """Return a score of each class; for two classes the log odds of the second.
+
+        The score is the log joint, or for :class:`RiskBayesClassifier` the log posterior.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The larger, the more probable the class.
+        """
+        check_is_fitted(self)
+        if self.classes_.shape[0] == 2:  # the constant of a row that scores may lack cancels
+            return Prediction(self, "decision_function", "scores", log_odds, one=True).of(X)
+        return Prediction(self, "decision_function", "log_joint", self._class_scores).of(X)
+
+    def predict_to(self, X: Any, path: Any, method: str = "predict_proba") -> Path:
+        """Write predictions to a Parquet file, batch after batch.
+
+        The file appears when it is complete. It has a column for each class, named as the class is, or a
+        column named as the method, if that returns one value a row.
+
+        Parameters
+        ----------
+        X : Rows or array-like of shape (n_samples, n_features)
+            Rows to predict, from :func:`riskbayes.rows`.
+        path : path
+            The file to write; an existing one is replaced.
+        method : str, default="predict_proba"
+            The method whose results are written, such as "predict".
+
+        Returns
+        -------
+        path : Path
+            The file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import pyarrow.parquet as pq
+        >>> import riskbayes
+        >>> X, y = np.array([[0.0], [0.5], [2.0], [2.5]]), ["a", "a", "b", "b"]
+        >>> clf = riskbayes.GaussianNB().fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = clf.predict_to(riskbayes.rows(X), f"{folder}/out.parquet", "predict")
+        ...     pq.read_table(path)["predict"].to_pylist()
+        ['a', 'a', 'b', 'b']
+        """
+        return prediction.predict_to(self, X, path, method)
+
+    def with_priors(self, p: Any) -> Self:
+        """Return a copy of this classifier for rows with other class frequencies.
+
+        p(x | y) stays, and log p(y) changes by log p(y) - log of the frequency in the training rows. For the
+        closed form that sets p(y) = p. Calibration moves p(y) together with p(x | y); after it the posterior
+        of the training frequencies is kept, and is weighted by p over them.
+
+        The copy is for predictions. What counts rows again (`fit`, `partial_fit`, `merge`, `forget`,
+        `calibrate`) returns to the frequencies of these rows.
+
+        Parameters
+        ----------
+        p : dict or array-like of shape (n_classes,)
+            The class frequencies, by label or in the order of `classes_`. They sum to one.
+
+        Returns
+        -------
+        classifier : object
+            A fitted copy; this classifier does not change.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from riskbayes import GaussianNB
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> clf = GaussianNB().fit(X, y)
+        >>> rare = clf.with_priors({0: 0.01, 1: 0.99})
+        >>> bool(rare.predict_proba(X)[:, 0].mean() < clf.predict_proba(X)[:, 0].mean())
+        True
+        """
+        return priors.with_priors(self, p)
+
+    def estimate_priors(self, X: Any, *, tol: float = 1e-6, max_iter: int = 1000) -> Array:
+        """Return the class frequencies of rows without labels, by the EM algorithm of Saerens et al. (2002).
+
+        It assumes that p(x | y) is that of the training rows, and that only the class frequencies differ. The
+        posteriors of the rows are averaged, weighted by the new frequencies, and so on until they change by
+        less than `tol`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        tol : float, default=1e-6
+            The least change of a frequency to go on.
+        max_iter : int, default=1000
+            The most iterations; a warning says if they were not enough.
+
+        Returns
+        -------
+        p : ndarray of shape (n_classes,)
+            Frequencies in the order of `classes_`, for `with_priors`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from riskbayes import GaussianNB
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> clf = GaussianNB().fit(X, y)
+        >>> clf.estimate_priors(X[y == 1]).round(1)
+        array([0., 1.])
+        """
+        return priors.estimate_priors(self, X, tol, max_iter)
+
+    @property
+    def checks_(self) -> list[Finding]:
+        """What may be wrong with the fitted model, as far as it tells without rows: see `doc/findings.md`."""
+        check_is_fitted(self)
+        return list(self._findings())
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        about: Mapping[str, Any] | None = None,
+        created: str | datetime.datetime | None = None,
+        classes: Iterable[type] = (),
+    ) -> Path:
+        """Write the fitted estimator to a file that :func:`riskbayes.load` reads without running code.
+
+        The file is there entirely or not at all. Callbacks are not saved. `doc/model_files.md` describes the
+        format.
+
+        Parameters
+        ----------
+        path : path
+            The file, by convention with the ending `.rb`; an existing one is replaced.
+        about : dict, default=None
+            What a reader of the file should know, such as the data and the held-out error: strings, numbers,
+            lists and dicts. :func:`riskbayes.persistence.describe` gives it back.
+        created : str or datetime, default=None
+            The time to write into the file, with a time zone; by default now. With a given time, the same
+            model gives the same bytes.
+        classes : iterable of classes, default=()
+            Model classes of your own that the estimator holds. `load` needs the same.
+
+        Returns
+        -------
+        path : Path
+            The file.
+        """
+        check_is_fitted(self)
+        self._validate_params()
+        return save(self, path, about, created, classes)
+
+    def to_onnx(self, *, missing: bool | None = None, dtype: str = "float64") -> Any:
+        """Return the fitted classifier as an ONNX model of plain operators, which computes in float64.
+
+        An estimator that was fitted to an array of numbers has one input, `X`. Otherwise each column is an
+        input of shape (rows, 1) by its name: strings, in which "" is a missing cell, or numbers, in which NaN
+        is. The outputs are `label` and `probabilities`, the values of `predict` and `predict_proba`.
+        `doc/onnx.md` says what is carried and what is not; :func:`riskbayes.onnx_export.onnx_inputs` makes
+        the inputs of a data frame.
+
+        Parameters
+        ----------
+        missing : bool or None, default=None
+            Whether cells of numbers may be missing. False leaves the operators for them out. By default they
+            are carried; in LDA and QDA only if the rows of the fit had missing cells, because each column
+            takes a step of elimination: otherwise the probabilities of a row with NaN are NaN.
+        dtype : {"float64", "float32"}, default="float64"
+            The dtype of inputs of numbers.
+
+        Returns
+        -------
+        model : onnx.ModelProto
+            For `onnxruntime.InferenceSession(model.SerializeToString())`.
+
+        Examples
+        --------
+        >>> import onnxruntime
+        >>> from sklearn.datasets import load_iris
+        >>> from riskbayes import GaussianNB
+        >>> X, y = load_iris(return_X_y=True)
+        >>> clf = GaussianNB().fit(X, y)
+        >>> session = onnxruntime.InferenceSession(clf.to_onnx().SerializeToString())
+        >>> label, probabilities = session.run(["label", "probabilities"], {"X": X})
+        >>> bool((label == clf.predict(X)).all())
+        True
+        >>> bool(abs(probabilities - clf.predict_proba(X)).max() < 1e-6)
+        True
+        """
+        check_is_fitted(self)
+        if dtype not in ("float64", "float32"):
+            raise ValueError(f"dtype must be 'float64' or 'float32'; got {dtype!r}.")
+        return onnx_model(self._exported(), missing, dtype)

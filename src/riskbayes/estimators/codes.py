@@ -1,0 +1,145 @@
+"""Tables of categories: strings, booleans, and numbers that are codes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_array, validate_data
+
+from riskbayes.arrays import Array
+from riskbayes.estimators.inputs import NumberInput
+from riskbayes.estimators.table_input import holds_numbers
+from riskbayes.input.schema import Cells, Schema
+from riskbayes.loaded import require
+from riskbayes.models.codes import categories_of, check_sizes
+from riskbayes.onnx_export.columns import Columns
+from riskbayes.onnx_export.inputs import columns_of_codes
+from riskbayes.preprocessing.categories import CategoryEncoder, codes_on_device, read_categories_of
+from riskbayes.tables import check_plain, column_name, names_of, naming_columns
+
+ALWAYS_COUNTED = 2**18
+"""Integer codes below this are accepted, however few the rows: their counts take 2 MiB per class."""
+
+CODES_PER_ROW = 10
+"""Larger codes are accepted up to this many times the number of rows: beyond, most counts would be zero."""
+
+
+class CodeInput(NumberInput):
+    """Tables of categories, which are encoded to integer codes."""
+
+    tags: ClassVar = {"categorical": True}
+    schema_decides = True
+
+    def read(self, clf: Any, X: Any, *, reset: bool, learn: bool) -> Any:
+        """Return the cells of rows, or codes on a device."""
+        with naming_columns(clf):
+            check_plain(clf, X)
+        if hasattr(X, "columns") and not holds_numbers(X):  # its columns keep their own types
+            validate_data(clf, X, reset=reset, skip_check_array=True)
+            check_array(np.broadcast_to(False, X.shape), estimator=clf)  # refuses empty tables
+        else:
+            X = validate_data(clf, X, reset=reset, dtype=None, ensure_all_finite=False)
+        names = [column_name(clf, j) for j in range(clf.n_features_in_)]
+        if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__"):  # on a device only codes are accepted
+            return codes_on_device(X, names, learn=learn)
+        return read_categories_of(X, names_of(clf)[0], names)
+
+    def schema_of(self, clf: Any, cells: Any, whole: bool = True) -> Schema:
+        """Return what cells say of the columns."""
+        names, named = names_of(clf)
+        if isinstance(cells, Cells):
+            return Schema.of_cells(cells, names, named)
+        schema = Schema.of_numbers(cells, names if named else None)
+        if (whole and not (schema.low < 0).any()) or not isinstance(cells, np.ndarray):
+            return schema  # codes: their values are not asked for
+        return Schema.of_cells(Cells.of(cells, names), names, named)
+
+    def decide(self, clf: Any, schema: Schema, more: bool) -> None:
+        """Set the encoder by the schema of all rows, or extend it."""
+        names = [column_name(clf, j) for j in range(clf.n_features_in_)]
+        clf._encoder = clf._encoder.extended(schema) if more else CategoryEncoder.decide(schema, names)
+        self.check_sizes(clf, schema, more)
+
+    def encode(self, clf: Any, cells: Any) -> Array:
+        """Return cells as codes."""
+        return clf._encoder.encode(cells) if isinstance(cells, np.ndarray | Cells) else cells
+
+    def check_sizes(self, clf: Any, schema: Schema, more: bool) -> None:
+        """Refuse codes far larger than the number of rows, as identifiers are, or too large for any count."""
+        rows, known = schema.n_rows, least_categories(clf, len(schema.names))
+        before = getattr(clf, "data_statistics_", None) if more else None
+        if before is not None:
+            rows += round(before.total)
+            known = np.maximum(known, before.frame.n_categories)
+        largest = np.where(np.isfinite(schema.high), schema.high, -1).astype(np.int64) + 1
+        pairs = zip(clf._encoder.columns, largest.tolist(), strict=True)
+        sizes = np.maximum(known, [k if c.categories is None else c.least for c, k in pairs])
+        far = sizes > np.maximum(known, max(ALWAYS_COUNTED, CODES_PER_ROW * rows))
+        if far.any():
+            j = int(np.argmax(np.where(far, sizes, 0)))
+            raise ValueError(
+                f"{column_name(clf, j)} holds the code {sizes[j] - 1}: integer codes are categories counted "
+                f"from 0, {sizes[j]} of them for {rows} rows. Drop a column of identifiers; pass "
+                "other values as strings, or code them by sklearn.preprocessing.OrdinalEncoder; set "
+                "min_categories if there are so many."
+            )
+        check_sizes(sizes, partial(column_name, clf))
+
+    def value_name(self, clf: Any, column: int, value: Any) -> str:
+        """Return the category of a code."""
+        known = clf._encoder.columns[column].categories
+        return str(value if known is None or value >= len(known) else known[value])
+
+    def onnx_columns(self, clf: Any) -> Columns:
+        """Return what the codes are of."""
+        return columns_of_codes(clf._encoder, *names_of(clf))
+
+    def decode(self, clf: Any, rows: Array) -> Array:
+        """Return the categories of codes."""
+        return clf._encoder.decode(rows)
+
+    def drawn(self, clf: Any, theta: Any) -> Any:
+        """Return the parameters without categories that have no value."""
+        columns = clf._encoder.columns
+        if all(c.categories is None for c in columns):  # every code is a value itself
+            return theta
+        named = np.array(
+            [np.iinfo(np.int64).max if c.categories is None else max(1, c.least) for c in columns]
+        )
+        return replace(theta, log_prob=theta.frame.limited_to(theta.log_prob, named))
+
+    def check_counted(self, clf: Any, X: Array) -> None:
+        """Refuse categories that no row of the fit had."""
+        for j in np.flatnonzero(categories_of(X).n_categories > clf.n_categories_).tolist():
+            raise ValueError(
+                f"{column_name(clf, j)} holds a category that was never counted: these rows were not fitted."
+            )
+
+    def check_loaded(self, clf: Any) -> None:
+        """Require the encoding of each column."""
+        require(len(clf._encoder.columns) == clf.n_features_in_, "the encoder reads other columns")
+
+
+def least_categories(clf: Any, n: int) -> Array:
+    """Return the least number of categories of each of n columns: those it declares, and `min_categories`."""
+    least = clf._encoder.least_categories
+    if clf.min_categories is None:
+        return least
+    wanted = np.asarray(clf.min_categories)
+    if not np.issubdtype(wanted.dtype, np.signedinteger):
+        raise ValueError(f"'min_categories' should have integral type. Got {wanted.dtype} instead.")
+    if wanted.ndim and wanted.shape != (n,):
+        raise ValueError(
+            f"'min_categories' should have shape ({n},) when an array-like is provided. "
+            f"Got {wanted.shape} instead."
+        )
+    return np.maximum(least, wanted)
+
+
+def by_column(table: Array, frame: Any) -> list[Array]:
+    """Split a table with the cells of all columns side by side into one table per column."""
+    pairs = zip(frame.offsets.tolist(), frame.n_categories.tolist(), strict=True)
+    return [table[..., start : start + k] for start, k in pairs]

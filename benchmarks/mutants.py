@@ -303,8 +303,8 @@ FAULTS = [
     ),
     Fault(
         "models/smooth.py",
-        "return self.scores(Z, theta) - Z.beyond[:, None]",
-        "return self.scores(Z, theta)",
+        " + theta.log_prior - Z.beyond[:, None]",
+        " + theta.log_prior",
         "laws/test_laws.py models/test_smooth_rows.py",
         "the density does not fall in its tails",
     ),
@@ -671,8 +671,8 @@ FAULTS = [
     ),
     Fault(
         "estimators/unlabelled.py",
-        "P = P if w is None else P * w[:, None]",
-        "pass",
+        "P if w is None else P * w[:, None]",
+        "P",
         "estimators/test_unlabelled.py",
         "rows without a label count without their weights",
     ),

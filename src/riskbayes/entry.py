@@ -2,18 +2,8 @@
 
 import os
 import signal
-from typing import Any
 
-KILLED_BY = 128
-"""Exit status after a signal, less its number, as shells have it."""
-
-INTERRUPTED = KILLED_BY + signal.SIGINT
-
-ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-"""Signals that end the command as Ctrl-C does; the second is sent by a terminal that is closed."""
-
-status_after_interrupt = INTERRUPTED
-"""What the command exits with after a KeyboardInterrupt."""
+from riskbayes.commands._signals import INTERRUPTED, end_by_signals
 
 
 def main() -> None:
@@ -29,14 +19,5 @@ def main() -> None:
 
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, handler)
-    for number in ENDING:
-        if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
-            signal.signal(number, interrupt)
+    end_by_signals()
     command()
-
-
-def interrupt(number: int, _: Any) -> None:
-    """Raise a KeyboardInterrupt for another signal too, so that files that were begun are removed."""
-    global status_after_interrupt
-    status_after_interrupt = KILLED_BY + number
-    raise KeyboardInterrupt

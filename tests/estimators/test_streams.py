@@ -106,10 +106,13 @@ def test_calibrated_statistics_have_the_mass_of_the_rows_that_were_counted(kind,
 @pytest.mark.parametrize(
     ("learner", "instead"),
     [
-        (RC(early_stopping=True), r"early_stopping=False.*n_restarts=0"),
-        (RC(n_restarts=2), r"early_stopping=False.*n_restarts=0"),
-        (RC(early_stopping=True, n_restarts=1, refit=True), r"early_stopping=False.*n_restarts=0"),
-        (RCCV(cv=3, max_iter=4), "an RC, or call fit"),
+        (RC(early_stopping=True, random_state=0), r"early_stopping=False.*n_restarts=0"),
+        (RC(n_restarts=2, random_state=0), r"early_stopping=False.*n_restarts=0"),
+        (
+            RC(early_stopping=True, n_restarts=1, refit=True, random_state=0),
+            r"early_stopping=False.*n_restarts=0",
+        ),
+        (RCCV(cv=3, max_iter=4, random_state=0), "an RC, or call fit"),
     ],
 )
 def test_partial_fit_refuses_what_one_step_cannot_do(learner, instead):

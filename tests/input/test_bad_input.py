@@ -330,13 +330,13 @@ class Needy(Learner):
     """A learner that wants to draw rows, and something that no model has."""
 
     name = "needy"
-    needs = ("sample", "levitate")
+    needs = ("sample_rows", "levitate")
     _parameter_constraints = {}  # noqa: RUF012
 
 
 class Drawing(Learner):
     name = "drawing"
-    needs = ("sample",)
+    needs = ("sample_rows",)
     _parameter_constraints = {}  # noqa: RUF012
 
 

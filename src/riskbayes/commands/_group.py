@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import riskbayes.commands._completion  # noqa: F401 - registers its shell
-import riskbayes.entry as entry
+import riskbayes.commands._signals as signals
 from riskbayes.commands._errors import BadInput, as_sentence, interrupted
 from riskbayes.markup import printable
 
@@ -87,14 +87,14 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError) as error:
             if interrupted(error):
-                ctx.exit(entry.status_after_interrupt)
+                ctx.exit(signals.status_after_interrupt)
             if isinstance(error, click.UsageError) and not isinstance(error, NO_ARGUMENTS):
                 command = error.ctx.command_path if error.ctx is not None else "riskbayes"
                 raise BadInput(f"{printable(error.format_message())} See: {command} --help") from error
             raise
         except (KeyboardInterrupt, Exception) as error:
             if interrupted(error):
-                ctx.exit(entry.status_after_interrupt)
+                ctx.exit(signals.status_after_interrupt)
             if ctx.meta.get(DEBUG):
                 raise
             raise as_sentence(error) from error

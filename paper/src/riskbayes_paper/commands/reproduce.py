@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-import riskbayes.entry as entry
+import riskbayes.commands._signals as signals
 from riskbayes.commands._errors import one_line_errors
 from riskbayes.commands._paths import NEW_FILE, NEW_FOLDER, check_folder
 from riskbayes.commands._tables import print_table
@@ -131,7 +131,7 @@ def reproduce(
             runner.run(units, out, data_dir, jobs or runner.default_jobs(), engine, console)
         except KeyboardInterrupt:
             click.echo("Stopped. The same command goes on from here.", err=True)
-            context.exit(entry.status_after_interrupt)
+            context.exit(signals.status_after_interrupt)
         write_and_show(out, out)
         click.echo(f"The table: {out / 'results.csv'}")
 

@@ -664,7 +664,7 @@ FAULTS = [
     # estimators
     Fault(
         "estimators/unlabelled.py",
-        "return replace(task, S=S, past=expected)",
+        "return replace(task, S=S, other_rows=expected)",
         "return replace(task, S=S)",
         "estimators/test_unlabelled.py",
         "folds forget the rows without a label",

@@ -316,7 +316,7 @@ def scan_costs(model, m, n, r, workers):
     ):
         client.run(__import__, "riskbayes")  # before its tasks come: a worker imports in more than one thread
         engine = DaskEngine([make(model, at, min(COST_BLOCK, m - at), n, r) for at in starts], r)
-        S = made.settle(engine.statistics(made, engine.learn(made)))
+        S = made.fix_prior(engine.statistics(made, engine.learn(made)))
         fitted = Fitted.of(made, S)
         times = [timed(lambda: engine.scan(fitted, LogLoss()))["seconds"] for _ in range(6)]
     return {"seconds": float(np.median(times[1:])), "S": sum(v.nbytes for v in S.values())}

@@ -84,7 +84,7 @@ def main():
             pipes.append(here)
             processes.append(process)
         model, engine = CategoricalModel(alpha=1.0), Sites(pipes, 2)
-        S = model.settle(engine.statistics(model, engine.learn(model)))
+        S = model.fix_prior(engine.statistics(model, engine.learn(model)))
         for learner in (ClosedForm(), RC(lr=0.2, max_iter=20)):
             outcome = learner.fit_statistics(Task(model, engine, S))
             whole = CategoricalNB(alpha=1.0, learner=learner).fit(X, y)

@@ -72,7 +72,7 @@ def main():
     frame = spark.createDataFrame([(*map(float, x), int(k)) for x, k in zip(X, y, strict=True)], columns)
     model, learner = GaussianNBModel(), RC(lr=0.2, max_iter=3)
     engine = SparkEngine(frame.repartition(3), 2)
-    S = model.settle(engine.statistics(model, engine.learn(model)))
+    S = model.fix_prior(engine.statistics(model, engine.learn(model)))
     outcome = learner.fit_statistics(Task(model, engine, S))
     Z = model.encode(X, outcome.fitted.S.frame)
     joint = GaussianNB(learner=learner).fit(X, y).predict_joint_log_proba(X)

@@ -125,7 +125,7 @@ def assert_same(copied, value):
 def closed_form(model, X, y, w, r):
     """An engine over the rows, and the model in closed form: learn, count, settle, estimate."""
     engine = MemoryEngine(X, y, w, r)
-    return engine, Fitted.of(model, model.settle(engine.statistics(model, engine.learn(model))))
+    return engine, Fitted.of(model, model.fix_prior(engine.statistics(model, engine.learn(model))))
 
 
 def calibrated(model, X, y, w, r, learner):

@@ -27,7 +27,7 @@ from riskbayes.models.base import Fitted
 from riskbayes.models.lda import TiedMoments
 from riskbayes.objectives import LogLoss
 from riskbayes.scanners.dense import label_statistics
-from riskbayes.search import judged_by
+from riskbayes.search import fold_task
 from riskbayes.statistics import Statistics
 from riskbayes.task import Status, Task
 
@@ -293,11 +293,11 @@ def test_held_rows_are_read_in_the_categories_of_the_start():
     X[:2] = [[4], [3]]
     kept, held = np.arange(4, 24), np.arange(4)
     model, engine = CategoricalModel(alpha=1.0), engine_for(X, y, None, 2)
-    S = model.settle(engine.statistics(model, engine.learn(model)))
+    S = model.fix_prior(engine.statistics(model, engine.learn(model)))
     start = S + Statistics(
         {"s0": np.zeros(2), "counts": np.array([[0, 0, 0, 2.0, 0], [0, 0, 0, 0, 3]])}, S.frame
     )
-    part = judged_by(Task(model, engine, S, start), engine.taken(kept), engine.taken(held))
+    part = fold_task(Task(model, engine, S, start), engine.taken(kept), engine.taken(held))
     fitted = Fitted.of(model, part.start)
     assert part.start.frame.n_categories.tolist() == [5]
     joint = model.log_joint(model.encode(X[held], part.start.frame), fitted.theta)

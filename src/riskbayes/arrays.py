@@ -103,7 +103,7 @@ def eps_of(x: Array) -> float:
     return float(namespace(x).finfo(float_dtype(x)).eps)
 
 
-def is_false(mask: Array) -> bool:
+def known_all_false(mask: Array) -> bool:
     """True if no entry of a NumPy mask is True. False on a device: to read the mask, the host would wait."""
     return isinstance(mask, np.ndarray) and not np.count_nonzero(mask)
 

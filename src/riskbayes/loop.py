@@ -77,32 +77,32 @@ def run(task: Task, learner: LoopLearner, max_iter: int | None = None) -> Outcom
         return Outcome(fitted, history_of([]), Status.CLOSED_FORM, floored_of(fitted))
     # Scores may overflow after a long step: a risk that is NaN is not accepted.
     with np.errstate(over="ignore", invalid="ignore"):
-        walk = Walk(task, learner, learner.begin(task))
+        state = LoopState(task, learner, learner.begin(task))
         try:
-            status = walk.go(start, learner.max_iter if max_iter is None else max_iter)
+            status = state.go(start, learner.max_iter if max_iter is None else max_iter)
         except (KeyboardInterrupt, RowsLostError) as error:
-            if walk.chosen is None:
+            if state.chosen is None:
                 raise
             status = Status.LOST if isinstance(error, RowsLostError) else Status.INTERRUPTED
-        chosen = walk.chosen
+        chosen = state.chosen
         assert chosen is not None
         fitted = chosen.fitted
         if fitted.theta is None:
             fitted = Fitted.of(task.model, fitted.S)
     return Outcome(
         fitted=fitted,
-        history=history_of(walk.rows),
+        history=history_of(state.history),
         status=status,
-        floored=walk.floored,
+        floored=state.floored,
         value=chosen.value,
         judged=chosen.value if chosen.validation is None else chosen.validation,
         number=chosen.number,
-        start_value=walk.start_value,
+        start_value=state.start_value,
     )
 
 
 @dataclass
-class Walk:
+class LoopState:
     """The state of one run of the loop."""
 
     task: Task
@@ -114,15 +114,15 @@ class Walk:
     """How many parameters of each class are on a floor in that model."""
     chosen: Iteration | None = None
     """The iteration to return: the last accepted one, or the best one on the validation rows."""
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    """The history: risks, step length, whether it was accepted, floored parameters by class."""
+    history: list[dict[str, Any]] = field(default_factory=list)
+    """Of each scan: risks, step length, whether it was accepted, floored parameters by class."""
 
     def go(self, start: Statistics, limit: int) -> Status:
         """Scan, step and record until a stopping rule holds; return which one."""
         task, learner, step = self.task, self.learner, self.step
         self.chosen = good = self.visit(0, start)
         self.start_value, self.floored = good.value, floored_of(good.fitted)
-        self.rows.append({**good.risks, "lr": 0.0, "accepted": True, "floored": self.floored})
+        self.history.append({**good.risks, "lr": 0.0, "accepted": True, "floored": self.floored})
         best, least, scans, idle = good.value, good.validation or 0.0, 0, 0
         large = not step.reads_theta and sum(math.prod(value.shape) for value in start.values()) > LARGE
         if task.on_iteration(good):
@@ -139,7 +139,7 @@ class Walk:
             new = self.visit(scans, proposal)
             accepted = new.value <= best + 1e-12 * (1 + abs(best))  # False for NaN too
             floored = floored_of(new.fitted)
-            self.rows.append({**new.risks, "lr": step.lr, "accepted": accepted, "floored": floored})
+            self.history.append({**new.risks, "lr": step.lr, "accepted": accepted, "floored": floored})
             if not accepted:
                 del new  # its arrays may be large
                 if step.retry(rose=True):

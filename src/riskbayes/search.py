@@ -32,24 +32,24 @@ MOST_KEPT = 2**20
 """Upper bound on rows x classes of the posteriors that are kept: 4 MiB per candidate."""
 
 
-def judged_by(task: Task, kept: Engine, held: Engine) -> Task:
+def fold_task(task: Task, kept: Engine, held: Engine) -> Task:
     """Return the task on the kept rows, with everything learned from them and the held rows as validation.
 
     The weights of the kept rows are scaled to sum to those of all rows, so that priors and anchors act as
     they do on all rows.
     """
-    model, past = task.model, task.past
+    model, others = task.model, task.other_rows
     start = None if task.start is task.S else task.start
-    if not model.traits.additive and (start is not None or past is not None):
+    if not model.traits.additive and (start is not None or others is not None):
         raise ValueError(
             f"{type(model).__name__} learns its structure from the rows, and a fold learns its own: "
             "statistics of other rows (warm_start, calibrate, unlabelled) cannot be taken over by it. Hold "
             "no rows out, or fit labelled rows anew with warm_start=False."
         )
-    mass = task.S.total - (0.0 if past is None else past.total)
+    mass = task.S.total - (0.0 if others is None else others.total)
     frame, train = kept.learn(model), kept.scaled(mass / kept.mass)
     S = train.statistics(model, frame)
-    S = model.settle(S if past is None else S + past)
+    S = model.fix_prior(S if others is None else S + others)
     if not model.is_legal(S):
         raise ValueError("Too few rows of a class are left to train on when others are held out.")
     if start is not None:  # replace the part of s(X, Y) in it by that of the kept rows
@@ -66,7 +66,7 @@ def hold_out(task: Task, fraction: float, random: np.random.RandomState) -> Task
         raise ValueError("early_stopping needs two rows or more of each class; pass X_val and y_val to fit.")
     r, m = len(counts), int(counts.sum())
     size = min(max(r, round(fraction * m)), m - r)
-    return judged_by(task, *task.engine.hold_out(size, random))
+    return fold_task(task, *task.engine.hold_out(size, random))
 
 
 def bootstrap_start(task: Task, random: np.random.RandomState) -> Statistics:
@@ -94,7 +94,7 @@ def walk_folds(
     quiet = replace(task, on_iteration=no_callback)
 
     def walk(kept: Engine, held: Engine) -> tuple[list[dict[str, Array]], float]:
-        part = judged_by(quiet, kept, held)
+        part = fold_task(quiet, kept, held)
         outcomes = [run(part, learner) for learner in learners]
         for outcome in outcomes:
             check_finished(outcome.status)

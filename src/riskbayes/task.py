@@ -71,14 +71,14 @@ class Task:
     engine: Engine
     """The training rows."""
     S: Statistics
-    """s(X, Y), settled: of the training rows and of those of `past`."""
+    """s(X, Y), settled: of the training rows and of those of `other_rows`."""
     start: Statistics | None = None
     """Statistics to start from; by default S."""
     validation: Engine | None = None
     """Rows that are not trained on: their risk selects the iteration to return."""
     on_iteration: Callable[[Iteration], bool] = no_callback
     """Called with every accepted iteration; True stops the fit."""
-    past: Statistics | None = None
+    other_rows: Statistics | None = None
     """The part of S that comes from rows that the engine does not hold: in a stream earlier ones, and rows
     without a label."""
 

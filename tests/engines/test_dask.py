@@ -106,7 +106,7 @@ def test_every_model_by_every_learner_is_the_model_of_rows_in_memory(kind, clien
         return
     frame = engine.learn(model)
     assert frame == memory.learn(model)
-    tasks = [Task(model, each, model.settle(each.statistics(model, frame))) for each in (engine, memory)]
+    tasks = [Task(model, each, model.fix_prior(each.statistics(model, frame))) for each in (engine, memory)]
     for learner in LEARNERS:
         if accepts(learner, model):
             there, here = (learner.fit_statistics(task) for task in tasks)
@@ -376,7 +376,7 @@ def test_the_driver_gets_no_more_than_twice_the_statistics(client):
         2,
     )
     model = riskbayes.models.QDAModel()
-    S = model.settle(engine.statistics(model, engine.learn(model)))
+    S = model.fix_prior(engine.statistics(model, engine.learn(model)))
     fitted = riskbayes.models.base.Fitted.of(model, S)
     engine.scan(fitted, riskbayes.objectives.LogLoss())
     size = sum(value.nbytes for value in S.values())

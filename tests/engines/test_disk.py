@@ -95,7 +95,9 @@ def test_every_model_by_every_learner_is_the_model_of_rows_in_memory(model, lear
         return
     frame = disk.learn(model)
     assert frame == memory.learn(model)
-    tasks = [Task(model, engine, model.settle(engine.statistics(model, frame))) for engine in (disk, memory)]
+    tasks = [
+        Task(model, engine, model.fix_prior(engine.statistics(model, frame))) for engine in (disk, memory)
+    ]
     there, here = (learner.fit_statistics(task) for task in tasks)
     assert there.status is here.status
     assert there.fitted.S.allclose(here.fitted.S, rtol=1e-8, atol=1e-8)
@@ -112,7 +114,9 @@ def test_a_frame_of_a_sample_is_followed_by_both_engines_alike(kind):
     memory, disk = MemoryEngine(X, y, w, 3), engine_on_disk(X, y, w, 3)
     disk.sample_rows = 150
     frame = disk.learn(model)
-    tasks = [Task(model, engine, model.settle(engine.statistics(model, frame))) for engine in (disk, memory)]
+    tasks = [
+        Task(model, engine, model.fix_prior(engine.statistics(model, frame))) for engine in (disk, memory)
+    ]
     there, here = (learner.fit_statistics(task) for task in tasks)
     assert there.fitted.S.allclose(here.fitted.S, rtol=1e-8, atol=1e-8)
 

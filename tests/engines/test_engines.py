@@ -63,7 +63,7 @@ def rows_in(engine):
 
 def settled(engine, model):
     """The statistics of an engine's rows."""
-    return model.settle(engine.statistics(model, engine.learn(model)))
+    return model.fix_prior(engine.statistics(model, engine.learn(model)))
 
 
 def masses(engine):
@@ -144,7 +144,7 @@ def test_statistics_of_kept_and_held_rows_are_those_of_all(kind, seed, weighted)
 def test_scaled_weights_scale_statistics_and_leave_mean_risks(kind, seed, factor, weighted):
     engine, model = random_engine(kind, seed, weighted), kind()
     frame = engine.learn(model)
-    fitted = Fitted.of(model, model.settle(engine.statistics(model, frame)))
+    fitted = Fitted.of(model, model.fix_prior(engine.statistics(model, frame)))
     scaled = engine.scaled(factor)
     assert scaled.mass == pytest.approx(factor * engine.mass)
     assert scaled.statistics(model, frame).allclose(factor * engine.statistics(model, frame), rtol=1e-9)
@@ -250,7 +250,7 @@ def test_rows_without_weight_have_no_part_in_a_scan(kind):
         frame = engine.learn(model)  # equal, and each engine knows its own rows
         S = engine.statistics(model, frame)
         assert counted.statistics(model, frame).allclose(S, rtol=1e-9, atol=1e-9)
-        fitted = Fitted.of(model, model.settle(S))
+        fitted = Fitted.of(model, model.fix_prior(S))
         one, other = (each.scan(fitted, LogLoss()) for each in (engine, counted))
         assert one.dS.allclose(other.dS, rtol=1e-8, atol=1e-8)
         assert one.risks.mean() == pytest.approx(other.risks.mean())

@@ -478,7 +478,7 @@ def test_a_row_alone_is_answered_as_among_others(kind, learner):
     methods = {"outlier_score": lambda A: clf.outlier_score(A, reference)}
     if kind in EXPLAINED:
         methods["explain"] = lambda A: clf.explain(A).values
-    if clf.model_.writes("fill"):
+    if clf.model_.implements("fill"):
         methods["impute"] = clf.impute
     for name, method in methods.items():
         together = method(rows)

@@ -261,7 +261,7 @@ def test_held_out_rows_are_judged_by_kept_and_unlabelled_rows(kind, folds):
     )
     wrong, losses = [], []
     for kept, held in splitter.split(rows, y[rows]):
-        S = model.settle(len(rows) / len(kept) * counted(rows[kept]) + expected)
+        S = model.fix_prior(len(rows) / len(kept) * counted(rows[kept]) + expected)
         P = posterior(model.log_joint(model.encode(X[rows[held]], frame), model.parameters(S)))
         wrong += (P.argmax(axis=1) != y[rows[held]]).tolist()
         losses.append(log_loss(y[rows[held]], P, labels=[0, 1, 2]))
@@ -302,4 +302,4 @@ def test_every_model_has_em_statistics():
         assert expected.total == pytest.approx(20)
         assert S.total == pytest.approx(fitted.S.total + 20)
         assert Fitted.of(kind(), S).model.is_legal(S)
-        assert replace(Task(kind(), engine, S), past=expected).past is expected
+        assert replace(Task(kind(), engine, S), other_rows=expected).other_rows is expected

@@ -404,7 +404,7 @@ def engine_of(tmp_path):
 def task_of(model, engine, frame=None):
     """The task of an engine's rows, in a frame that is given or learned from them."""
     S = engine.statistics(model, engine.learn(model) if frame is None else frame)
-    return Task(model, engine, model.settle(S))
+    return Task(model, engine, model.fix_prior(S))
 
 
 def at_once(fitted, objective, Z, y, w):
@@ -494,7 +494,7 @@ def test_a_frame_may_come_from_a_sample(model):
     frame = model.learn(Sample(X[few], y[few], w[few], 3, X.max(axis=0)))
     S = MemoryEngine(X, y, w, 3).statistics(model, frame)
     np.testing.assert_allclose(S["s0"], np.bincount(y, w), rtol=1e-12)
-    assert model.is_legal(model.settle(S))
+    assert model.is_legal(model.fix_prior(S))
     if type(model) is CategoricalModel:
         assert S == closed_form(model, X, y, w, 3)[1].S
 
@@ -523,7 +523,7 @@ def test_statistics_and_scans_are_those_of_all_rows_at_once(kind, model, weighte
             own = model.learn_own(Sample(X, y, w, 3))[1]
             Z = Z if own is None else own
         assert S.allclose(label_statistics(model, Z, y, w, 3), rtol=1e-10, atol=1e-10)
-        fitted = Fitted.of(model, model.settle(S))
+        fitted = Fitted.of(model, model.fix_prior(S))
         for _ in range(2):  # an engine may remember what it saw
             scan = engine.scan(fitted, objective)
             dS, risks = at_once(fitted, objective, Z, y, w)
@@ -895,7 +895,7 @@ every_pair = pytest.mark.parametrize(
 
 @every_variant
 def test_a_refused_learner_names_those_that_accept_the_model(model):
-    refusing = next((kind for kind in LEARNERS if not all(map(model.writes, kind.needs))), None)
+    refusing = next((kind for kind in LEARNERS if not all(map(model.implements, kind.needs))), None)
     if refusing is None:
         return
     with pytest.raises(TypeError) as refused:

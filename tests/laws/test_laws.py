@@ -63,7 +63,7 @@ def models_of(law, *methods):
     kinds = [
         kind
         for kind in MODELS
-        if kind not in DOES_NOT_APPLY.get(law, {}) and all(kind().writes(name) for name in methods)
+        if kind not in DOES_NOT_APPLY.get(law, {}) and all(kind().implements(name) for name in methods)
     ]
     return pytest.mark.parametrize("kind", kinds, ids=lambda kind: kind.__name__)
 
@@ -274,7 +274,7 @@ def test_samples_give_back_the_parameters(kind):
     model, calibrated_S, theta = fitted
     drawn, labels = draw_rows(model, theta, 200_000, rng)
     S = label_statistics(model, model.encode(drawn, calibrated_S.frame), labels, None, 2)
-    again = Fitted.of(model, model.settle(S))
+    again = Fitted.of(model, model.fix_prior(S))
     np.testing.assert_allclose(np.exp(again.theta.log_prior), np.exp(theta.log_prior), atol=0.01)
     if kind not in DOES_NOT_APPLY["parameters invert expected statistics"]:
         np.testing.assert_allclose(posterior(again, X), posterior(fitted, X), atol=0.03)

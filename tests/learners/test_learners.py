@@ -56,7 +56,7 @@ from riskbayes.task import Iteration, Status, Task
 
 IRIS = load_iris(return_X_y=True)
 every_model = pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
-NATURAL = [kind for kind in MODELS if kind().writes("to_natural")]
+NATURAL = [kind for kind in MODELS if kind().implements("to_natural")]
 models_with_natural_parameters = pytest.mark.parametrize("kind", NATURAL, ids=lambda kind: kind.__name__)
 
 
@@ -68,7 +68,7 @@ def data_for(kind, X=IRIS[0]):
 
 def task_for(model, X, y, w=None, r=3):
     engine = engine_for(X, y, w, r)
-    return Task(model, engine, model.settle(engine.statistics(model, engine.learn(model))))
+    return Task(model, engine, model.fix_prior(engine.statistics(model, engine.learn(model))))
 
 
 def scan_of(task, S, objective=None):
@@ -555,7 +555,7 @@ def test_the_anchor_is_taken_implicitly(g):
         np.testing.assert_allclose(found[name], expected, rtol=1e-12)
 
 
-ANCHORED = [kind for kind in MODELS if all(kind().writes(name) for name in ANCHOR_NEEDS)]
+ANCHORED = [kind for kind in MODELS if all(kind().implements(name) for name in ANCHOR_NEEDS)]
 
 
 @pytest.mark.parametrize("kind", ANCHORED, ids=lambda kind: kind.__name__)

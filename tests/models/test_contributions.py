@@ -29,7 +29,7 @@ from riskbayes.models.poisson import PoissonModel
 from riskbayes.scanners.kernels import smooth as kernel
 
 seeds = st.integers(0, 2**32 - 1)
-EXPLAINED = [kind for kind in MODELS if kind().writes("contributions")]
+EXPLAINED = [kind for kind in MODELS if kind().implements("contributions")]
 every_explained = pytest.mark.parametrize("kind", EXPLAINED, ids=lambda kind: kind.__name__)
 
 

@@ -197,7 +197,7 @@ def test_em_reaches_a_maximum_of_the_likelihood(kind):
     _, S, theta = closed_form(model, X, y, w, 2)[1]
     for _ in range(200):  # the closed form is a step of EM from its start
         frame = replace(S.frame, start=theta.only(S.frame), settled=None)
-        S = model.settle(label_statistics(model, model.encode(X, frame), y, w, 2))
+        S = model.fix_prior(label_statistics(model, model.encode(X, frame), y, w, 2))
         theta = model.parameters(S)
 
     def likelihood(means, C):

@@ -142,7 +142,7 @@ def test_what_a_model_learned_and_counted_comes_back_to_the_last_bit(model, hole
         X[::7, 0] = X[1::7, 1] = X[2::7, 2] = np.nan
     engine = MemoryEngine(X, y, w, 3)
     frame = engine.learn(model)
-    S = model.settle(engine.statistics(model, frame))
+    S = model.fix_prior(engine.statistics(model, frame))
     for copied in COPIES:
         assert_same(copied(frame), frame)
         assert_same(copied(S.frame), S.frame)

@@ -105,7 +105,7 @@ class Engine(ABC):
         """Yield each row as (encoded row, class code, weight), in random order if `random` is given."""
         raise self._cannot("go row by row")
 
-    def beside(self, engine: Engine | None, name: str) -> Engine | None:
+    def wrap_validation(self, engine: Engine | None, name: str) -> Engine | None:
         """Return an engine over other rows of the same fit, treated as these are; by default as it is.
 
         None says that the fit has no such rows.

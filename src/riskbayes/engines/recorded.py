@@ -69,7 +69,7 @@ class RecordedEngine(Engine):
         found._check({"data": engine.fingerprint()} | {k: described(v) for k, v in settings.items()})
         return found
 
-    def beside(self, engine: Engine | None, name: str) -> Self | None:
+    def wrap_validation(self, engine: Engine | None, name: str) -> Self | None:
         """Return an engine over other rows (for validation), recorded in the same journal."""
         found = type(self)(self.engine if engine is None else engine, self.journal, name)
         found._check({f"{name} rows": "none" if engine is None else engine.fingerprint()})

@@ -56,7 +56,7 @@ def fit(clf: Any, rows: tuple, validation: tuple, unlabelled: Any, checkpoint: A
         held = None
         if any(given is not None for given in validation):
             held = validation_rows(clf, task.S, *validation)
-        task = replace(task, validation=task.engine.beside(held, "validation"))
+        task = replace(task, validation=task.engine.wrap_validation(held, "validation"))
         try:
             run_learner(clf, task, rows)
         finally:
@@ -140,7 +140,7 @@ def begin_fit(
     with np.errstate(over="ignore", invalid="ignore"):
         if not S.is_finite():
             raise statistics_overflow(model, S, rows)
-    return Task(model, engine, model.settle(S))
+    return Task(model, engine, model.fix_prior(S))
 
 
 def start_from(clf: Any, old: Any, S: Statistics) -> Statistics:

@@ -52,7 +52,7 @@ def explain(clf: Any, X: Any) -> Explanation:
 def require_method(clf: Any, method: str, purpose: str) -> None:
     """Refuse what the model has no method for."""
     check_is_fitted(clf)
-    if not clf.model_.writes(method):
+    if not clf.model_.implements(method):
         raise NotImplementedError(
             f"{type(clf).__name__} cannot {purpose}: its model, or one that it is made of, has no `{method}`."
         )

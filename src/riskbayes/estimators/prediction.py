@@ -189,7 +189,7 @@ def sample(clf: Any, n_samples: int, random_state: Any) -> tuple[Array, Array]:
     check_is_fitted(clf)
     if not isinstance(n_samples, Integral) or n_samples < 1:
         raise ValueError(f"n_samples must be a whole number of at least 1; got {n_samples!r}.")
-    if not (clf.model_.traits.normalised or clf.model_.writes("sample_rows")):
+    if not (clf.model_.traits.normalised or clf.model_.implements("sample_rows")):
         raise NotImplementedError(
             f"{type(clf).__name__} has no distribution to draw from: its joint is not normalised."
         )

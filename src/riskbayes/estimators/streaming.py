@@ -52,7 +52,7 @@ def partial_fit(clf: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> N
         S = start = batch.S
         check_additive(clf, S, *(past or ()))
         if past is not None:
-            S = clf.model_.settle(past[0] + S)
+            S = clf.model_.fix_prior(past[0] + S)
             start = (past[1] + start).to_frame(S.frame)
         clf.data_statistics_ = S
         if float(namespace(S["s0"]).min(S["s0"])) > 0:
@@ -83,7 +83,7 @@ def merge(clf: Any, others: tuple) -> None:
             data, calibrated = clf._statistics_of(other, clf.data_statistics_)
             clf.data_statistics_ = clf.data_statistics_ + data
             clf.statistics_ = clf.statistics_ + calibrated
-        clf.data_statistics_ = clf.model_.settle(clf.data_statistics_)
+        clf.data_statistics_ = clf.model_.fix_prior(clf.data_statistics_)
         update(clf, clf.statistics_.to_frame(clf.data_statistics_.frame))
 
 
@@ -101,14 +101,14 @@ def forget(clf: Any, X: Any, y: Any, sample_weight: Any) -> None:
             f"Nothing would be left of class {label!r}: forget fewer rows, or fit without that class."
         )
     forgotten = S if clf._forgotten is None else S + clf._forgotten
-    if not clf.model_.could_be_counted(left, clf.data_statistics_ + forgotten):
+    if not clf.model_.is_attainable(left, clf.data_statistics_ + forgotten):
         raise ValueError(
             "These rows were not all fitted, or had other labels or weights: without them, statistics "
             "would be left that no rows can have."
         )
     with unchanged_on_error(clf):
         calibrated = clf.statistics_ - S
-        clf.data_statistics_, clf._forgotten = clf.model_.settle(left), forgotten
+        clf.data_statistics_, clf._forgotten = clf.model_.fix_prior(left), forgotten
         legal = clf.model_.is_legal(calibrated)
         update(clf, (calibrated if legal else left).to_frame(clf.data_statistics_.frame))
 
@@ -125,7 +125,7 @@ def calibrate(clf: Any, X: Any, y: Any, sample_weight: Any) -> None:
         rest = past if past.total > 1e-9 * clf.data_statistics_.total else None
         frame = clf.data_statistics_.frame.join(S.frame)  # these rows may be the first with missing cells
         data, start = clf.data_statistics_.to_frame(frame), clf.statistics_.to_frame(frame)
-        run_learner(clf, Task(clf.model_, engine, data, start, past=rest), (X, y, sample_weight))
+        run_learner(clf, Task(clf.model_, engine, data, start, other_rows=rest), (X, y, sample_weight))
 
 
 def more_rows(clf: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Engine, Statistics]:

@@ -82,7 +82,7 @@ def with_unlabelled(clf: Any, task: Task, split: Split) -> Task:
     if split.weights is not None:
         w = check_weights(split.weights, X, "sample_weight")
     S, expected = expectation_maximisation(task, X, w)
-    return replace(task, S=S, past=expected)
+    return replace(task, S=S, other_rows=expected)
 
 
 def expectation_maximisation(task: Task, X: Array, w: Array | None) -> tuple[Statistics, Statistics]:
@@ -106,7 +106,7 @@ def expectation_maximisation(task: Task, X: Array, w: Array | None) -> tuple[Sta
         value = joint_log_likelihood(model, labelled, found[1], joint, w)
         P = posterior(joint)
         expected = model.posterior_statistics(Z, P if w is None else P * w[:, None], theta)
-        return (model.settle(labelled + expected), expected), value / total
+        return (model.fix_prior(labelled + expected), expected), value / total
 
     best, _ = em((labelled, None), parameters, expect, MAX_ITER - 1, TOLERANCE)
     assert best is not None
@@ -121,6 +121,6 @@ def joint_log_likelihood(
     """Return the log-likelihood of labelled rows, by their statistics, and of others, by their log joints."""
     evidence = log_evidence(joint)
     value = float(sum_of(evidence if w is None else w * evidence))
-    if model.writes("log_likelihood"):
+    if model.implements("log_likelihood"):
         value += model.log_likelihood(labelled, theta)
     return value

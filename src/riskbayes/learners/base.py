@@ -64,7 +64,7 @@ class Learner(BaseEstimator):
     def check(self, model: GenerativeModel, n_classes: int) -> None:
         """Raise an error for wrong parameters, and for a model without a method in `needs`."""
         self._validate_params()
-        missing = [name for name in self.needs if not model.writes(name)]
+        missing = [name for name in self.needs if not model.implements(name)]
         if missing:
             raise TypeError(
                 f"The learner {type(self).__name__} needs {', '.join(missing)} of the model, "
@@ -78,7 +78,7 @@ class Learner(BaseEstimator):
     @classmethod
     def accepts(cls, model: GenerativeModel, n_classes: int) -> bool:
         """True if the learner of this name can train the model."""
-        if not all(map(model.writes, cls.needs)):
+        if not all(map(model.implements, cls.needs)):
             return False
         try:
             cls.from_name().check(model, n_classes)

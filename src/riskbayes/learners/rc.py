@@ -185,7 +185,7 @@ class RC(Learner):
             )
         weight = self.generative_weight
         if self._monitored() == "objective" and not isinstance(weight, str) and weight > 0:
-            missing = [name for name in ANCHOR_NEEDS if not model.writes(name)]
+            missing = [name for name in ANCHOR_NEEDS if not model.implements(name)]
             if missing:
                 raise TypeError(
                     f"To monitor an objective with a generative_weight, {type(model).__name__} must write "
@@ -230,7 +230,7 @@ class RC(Learner):
                 "takes that as the number of rows: the model will hardly leave its closed form. Scale "
                 "the weights to sum to the number of rows, or give generative_weight a number."
             )
-        if not all(task.model.writes(name) for name in ANCHOR_NEEDS):
+        if not all(task.model.implements(name) for name in ANCHOR_NEEDS):
             return 0.0
         return ANCHOR_SHARE * task.model.degrees_of_freedom(task.S) / task.S.total
 

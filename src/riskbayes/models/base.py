@@ -96,7 +96,7 @@ class GenerativeModel(ABC):
     =========================================  =============================================================
     what a model writes                        what it buys
     =========================================  =============================================================
-    `learn`, `encode`, `settle`                a frame learned before the loop; rows encoded once a fit
+    `learn`, `encode`, `fix_prior`             a frame learned before the loop; rows encoded once a fit
     `learn_own`                                rows that are left out of their own comparison
     `traits`                                   missing cells, other array libraries, honest densities
     `scores`, `scanner`, `cast`                speed
@@ -111,10 +111,10 @@ class GenerativeModel(ABC):
     `fill`                                     `impute`
     `describe`                                 `parameters_frame`
     `with_log_prior`                           `with_priors`, if theta is no dataclass and no NamedTuple
-    `could_be_counted`                         `forget` refuses rows that were never fitted
+    `is_attainable`                            `forget` refuses rows that were never fitted
     `centre`                                   a point that overflowing rows are told by
     `floor_warning`                            a warning where the closed form projects
-    `writes`                                   a composite model answers for its parts
+    `implements`                               a composite model answers for its parts
     =========================================  =============================================================
 
     Gradient steps need the methods of :class:`riskbayes.models.natural.NaturalModel` besides.
@@ -144,7 +144,7 @@ class GenerativeModel(ABC):
 
         Called once for each fit, and once for each fold on the rows of that fold. Categories must be exact
         (`sample.largest`); an origin, knots, dependences and components may come from a sample. What needs
-        sums over all rows, such as a pooled prior, is added by `settle`.
+        sums over all rows, such as a pooled prior, is added by `fix_prior`.
         """
         return Frame()
 
@@ -163,7 +163,7 @@ class GenerativeModel(ABC):
         """
         return X
 
-    def settle(self, S: Statistics) -> Statistics:
+    def fix_prior(self, S: Statistics) -> Statistics:
         """Return the statistics of the data with a settled frame, which also holds what they determine.
 
         Called once `S` of all rows is known: a pooled prior and the floors of a covariance depend on it and
@@ -203,7 +203,7 @@ class GenerativeModel(ABC):
         """True if S is in the domain of `parameters`, after the prior is added."""
         return S.least_mass() > 0
 
-    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+    def is_attainable(self, S: Statistics, ever: Statistics) -> bool:
         """False if no rows of non-negative weight have the statistics S, up to rounding.
 
         `ever` are the statistics, in the frame of S, of all rows that were added or subtracted to get S: they
@@ -291,7 +291,7 @@ class GenerativeModel(ABC):
         """Return the joint log-likelihood of rows with statistics S: sum_ik W[i, k] log p(x_i, k)."""
         raise NotImplementedError(f"{type(self).__name__} has no `log_likelihood`.")
 
-    def writes(self, name: str) -> bool:
+    def implements(self, name: str) -> bool:
         """True if the model implements the optional method `name`. A composite model also asks its parts."""
         return getattr(type(self), name, None) is not getattr(GenerativeModel, name, None)
 

@@ -97,12 +97,12 @@ class BernoulliModel(CountModel):
             log_prior, xp.log(ones) - log_all, xp.log(zeros) - log_all, S.frame, few + many
         )
 
-    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+    def is_attainable(self, S: Statistics, ever: Statistics) -> bool:
         """False if a column has a negative count, or more ones than cells."""
         rounding = COUNT_ROUNDING if isinstance(S["s0"], np.ndarray) else SINGLE_ROUNDING
         zeros = to_numpy(mass_of(S) - S["counts"])
         most = np.abs(to_numpy(mass_of(ever))).max(initial=0.0)
-        return super().could_be_counted(S, ever) and bool(zeros.min(initial=0.0) >= -rounding * most)
+        return super().is_attainable(S, ever) and bool(zeros.min(initial=0.0) >= -rounding * most)
 
     def sample_rows(self, theta: BernoulliParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature: 1 with probability p(x_j = 1 | y), else 0."""

@@ -93,9 +93,9 @@ class BinnedModel(CategoricalModel):
         """Return the bins as codes."""
         return make_codes(frame.codes(X), frame)  # type: ignore[return-value]
 
-    def writes(self, name: str) -> bool:
+    def implements(self, name: str) -> bool:
         """True if the model implements the method: all that categories have, but not `sample` and `fill`."""
-        return name not in ("sample_rows", "fill") and super().writes(name)
+        return name not in ("sample_rows", "fill") and super().implements(name)
 
     def describe(self, theta: Any) -> Iterator[Described]:
         """Yield the log probabilities of the bins, by the edges between them."""

@@ -164,12 +164,12 @@ class CategoricalModel(GenerativeModel):
         """True if every class has a mass. Cells need no check: they are floored."""
         return S.least_mass() + self.class_alpha > 0
 
-    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+    def is_attainable(self, S: Statistics, ever: Statistics) -> bool:
         """False for negative counts, and for a feature that is counted more often than its class."""
         slack = COUNT_ROUNDING if isinstance(S["s0"], np.ndarray) else SINGLE_ROUNDING
         most = S["s0"][:, None] + slack * max_of(ever["s0"])
         excess = S.frame.sums(S["counts"]) > most
-        return super().could_be_counted(S, ever) and not to_numpy(excess).any()
+        return super().is_attainable(S, ever) and not to_numpy(excess).any()
 
     def log_joint(self, Z: Codes | DeviceCodes, theta: CategoricalParameters) -> Array:
         """log p(y) + sum_i log p(x_i | y) over the features that are present."""

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, issparse
 from riskbayes.arrays import (
     Array,
     astype,
-    is_false,
+    known_all_false,
     namespace,
     rows_above,
     sum_of,
@@ -311,7 +311,7 @@ def at_least(values: Array, floor: Any) -> tuple[Array, Array]:
     """Return values raised to a floor, and how many were raised by class."""
     xp = namespace(values)
     below = values < floor
-    if is_false(below):
+    if known_all_false(below):
         return values, np.zeros(len(values), dtype=np.intp)
     return xp.where(below, floor, values), xp.count_nonzero(below, axis=1)
 

@@ -191,13 +191,13 @@ class GaussianModel(GenerativeModel):
         """Return a stack of matrices sum_i w_i v_i v_i^T with v_i = (1, x_i / size); S is in NumPy."""
         raise NotImplementedError
 
-    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+    def is_attainable(self, S: Statistics, ever: Statistics) -> bool:
         """False if a matrix of moments is indefinite: then no rows of non-negative weight have these moments.
 
         It is where a scatter about the mean is indefinite, or a mean is larger than the scatter allows. Rows
         that were changed a little, or labelled as a class nearby, may pass the test.
         """
-        if not super().could_be_counted(S, ever):
+        if not super().is_attainable(S, ever):
             return False
         S, ever = (value.converted(to_numpy) for value in (S, ever))
         total = max(ever.total, np.finfo(float).tiny)
@@ -208,7 +208,7 @@ class GaussianModel(GenerativeModel):
         M = self.moment_matrices(S, size) / total
         return bool(np.linalg.eigvalsh(M).min() >= -MOMENT_ROUNDING * M.shape[-1] ** 0.5)
 
-    def settle(self, S: Statistics) -> Statistics:
+    def fix_prior(self, S: Statistics) -> Statistics:
         """Return S with a frame that holds column scales, the prior, and the closed form's covariances."""
         return S.with_frame(replace(S.frame, settled=self.settled_by(S)))
 
@@ -276,7 +276,7 @@ class GaussianModel(GenerativeModel):
         """Return s0, s1 and what the data settled, for `inverse_parameters`."""
         settled = theta.frame.settled
         if settled is None:
-            raise ValueError("inverse_parameters needs parameters of settled statistics: see `settle`.")
+            raise ValueError("inverse_parameters needs parameters of settled statistics: see `fix_prior`.")
         alpha = self.class_alpha if self.class_prior is None else 0.0
         s0 = invert_class_prior(theta.log_prior, total, alpha)
         s1 = theta.means * (s0 + self.mean_strength)[:, None] - self.mean_strength * settled.mean[None, :]

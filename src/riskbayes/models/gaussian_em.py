@@ -36,7 +36,7 @@ CHUNK = 2048
 """Rows of a part of an E-step."""
 
 
-@np.errstate(over="ignore", invalid="ignore")  # `settle` raises an error for what overflows
+@np.errstate(over="ignore", invalid="ignore")  # `fix_prior` raises an error for what overflows
 def em_start(
     model: CorrelatedModel, tied: Callable[..., CorrelatedModel], sample: Sample, frame: Origin
 ) -> Origin:
@@ -77,7 +77,7 @@ def run_em(model: CorrelatedModel, Z: Centred, V: Array, S: Statistics) -> tuple
     The prior is that of S, and stays. Iterations end when it rises by less than a tolerance. It may fall only
     for a closed form that is no maximum of the likelihood (a shrinkage): the best parameters are returned.
     """
-    S, total, frame = model.settle(S), float(V.sum()), Z.frame
+    S, total, frame = model.fix_prior(S), float(V.sum()), Z.frame
     settled = S.frame
 
     def expect(theta: Any) -> tuple[Statistics, float]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, eps_of, is_false, max_of, namespace, sum_of, take, to_widest
+from riskbayes.arrays import Array, eps_of, known_all_false, max_of, namespace, sum_of, take, to_widest
 from riskbayes.frames import Arrays, Frame, same_values
 from riskbayes.models.base import COUNT_ROUNDING, Described, Sample, log_class_prior
 from riskbayes.models.centred import EPS, Centred, Origin
@@ -90,7 +90,7 @@ class GaussianNBParameters:
         b = self.means * precision
         size = self.means * b
         narrow = max_of(size, axis=0) > 0.01 / eps_of(self.means) ** 0.5
-        none = is_false(narrow)
+        none = known_all_false(narrow)
         if not none:
             size, b, precision = (xp.where(narrow[None, :], 0.0, A) for A in (size, b, precision))
         logs = sum_of(xp.log(self.variances) + size, axis=1)
@@ -179,7 +179,7 @@ class GaussianNBModel(GaussianModel):
         kappa = kappa + m1 if m1 else kappa
         s1 = s1 + m1 * settled.mean[None, :] if m1 else s1
         mu, empty = s1 / positive(kappa), kappa <= 0
-        return mu if is_false(empty) else namespace(mu).where(empty, settled.mean[None, :], mu), kappa
+        return mu if known_all_false(empty) else namespace(mu).where(empty, settled.mean[None, :], mu), kappa
 
     def moment_matrices(self, S: Statistics, size: Array) -> Array:
         """Return a 2 x 2 matrix for each class and feature."""
@@ -203,7 +203,7 @@ class GaussianNBModel(GaussianModel):
             squares = second - s1**2 / positive(own)
         # The difference of two large terms is rounded: what is within its rounding error is zero.
         rounded = xp.abs(squares) <= (64 * EPS) * xp.abs(second)
-        squares = squares if is_false(rounded) else xp.where(rounded, 0.0, squares)
+        squares = squares if known_all_false(rounded) else xp.where(rounded, 0.0, squares)
         squares = squares + m2 * settled.covariance[None, :] if m2 else squares
         return squares / positive(mass) + self.var_smoothing * settled.widest
 
@@ -224,7 +224,7 @@ class GaussianNBModel(GaussianModel):
         noise = xp.abs(C)  # the rounding of a zero variance, which may be negative
         added = xp.where(low, xp.where(whole > noise, whole, noise) - C, 0.0)
         seen = low & (own > 0)  # no cells: nothing was floored
-        return None if is_false(low) else added, xp.count_nonzero(seen, axis=1)
+        return None if known_all_false(low) else added, xp.count_nonzero(seen, axis=1)
 
     def parameters(self, S: Statistics) -> GaussianNBParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0), and the variances, floored."""
@@ -233,7 +233,7 @@ class GaussianNBModel(GaussianModel):
         variances = settled.completed(self._variances(S, settled, mu, kappa))
         floor = self.covariance_floor * settled.reference  # type: ignore[operator]
         low, floored = variances < floor, settled.missing
-        if not is_false(low):
+        if not known_all_false(low):
             variances, floored = xp.where(low, floor, variances), floored + xp.count_nonzero(low, axis=1)
         log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
         epsilon = self.var_smoothing * settled.widest
@@ -361,4 +361,4 @@ class GaussianNBModel(GaussianModel):
 def positive(mass: Array) -> Array:
     """Return masses to divide by: one for a class without rows, which `partial_fit` allows."""
     empty = mass <= 0
-    return mass if is_false(empty) else namespace(mass).where(empty, 1.0, mass)
+    return mass if known_all_false(empty) else namespace(mass).where(empty, 1.0, mass)

@@ -104,7 +104,7 @@ class LeavesModel(CategoricalModel):
         assert frame.trees is not None
         return make_codes(frame.trees.codes(X), frame)  # type: ignore[return-value]
 
-    def settle(self, S: Statistics) -> Statistics:
+    def fix_prior(self, S: Statistics) -> Statistics:
         """Return the statistics with the shares of the leaves in their frame."""
         pooled = S["counts"].sum(axis=0)
         return S.with_frame(replace(S.frame, shares=pooled / S.total))
@@ -130,13 +130,13 @@ class LeavesModel(CategoricalModel):
         """Return the number of leaves of one tree for each class: trees mostly repeat each other."""
         return float(len(S["s0"]) * (1.0 + self.power * S.frame.n_categories.mean()))
 
-    def writes(self, name: str) -> bool:
+    def implements(self, name: str) -> bool:
         """True if the model implements the method: what needs a probability of columns, it does not."""
-        return name not in NOT_WRITTEN and super().writes(name)
+        return name not in NOT_WRITTEN and super().implements(name)
 
 
 NOT_WRITTEN = (
     *("sample_rows", "fill", "contributions", "describe", "expected_statistics", "log_likelihood"),
-    *("inverse_parameters", "to_natural", "natural_gradient", "from_natural", "could_be_counted"),
+    *("inverse_parameters", "to_natural", "natural_gradient", "from_natural", "is_attainable"),
 )
 """Methods of categorical naive Bayes that make no sense for scores of leaves."""

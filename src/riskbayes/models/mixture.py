@@ -161,9 +161,9 @@ class MixtureModel(GenerativeModel):
         """Return the centre of the base model."""
         return self.base.centre(frame.frames[0])
 
-    def settle(self, S: Statistics) -> Statistics:
+    def fix_prior(self, S: Statistics) -> Statistics:
         """Settle the statistics of the components."""
-        return self._of_classes(self.base.settle(of_components(S)), S.frame)
+        return self._of_classes(self.base.fix_prior(of_components(S)), S.frame)
 
     def cast(self, theta: MixtureParameters, Z: ComponentRows) -> MixtureParameters:
         """Return theta with the parameters of the components in the dtype of the rows."""
@@ -174,18 +174,18 @@ class MixtureModel(GenerativeModel):
         base = self.base.scanner(Z.base)
         return MixtureScanner(self, Z, cells=base.cells, releases_lock=base.releases_lock)
 
-    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+    def is_attainable(self, S: Statistics, ever: Statistics) -> bool:
         """False if no rows of non-negative weight have the statistics of the components."""
-        return self.base.could_be_counted(of_components(S), of_components(ever))
+        return self.base.is_attainable(of_components(S), of_components(ever))
 
     @property
     def floor_warning(self) -> str | None:  # type: ignore[override]
         """The warning of the base model."""
         return self.base.floor_warning
 
-    def writes(self, name: str) -> bool:
+    def implements(self, name: str) -> bool:
         """True if the base model implements the method too."""
-        return super().writes(name) and self.base.writes(name)
+        return super().implements(name) and self.base.implements(name)
 
     def _of_classes(self, S: Statistics, frame: Components) -> Statistics:
         """Return the statistics S of components together with the masses of the classes."""
@@ -343,17 +343,17 @@ def start_components(
     missing = bool(np.isnan(X).any())
     if missing:  # for k-means, and for the first parameters of the components
         S = label_statistics(base, Z, y, w, sample.n_classes)
-        X = base.fill(Z, base.parameters(base.settle(S)), y)
+        X = base.fill(Z, base.parameters(base.fix_prior(S)), y)
     component, sizes = k_means(X, y, weight, n_components)
     V = np.zeros((len(y), sum(sizes)))
     V[np.arange(len(y)), component] = weight
     number = np.array(sizes)
     own = np.repeat(np.arange(len(sizes)), sizes)[None, :] == y[:, None]
-    with np.errstate(over="ignore", invalid="ignore"):  # `settle` raises an error for what overflows
+    with np.errstate(over="ignore", invalid="ignore"):  # `fix_prior` raises an error for what overflows
         S = base.statistics(in_full(base.encode(X, frame)) if missing else Z, V)
         for _ in range(FIRST_ROUNDS if missing else 0):
-            S = base.posterior_statistics(Z, V, base.parameters(base.settle(S)))
-        settled = base.settle(S).frame
+            S = base.posterior_statistics(Z, V, base.parameters(base.fix_prior(S)))
+        settled = base.fix_prior(S).frame
 
     def expect(theta: Any) -> tuple[Statistics, float]:
         shares, scores = shares_and_scores(base.log_joint(Z, theta), number)

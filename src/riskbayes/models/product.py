@@ -146,11 +146,11 @@ class ProductModel(GenerativeModel):
     def _warner(self) -> int | None:
         return next((i for i, e in enumerate(self.experts) if e.floor_warning is not None), None)
 
-    def writes(self, name: str) -> bool:
+    def implements(self, name: str) -> bool:
         """True if the product and all its experts implement the method; to draw needs a normalised joint."""
         if name == "sample_rows" and not self.traits.normalised:
             return False
-        return super().writes(name) and all(expert.writes(name) for expert in self.experts)
+        return super().implements(name) and all(expert.implements(name) for expert in self.experts)
 
     def learn(self, sample: Sample) -> Frame:
         """Return the frames of the experts, side by side."""
@@ -208,12 +208,12 @@ class ProductModel(GenerativeModel):
             X[:, list(columns)] = expert.sample_rows(own, y, rng)
         return X
 
-    def settle(self, S: Statistics) -> Statistics:
+    def fix_prior(self, S: Statistics) -> Statistics:
         """Return the settled statistics of the experts, side by side."""
         found = []
         for i, (expert, own) in enumerate(zip(self.experts, parts(S), strict=True)):
             with self._naming(i):
-                found.append(expert.settle(own))
+                found.append(expert.fix_prior(own))
         return side_by_side(found)
 
     def cast(self, theta: ProductParameters, Z: ExpertRows) -> ProductParameters:
@@ -230,10 +230,10 @@ class ProductModel(GenerativeModel):
         locked = any(not each.releases_lock for each in own)
         return Scanner(self, Z, cells=sum(each.cells for each in own), releases_lock=not locked)
 
-    def could_be_counted(self, S: Statistics, ever: Statistics) -> bool:
+    def is_attainable(self, S: Statistics, ever: Statistics) -> bool:
         """False if no rows have the statistics of some expert."""
         triples = zip(self.experts, parts(S), parts(ever), strict=True)
-        return all(expert.could_be_counted(own, most) for expert, own, most in triples)
+        return all(expert.is_attainable(own, most) for expert, own, most in triples)
 
     def statistics(self, Z: ExpertRows, W: Array) -> Statistics:
         """Return the statistics of the experts, side by side."""

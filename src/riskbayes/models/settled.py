@@ -113,7 +113,7 @@ def rounding(second: Array, frame: Origin, terms: int = 1) -> Array:
     xp, eps = namespace(second), 8 * float(frame.eps)
     resolved = xp.clip(eps * xp.abs(frame.origin), max=LARGEST_ROOT)  # a constant column may be huge
     moved = to_device(np.minimum(frame.moved, LARGEST_ROOT) ** 2, second)
-    with np.errstate(over="ignore", invalid="ignore"):  # `settle` raises an error for what overflows
+    with np.errstate(over="ignore", invalid="ignore"):  # `fix_prior` raises an error for what overflows
         return 16 * terms * EPS * (xp.abs(second) + moved) + eps**2 * second + resolved * resolved
 
 

@@ -10,10 +10,12 @@ TORCH ?= --group torch
 CASES ?= 2000
 SEED ?= 0
 
-.PHONY: help demo test test-all lint fuzz fuzz-input fuzz-csv fuzz-notation fuzz-files fuzz-compare bench reproduce clean
+.PHONY: help demo test test-fast coverage test-all lint fuzz fuzz-input fuzz-csv fuzz-notation fuzz-files fuzz-compare bench reproduce clean
 help:
 	@echo "make demo   riskbayes beside scikit-learn on five tables: demo/index.html and demo/report.html"
 	@echo "make test   linters and the test suite"
+	@echo "make test-fast  the quick two thirds of the tests, in two minutes"
+	@echo "make coverage  all tests, and the lines and branches that none of them runs"
 	@echo "make test-all  the same with PyTorch, which it installs (large)"
 	@echo "make lint   ruff and mypy"
 	@echo "make fuzz   random fits of every estimator, held to laws (CASES=20000 SEED=0)"
@@ -50,6 +52,12 @@ test: lint
 	@echo "pytest ..."
 	@# Two test processes on few cores: BLAS threads of their own would only wait for each other.
 	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
+
+test-fast: $(READY)
+	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto -m "not slow"
+
+coverage: $(READY)
+	@OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --cov --cov-report=term
 
 test-all: $(READY)
 	@echo "Installing PyTorch ..."

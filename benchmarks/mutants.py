@@ -514,7 +514,7 @@ FAULTS = [
     ),
     Fault(
         "search.py",
-        "mass = task.S.total - (0.0 if past is None else past.total)",
+        "mass = task.S.total - (0.0 if others is None else others.total)",
         "mass = task.S.total",
         "test_search.py estimators/test_unlabelled.py test_folds.py",
         "kept rows carry the weight of unlabelled rows too",

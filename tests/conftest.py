@@ -36,6 +36,39 @@ settings.register_profile("explore", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+ROOT = Path(__file__).parent.parent
+SLOW = (
+    *("tests/commands", "tests/compare", "tests/demo", "paper/tests", "tests/laws/test_fuzz.py"),
+    *(
+        "tests/laws/test_sklearn_checks.py",
+        "tests/estimators/test_migration.py",
+        "tests/reading/test_reading.py",
+    ),
+    *(
+        "tests/reading/test_fuzz_csv.py",
+        "tests/persistence/test_bad_model_files.py",
+        "tests/engines/test_dask.py",
+    ),
+    *(
+        "tests/persistence/test_saving.py",
+        "tests/persistence/test_checkpoint.py",
+        "tests/engines/test_disk.py",
+    ),
+)
+"""Files and folders that take most of the time of all tests: `make test-fast` leaves them out."""
+
+
+def pytest_collection_modifyitems(items):
+    slow = tuple(str(ROOT / name) for name in SLOW)
+    for item in items:
+        if str(item.path).startswith(slow):
+            item.add_marker(pytest.mark.slow)
+        if "dask" in item.path.name:
+            item.add_marker(pytest.mark.dask)
+        if {"browser", "browser_of"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.browser)
+
+
 def discover(contract: type, *more: str) -> list[type]:
     """Every class of the package, and of the modules named in `more`, that fulfils a contract."""
     for room in (riskbayes.models, riskbayes.learners, riskbayes.engines):

@@ -70,22 +70,22 @@ def digest_of(block: MemoryEngine, number: int) -> str:
 
 def block_of(block: MemoryEngine, number: int, part: Part) -> MemoryEngine:
     """Return the part of a block."""
-    return MemoryEngine(*picked(block, number, part), block.n_classes)
+    return MemoryEngine(*pick(block, number, part), block.n_classes)
 
 
-def picked(block: MemoryEngine, number: int, part: Part) -> tuple[Array, Array, Array | None]:
+def pick(block: MemoryEngine, number: int, part: Part) -> tuple[Array, Array, Array | None]:
     """Return the rows, labels and weights of a part of a block."""
     assert block._y is not None
     rows, w = part.of(number, block._y, block._w)
     return (block._X, block._y, w) if rows is None else (block._X[rows], block._y[rows], w)
 
 
-def counted(block: MemoryEngine, model: GenerativeModel, frame: Frame) -> Total:
+def count(block: MemoryEngine, model: GenerativeModel, frame: Frame) -> Total:
     """Return the statistics of the labels of a block."""
     return Total(dict(block.statistics(model, frame)), NO_RISK)
 
 
-def scanned(
+def scan_block(
     block: MemoryEngine,
     model: GenerativeModel,
     S: Statistics,
@@ -104,7 +104,7 @@ def scanned(
     return Total(None if dS is None else dict(dS), risks)
 
 
-def mapped(
+def map_block(
     block: MemoryEngine, number: int, path: list[Fitted], formula: Formula, firsts: Array
 ) -> list[Array]:
     """Return the results of a formula for the rows of a block; rows are numbered over all blocks."""
@@ -114,7 +114,7 @@ def mapped(
     return block.map_rows(path, lambda Z, plan, start: formula(Z, plan, first + start))
 
 
-def sampled(block: MemoryEngine, number: int, sizes: Array) -> tuple[Array, Array, Array | None, Array]:
+def sample_block(block: MemoryEngine, number: int, sizes: Array) -> tuple[Array, Array, Array | None, Array]:
     """Return a sample of a block by class, in the order of its rows, and the largest value of each column.
 
     The sample has a row for each column of the block with missing cells, so that no model is unaware of them.
@@ -137,15 +137,15 @@ def sampled(block: MemoryEngine, number: int, sizes: Array) -> tuple[Array, Arra
     return X[taken], y[taken], None if w is None else w[taken], largest
 
 
-def joined_rows(parts: Sequence[tuple[Any, Array, Array | None]]) -> tuple[Any, Array, Array | None]:
+def join_rows(parts: Sequence[tuple[Any, Array, Array | None]]) -> tuple[Any, Array, Array | None]:
     """Return rows, labels and weights of several parts as one; where some have no weights these are one."""
-    X, y = (joined([part[i] for part in parts]) for i in range(2))
+    X, y = (join_arrays([part[i] for part in parts]) for i in range(2))
     if all(part[2] is None for part in parts):
         return X, y, None
-    return X, y, joined([np.ones(len(part[1])) if part[2] is None else part[2] for part in parts])
+    return X, y, join_arrays([np.ones(len(part[1])) if part[2] is None else part[2] for part in parts])
 
 
-def joined(arrays: list[Any]) -> Any:
+def join_arrays(arrays: list[Any]) -> Any:
     """Return arrays of rows, dense or sparse, one below the other."""
     if len(arrays) == 1:
         return arrays[0]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from riskbayes.arrays import Array, row_width
-from riskbayes.engines.block_work import joined_rows
+from riskbayes.engines.block_work import join_rows
 from riskbayes.engines.distinct import Merger
 from riskbayes.engines.spool import Spool
 
@@ -63,7 +63,7 @@ class BlockWriter:
             self._write(*self._merger.held)
 
     def _full(self) -> None:
-        X, y, w = joined_rows(self._held)
+        X, y, w = join_rows(self._held)
         self._held, self._count = [], 0
         if self._merger is None:
             return self._write(X, y, w)

@@ -20,15 +20,15 @@ from riskbayes.engines.base import Engine, Formula, Scan
 from riskbayes.engines.block_work import (
     Summary,
     Total,
-    counted,
+    count,
     digest_of,
-    joined,
-    joined_rows,
-    mapped,
-    picked,
+    join_arrays,
+    join_rows,
+    map_block,
+    pick,
     range_of,
-    sampled,
-    scanned,
+    sample_block,
+    scan_block,
     summary_of,
 )
 from riskbayes.engines.memory import MemoryEngine
@@ -135,8 +135,8 @@ class BlockEngine(Engine):
             sizes = allotted(counts, most)
             for k in np.flatnonzero(sizes.sum(axis=0) < LEAST_OF_A_CLASS).tolist():
                 sizes[:, k] = allotted(counts[:, k], min(LEAST_OF_A_CLASS, counts[:, k].sum()))
-        found = self._map(partial(sampled, sizes=sizes))
-        X, y, w = joined_rows([each[:3] for each in found])
+        found = self._map(partial(sample_block, sizes=sizes))
+        X, y, w = join_rows([each[:3] for each in found])
         largest = None
         if counts.sum() > most:
             largest = np.fmax.reduce([each[3] for each in found], axis=0)
@@ -150,21 +150,21 @@ class BlockEngine(Engine):
 
     def statistics(self, model: GenerativeModel, frame: Frame) -> Statistics:
         """Return s(X, Y), the statistics of the labels."""
-        total = self._sum(partial(counted, frame=frame), model, frame)
+        total = self._sum(partial(count, frame=frame), model, frame)
         assert total.arrays is not None
         return Statistics(total.arrays, frame)
 
     def scan(self, fitted: Fitted, objective: Objective, part: Any = None, risks_only: bool = False) -> Scan:
         """Return dS and the risks of all rows, or of a batch, in one pass over the blocks."""
         model, S, theta = fitted
-        work = partial(scanned, S=S, theta=theta, objective=objective, risks_only=risks_only)
+        work = partial(scan_block, S=S, theta=theta, objective=objective, risks_only=risks_only)
         total = self._sum(work, model, S.frame, part)
         return Scan(None if total.arrays is None else Statistics(total.arrays, S.frame), total.risks)
 
     def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
         """Apply a formula to all rows for each model of `path`; its results must fit into memory."""
         firsts = np.concatenate([[0], np.cumsum(self._by_block("rows"))])
-        found = self._map(partial(mapped, path=list(path), formula=formula, firsts=firsts))
+        found = self._map(partial(map_block, path=list(path), formula=formula, firsts=firsts))
         return [np.concatenate(results) for results in zip(*filter(None, found), strict=True)]
 
     def folds(self, n_folds: int, random_state: Any) -> Iterator[tuple[Self, Self]]:
@@ -190,8 +190,8 @@ class BlockEngine(Engine):
     def thinned(self, size: int) -> MemoryEngine:  # type: ignore[override]
         """Return an engine in memory over rows at evenly spaced shares of the total weight."""
         before = np.concatenate([[0.0], np.cumsum(self._by_block("masses").sum(axis=1))])
-        found = self._map(partial(picked, part=Thinned(before, min(size, self.n_rows))))
-        X, y = (joined([each[i] for each in found]) for i in range(2))
+        found = self._map(partial(pick, part=Thinned(before, min(size, self.n_rows))))
+        X, y = (join_arrays([each[i] for each in found]) for i in range(2))
         return MemoryEngine(X, y, None, self.n_classes)
 
     def bootstrap(self, random: np.random.RandomState) -> Self:

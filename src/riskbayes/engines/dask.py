@@ -49,7 +49,7 @@ class DaskEngine(BlockEngine):
         return type(self)([task(block, i, sent) for i, block in enumerate(self.blocks)], self.n_classes)
 
     def _map(self, work: Work, labels_only: bool = False) -> list:
-        task, sent = delayed(mapped_block), shared(work)
+        task, sent = delayed(map_delayed), shared(work)
         return list(
             computed(
                 *(task(sent, block, number) for number, block in enumerate(self.blocks)), client=self.client
@@ -79,7 +79,7 @@ class DaskEngine(BlockEngine):
         return known[2]
 
 
-def mapped_block(work: Work, block: MemoryEngine, number: int) -> Any:
+def map_delayed(work: Work, block: MemoryEngine, number: int) -> Any:
     """Return work(block, number), by one BLAS thread: bits do not depend on the threads of a worker."""
     with OneBlasThread(), KeptMemory():
         return work(block, number)

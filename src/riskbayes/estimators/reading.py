@@ -17,7 +17,7 @@ import numpy as np
 
 from riskbayes.arrays import Array, namespace, take_rows, to_device
 from riskbayes.engines import engine_for
-from riskbayes.engines.block_work import joined_rows
+from riskbayes.engines.block_work import join_rows
 from riskbayes.engines.block_writer import BlockWriter, smallest
 from riskbayes.engines.blocks import BlockEngine
 from riskbayes.engines.dask import DaskEngine, computed, delayed, shared
@@ -252,7 +252,7 @@ def encode_partitions(reading: Reading, parts: list[list[Any]]) -> MemoryEngine:
         rows, codes, weights = reading.encode(partition(X, y, w), " in a partition")
         narrow = isinstance(rows, np.ndarray) and rows.dtype.kind in "iu"
         blocks.append((smallest(rows) if narrow else rows, codes, weights))
-    return MemoryEngine(*joined_rows(blocks), len(reading.clf.classes_))
+    return MemoryEngine(*join_rows(blocks), len(reading.clf.classes_))
 
 
 def merged_partitions(sizes: list[int], width: int) -> list[list[int]]:

@@ -243,7 +243,7 @@ class GaussianModel(GenerativeModel):
         settled = replace(settled, completion=completion, missing=missing)
         if isinstance(C, np.ndarray) and C.ndim == 3 and len(C) > 1 and C.shape[-1] > SMALL:
             return replace(settled, data=S)  # in place of a large reference
-        return replace(settled, reference=settled.completed(C))
+        return replace(settled, reference=settled.with_completion(C))
 
     def means(self, S: Statistics, settled: Settled) -> tuple[Array, Array]:
         """Return the MAP means relative to the origin, and their masses, m1 + s0."""

@@ -230,7 +230,7 @@ class GaussianNBModel(GaussianModel):
         """mu = (m1 mu0 + s1) / (m1 + s0), and the variances, floored."""
         settled, xp = S.frame.settled or self.settled_by(S), namespace(S["s0"])
         mu, kappa = self.means(S, settled)
-        variances = settled.completed(self._variances(S, settled, mu, kappa))
+        variances = settled.with_completion(self._variances(S, settled, mu, kappa))
         floor = self.covariance_floor * settled.reference  # type: ignore[operator]
         low, floored = variances < floor, settled.missing
         if not known_all_false(low):
@@ -319,7 +319,7 @@ class GaussianNBModel(GaussianModel):
         """Return the moments whose MAP estimates are theta."""
         s0, s1, settled = self.invert_means(theta, total)
         m1, m2, mu0 = self.mean_strength, self.covariance_strength, settled.mean
-        own, mass = settled.uncompleted(theta.variances) - theta.epsilon, s0[:, None]
+        own, mass = settled.without_completion(theta.variances) - theta.epsilon, s0[:, None]
         if theta.observed is not None:
             mass = mass * theta.observed
             s1 = theta.means * (mass + m1) - m1 * mu0[None, :]

@@ -17,7 +17,7 @@ from riskbayes.models.conditional import Conditional
 from riskbayes.models.correlated import CorrelatedModel, shrunk, unshrunk
 from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patterns
 from riskbayes.models.gaussian_em import em_start
-from riskbayes.models.settled import TINY, Settled, completed, noise_of
+from riskbayes.models.settled import TINY, Settled, complete_undetermined, noise_of
 from riskbayes.models.whitening import floor_eigenvalues, whiten
 from riskbayes.scanners import Scanner
 from riskbayes.statistics import Statistics
@@ -146,13 +146,13 @@ class LDAModel(CorrelatedModel):
     ) -> tuple[Array | None, Array]:
         """Return a small share of the columns' variances in the directions in which no class varies."""
         noise = noise_of(namespace(C).linalg.diagonal(S["s2_tied"]) / S.total, S.frame, settled)
-        return completed(C, noise[None, :], None, None, settled.scale)
+        return complete_undetermined(C, noise[None, :], None, None, settled.scale)
 
     def parameters(self, S: Statistics) -> LDAParameters:
         """Return mu = (m1 mu0 + s1) / (m1 + s0), and the floored covariance with its whitener."""
         settled = S.frame.settled or self.settled_by(S)
         mu = self.means(S, settled)[0]
-        C = settled.completed(self.covariances(S, settled))
+        C = settled.with_completion(self.covariances(S, settled))
         W, half_log_det, C, floored = whiten(C, settled.reference, self.covariance_floor)
         everywhere = namespace(mu).broadcast_to(floored + settled.missing, (mu.shape[0],))
         return LDAParameters(
@@ -243,7 +243,7 @@ class LDAModel(CorrelatedModel):
         """Return the moments whose MAP estimates are theta."""
         s0, s1, settled = self.invert_means(theta, total)
         m1, m2 = self.mean_strength, self.covariance_strength
-        C = settled.uncompleted(theta.covariance[None, ...])[0, ...]
+        C = settled.without_completion(theta.covariance[None, ...])[0, ...]
         C = unshrunk(C, self.shrinkage)
         scatter = C * (m2 + total) - m2 * settled.covariance
         if self.prior_form == "exact":

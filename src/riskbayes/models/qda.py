@@ -26,7 +26,7 @@ from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patte
 from riskbayes.models.gaussian_em import em_start
 from riskbayes.models.lda import LDAModel
 from riskbayes.models.quadratic_forms import second_moments, squared_distances, wide_traces
-from riskbayes.models.settled import TINY, Settled, completed, noise_of
+from riskbayes.models.settled import TINY, Settled, complete_undetermined, noise_of
 from riskbayes.models.whitening import SMALL, floor_eigenvalues, whiten
 from riskbayes.scanners import Scanner
 from riskbayes.scanners.compiled import CompiledScanner, GaussianPart
@@ -84,7 +84,7 @@ class QDAParameters:
         assert self.estimate is not None
         model, S = self.estimate.model, self.estimate.S
         settled, xp = S.frame.settled or model.settled_by(S), namespace(self.means)
-        C, low = settled.completed(model.covariances(S, settled)), self.floored > settled.missing
+        C, low = settled.with_completion(model.covariances(S, settled)), self.floored > settled.missing
         if not bool(xp.any(low)):
             return C
         factors = xp.linalg.inv(self.whiteners)
@@ -230,7 +230,7 @@ class QDAModel(CorrelatedModel):
         mass, second = xp.where(s0 > 0, s0, 1.0), xp.linalg.diagonal(S["s2"])
         noise = noise_of(second / mass, S.frame, settled)
         whole = noise_of(sum_of(second, axis=0) / sum_of(mass), S.frame, settled)
-        return completed(C, noise, pooled, whole, settled.scale)
+        return complete_undetermined(C, noise, pooled, whole, settled.scale)
 
     def parameters(self, S: Statistics) -> QDAParameters:
         """Return mu = (m1 mu0 + s1) / (m1 + s0) and the whiteners of the floored covariances."""
@@ -239,10 +239,10 @@ class QDAModel(CorrelatedModel):
         r, n = mu.shape
 
         def whitened(classes: slice, out: Array | None = None) -> tuple[Array, Array, Array]:
-            C = settled.completed(self.covariances(S, settled, classes), classes)
+            C = settled.with_completion(self.covariances(S, settled, classes), classes)
             if settled.reference is None:
                 assert settled.data is not None
-                reference = settled.completed(self.covariances(settled.data, settled, classes), classes)
+                reference = settled.with_completion(self.covariances(settled.data, settled, classes), classes)
             else:
                 reference = settled.reference[classes, ...]
             W, half_log_det, _, floored = whiten(C, reference, self.covariance_floor, out)
@@ -351,7 +351,7 @@ class QDAModel(CorrelatedModel):
 
         def second(k: int) -> Array:
             found, own = mu[k, :, None] * mu[k], slice(k, k + 1)
-            found += settled.completed(self.covariances(S, settled, own), own)[0]
+            found += settled.with_completion(self.covariances(S, settled, own), own)[0]
             found *= s0[k]
             return found
 
@@ -375,7 +375,8 @@ class QDAModel(CorrelatedModel):
     def inverse_parameters(self, theta: QDAParameters, total: float) -> Statistics:
         """Return the moments whose MAP estimates are theta."""
         s0, s1, settled = self.invert_means(theta, total)
-        m1, m2, C = self.mean_strength, self.covariance_strength, settled.uncompleted(theta.covariances)
+        m1, m2 = self.mean_strength, self.covariance_strength
+        C = settled.without_completion(theta.covariances)
         if self.reg_param < 1:
             C = (C - self.reg_param * eye_like(C)[None, ...]) / (1 - self.reg_param)
         C = unshrunk(C, self.shrinkage)

@@ -65,12 +65,12 @@ class Settled:
         """The largest variance."""
         return float(max_of(self.variance))
 
-    def completed(self, C: Array, classes: slice = slice(None)) -> Array:
+    def with_completion(self, C: Array, classes: slice = slice(None)) -> Array:
         """Return the covariances of some classes plus their completion."""
         return C if self.completion is None else C + self.completion[classes, ...]
 
-    def uncompleted(self, C: Array) -> Array:
-        """Return covariances without their completion: the inverse of `completed`."""
+    def without_completion(self, C: Array) -> Array:
+        """Return covariances without their completion: the inverse of `with_completion`."""
         return C if self.completion is None else C - self.completion
 
 
@@ -124,7 +124,7 @@ def noise_of(second: Array, frame: Origin, settled: Settled) -> Array:
     return xp.where((settled.variance > 0) | (found > usual), found, usual)
 
 
-def completed(
+def complete_undetermined(
     C: Array, noise: Array, pooled: Array | None, pooled_noise: Array | None, scale: Array
 ) -> tuple[Array | None, Array]:
     """Return the term to add to covariances that the rows do not determine, or None, and how many directions.

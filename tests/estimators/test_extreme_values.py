@@ -7,6 +7,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from riskbayes import (
     FlooredWarning,
@@ -181,6 +183,30 @@ def test_the_column_that_overflows_is_named_not_the_largest(kind):
     refused = [str(a) for _, a in answers(clf, frame(X), y) if isinstance(a, ValueError)]
     assert all("'height' of X holds 1e+14" in message for message in refused), refused
     assert refused or kind in (SmoothNB, RiskBayesClassifier, GaussianNB)
+
+
+@pytest.mark.parametrize("reg_param", [0.0, 0.1])
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    powers=st.lists(st.integers(-150, 154), min_size=4, max_size=4),
+    tied=st.booleans(),
+)
+def test_columns_at_the_ends_of_the_numbers_are_answered_or_refused(reg_param, seed, powers, tied):
+    """Also where the rows of a class do not determine its covariance, which all classes then complete."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(24) % 3
+    X = rng.standard_normal((24, 4)) * 10.0 ** np.array(powers)
+    if tied:
+        X[y == 0, 1] = X[0, 1]
+        X[:, 3] = X[:, 2] * 10.0 ** (powers[3] - powers[2])
+    clf = QuadraticDiscriminantAnalysis(reg_param=reg_param, learner="closed_form")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FlooredWarning)
+        try:
+            P = clf.fit(X, y).predict_proba(X)
+        except ColumnError:
+            return
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=1e-9)
 
 
 @every_numeric

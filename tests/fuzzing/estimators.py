@@ -19,7 +19,7 @@ from riskbayes.models import GenerativeModel
 
 ESTIMATORS: dict[str, Any] = {
     name: kind
-    for name, kind in sorted(vars(riskbayes).items())
+    for name, kind in ((name, getattr(riskbayes, name)) for name in dir(riskbayes))
     if isclass(kind) and issubclass(kind, ClassifierMixin) and not isinstance(kind._input, CountInput)
 }
 """Found, not listed: a new estimator of the package takes part; those of counts do not, for there are no

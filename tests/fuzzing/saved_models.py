@@ -22,7 +22,7 @@ from riskbayes.learners import GD, RC, RCCV
 
 ESTIMATORS = {
     name: kind
-    for name, kind in sorted(vars(riskbayes).items())
+    for name, kind in ((name, getattr(riskbayes, name)) for name in dir(riskbayes))
     if isclass(kind) and issubclass(kind, ClassifierMixin)
 }
 """Every classifier of the package."""

@@ -41,7 +41,7 @@ from riskbayes.preprocessing.columns import Column
 
 ESTIMATORS: dict[str, Any] = {
     name: kind
-    for name, kind in sorted(vars(riskbayes).items())
+    for name, kind in ((name, getattr(riskbayes, name)) for name in dir(riskbayes))
     if isclass(kind) and issubclass(kind, ClassifierMixin)
 }
 """Found, not listed: a new estimator of the package takes part."""

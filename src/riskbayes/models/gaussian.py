@@ -241,6 +241,11 @@ class GaussianModel(GenerativeModel):
                 raise overflowing(to_numpy(scale) == to_numpy(max_of(scale)))
             completion, missing = self.completion(S, settled, C, pooled)
         settled = replace(settled, completion=completion, missing=missing)
+        if completion is not None:
+            whole = to_numpy(settled.with_completion(C))
+            finite = np.isfinite(np.diagonal(whole, axis1=1, axis2=2) if whole.ndim == 3 else whole)
+            if not finite.all():
+                raise overflowing(~finite.all(axis=0))
         if isinstance(C, np.ndarray) and C.ndim == 3 and len(C) > 1 and C.shape[-1] > SMALL:
             return replace(settled, data=S)  # in place of a large reference
         return replace(settled, reference=settled.with_completion(C))

@@ -332,7 +332,7 @@ def test_the_residual_goes_to_the_components_by_their_posterior(iris):
     clf = MixtureDiscriminantAnalysis(2, learner="closed_form").fit(X, y)
     model, theta, sizes = clf.model_, clf.parameters_, clf.n_components_
     Z = model.encode(X, clf.statistics_.frame)
-    dS, _ = model.scanner(Z).scan(theta, y, None, LogLoss())
+    dS, _ = model.scanner(Z).scan(theta, y, None, 3, LogLoss())
     joint = np.exp(model.base.log_joint(Z.base, theta.components))
     owner = np.repeat(np.arange(3), sizes)
     within = np.where(owner == y[:, None], joint, 0.0)

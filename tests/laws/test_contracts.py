@@ -149,7 +149,7 @@ class LeastEngine(Engine):
     def scan(self, fitted, objective, part=None, risks_only=False):
         model, S, theta = fitted
         scanner = model.scanner(model.encode(self.X, S.frame))
-        return Scan(*scanner.scan(theta, self.y, self.w, objective, risks_only))
+        return Scan(*scanner.scan(theta, self.y, self.w, self.n_classes, objective, risks_only))
 
 
 class RowsInMemory:
@@ -230,7 +230,7 @@ class FileEngine(Engine):
         (model, S, theta), total, risks = fitted, None, NO_RISK
         for X, y, w in self._chunks(part):
             scanner = model.scanner(model.encode(X, S.frame))
-            dS, found = scanner.scan(theta, y, w, objective, risks_only)
+            dS, found = scanner.scan(theta, y, w, self.n_classes, objective, risks_only)
             total, risks = dS if total is None else total + dS, risks.plus(found)
         return Scan(total, risks)
 

@@ -65,8 +65,8 @@ def test_a_compiled_scan_is_the_plain_one(name, objective, seed, m, r, weighted,
     Z = model.encode(X, S.frame)
     compiled = model.scanner(Z)
     assert isinstance(compiled, CompiledScanner)
-    dS, risks = compiled.scan(theta, y, w, objective, risks_only)
-    expected, counted = Scanner(model, Z).scan(theta, y, w, objective)
+    dS, risks = compiled.scan(theta, y, w, r, objective, risks_only)
+    expected, counted = Scanner(model, Z).scan(theta, y, w, r, objective)
     assert risks.names == counted.names
     assert risks.weight == counted.weight
     np.testing.assert_allclose(risks.sums, counted.sums, rtol=1e-12, atol=1e-12 * len(y))
@@ -108,7 +108,7 @@ def test_an_impossible_class_stays_so():
     theta = replace(theta, log_prior=prior, experts=tuple(replace(e, log_prior=prior) for e in theta.experts))
     Z = model.encode(X, S.frame)
     rows = y < 2
-    dS, risks = model.scanner(Z[rows]).scan(theta, y[rows], None, LogLoss())
+    dS, risks = model.scanner(Z[rows]).scan(theta, y[rows], None, 3, LogLoss())
     assert dS["s0"][2] == pytest.approx(0.0, abs=1e-12)
     assert np.isfinite(risks.sums).all()
 

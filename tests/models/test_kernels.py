@@ -51,7 +51,7 @@ def test_a_compiled_scan_is_the_plain_one(objective, risks_only, seed, weighted)
     rows = Codes(Z.codes, Z.frame)
     plain = model.scanner(rows)
     assert type(plain) is Scanner
-    dS, risks = plain.scan(theta, y, w, objective, risks_only)
+    dS, risks = plain.scan(theta, y, w, 3, objective, risks_only)
     assert scan.risks.mean() == pytest.approx(risks.mean(), rel=1e-10)
     if risks_only:
         assert scan.dS is dS is None

@@ -176,7 +176,7 @@ def test_a_sparse_table_after_one_with_holes_has_masses_by_column(monkeypatch):
     theta = model.parameters(S)
     scanner = model.scanner(Z)
     assert isinstance(scanner, SparseScanner)
-    dS, _ = scanner.scan(theta, y, None, LogLoss())
+    dS, _ = scanner.scan(theta, y, None, 3, LogLoss())
     E, _ = residual_and_risks(Z.scores(theta), y, None, LogLoss())
     assert dS.allclose(model.statistics(Z, E), rtol=1e-9, atol=1e-12)
 

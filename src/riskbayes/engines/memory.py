@@ -114,7 +114,7 @@ class MemoryEngine(Engine):
         if part is not None:
             scanner = scanner_of(model, scanner.Z[part], self.split)
             y, w = take_rows(y, part), None if w is None else take_rows(w, part)
-        dS, risks = scanner.scan(theta, y, w, objective, risks_only)
+        dS, risks = scanner.scan(theta, y, w, self.n_classes, objective, risks_only)
         return Scan(None if dS is None else dS.with_frame(S.frame), risks)
 
     def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:

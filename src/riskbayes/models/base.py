@@ -345,5 +345,7 @@ def invert_class_prior(log_prior: Array, total: float, alpha: float = 0.0) -> Ar
 
 def draw_rows(model: GenerativeModel, theta: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Draw n rows and their class codes from the joint."""
+    if not model.implements("sample_rows"):
+        raise NotImplementedError(f"{type(model).__name__} has no `sample_rows`, which draws rows.")
     y = rng.choice(theta.log_prior.shape[0], size=n, p=np.exp(theta.log_prior))
     return model.sample_rows(theta, y, rng), y

@@ -66,12 +66,13 @@ class JointScanner(Scanner):
         theta: CategoricalParameters,
         y: Array,
         w: Array | None,
+        n_classes: int,
         objective: Objective,
         risks_only: bool = False,
     ) -> tuple[Statistics | None, Risks]:
         """Return dS (None with `risks_only`) and the risks of all rows."""
         if objective.power is None:
-            return super().scan(theta, y, w, objective, risks_only)
+            return super().scan(theta, y, w, n_classes, objective, risks_only)
         table = self.groups.table(theta.log_prob)
 
         def work(Z: Codes, y: Array, w: Array | None) -> tuple[Statistics | None, Risks]:
@@ -80,7 +81,7 @@ class JointScanner(Scanner):
             s0, counts, risks = self.groups.scan(joint, y, w, theta.log_prior, table, objective.power)
             return None if risks_only else Statistics({"s0": s0, "counts": counts}, Z.frame), risks
 
-        return self.sum(work, y, w, theta.log_prior.shape[0])
+        return self.sum(work, y, w, n_classes)
 
     def chunk_of_labels(self, Z: Codes, y: Array, w: Array | None, n_classes: int) -> Statistics:
         """Return the counts of labelled rows."""

@@ -132,18 +132,24 @@ class CompiledScanner(Scanner):
         return found[0]
 
     def scan(
-        self, theta: Any, y: Array, w: Array | None, objective: Objective, risks_only: bool = False
+        self,
+        theta: Any,
+        y: Array,
+        w: Array | None,
+        n_classes: int,
+        objective: Objective,
+        risks_only: bool = False,
     ) -> tuple[Statistics | None, Risks]:
         """Return dS (None with `risks_only`) and the risks of all rows."""
         if objective.power is None:
-            return super().scan(theta, y, w, objective, risks_only)
+            return super().scan(theta, y, w, n_classes, objective, risks_only)
         scan = self.compiled(theta)
 
         def work(Z: Any, y: Array, w: Array | None) -> tuple[Statistics | None, Risks]:
             found, risks = scan.chunk(self.rows(Z), y, w, objective, risks_only)
             return None if found is None else self.join(found), risks
 
-        return self.sum(work, y, w, theta.log_prior.shape[0])
+        return self.sum(work, y, w, n_classes)
 
 
 class CompiledScan:

@@ -81,7 +81,13 @@ class Scanner:
         self.releases_lock, self.sums_residuals = releases_lock, sums_residuals
 
     def scan(
-        self, theta: Any, y: Array, w: Array | None, objective: Objective, risks_only: bool = False
+        self,
+        theta: Any,
+        y: Array,
+        w: Array | None,
+        n_classes: int,
+        objective: Objective,
+        risks_only: bool = False,
     ) -> tuple[Statistics | None, Risks]:
         """Return dS (None with `risks_only`) and the risks of all rows, in one pass."""
         own, sums_residuals = self.model.cast(theta, self.Z), self.sums_residuals and not risks_only
@@ -89,7 +95,7 @@ class Scanner:
         def work(Z: Any, y: Array, w: Array | None) -> tuple[Statistics | Array | None, Risks]:
             return self.chunk(Z, y, w, own, objective, risks_only)
 
-        return self.sum(work, y, w, theta.log_prior.shape[0], sums_residuals)
+        return self.sum(work, y, w, n_classes, sums_residuals)
 
     def chunk(
         self, Z: Any, y: Array, w: Array | None, theta: Any, objective: Objective, risks_only: bool

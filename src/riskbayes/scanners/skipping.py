@@ -55,11 +55,17 @@ class SkippingScanner(Scanner):
     """The scan under way; None if it reads all rows and records nothing."""
 
     def scan(
-        self, theta: Any, y: Array, w: Array | None, objective: Objective, risks_only: bool = False
+        self,
+        theta: Any,
+        y: Array,
+        w: Array | None,
+        n_classes: int,
+        objective: Objective,
+        risks_only: bool = False,
     ) -> tuple[Statistics | None, Risks]:
         """Return dS (None with `risks_only`) and the risks of all rows."""
         self.now = self.last = next_scan(self.Z, theta, self.last) if objective.saturates else None
-        found = super().scan(theta, y, w, objective, risks_only)
+        found = super().scan(theta, y, w, n_classes, objective, risks_only)
         if self.now is not None:
             self.now.end()
         return found

@@ -23,12 +23,18 @@ class SparseScanner(Scanner):
     """The last scan, whose sorted rows the next one reads again."""
 
     def scan(
-        self, theta: Any, y: Array, w: Array | None, objective: Objective, risks_only: bool = False
+        self,
+        theta: Any,
+        y: Array,
+        w: Array | None,
+        n_classes: int,
+        objective: Objective,
+        risks_only: bool = False,
     ) -> tuple[Statistics | None, Risks]:
         """Return dS (None with `risks_only`) and the risks of all rows."""
         if objective.power is None or theta.weights.shape[0] < 2:
             self.last = None
-            return super().scan(theta, y, w, objective, risks_only)
+            return super().scan(theta, y, w, n_classes, objective, risks_only)
         self.last = scan = SparseScan.after(self.last, self.Z, theta.weights, theta.constants)
         if risks_only:
             return None, scan.risks(self.Z, y, w)

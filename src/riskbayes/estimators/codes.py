@@ -55,6 +55,8 @@ class CodeInput(NumberInput):
         schema = Schema.of_numbers(cells, names if named else None)
         if (whole and not (schema.low < 0).any()) or not isinstance(cells, np.ndarray):
             return schema  # codes: their values are not asked for
+        if cells.dtype.kind in "iu" and len(cells):
+            return Schema.of_integers(cells, names, named)
         return Schema.of_cells(Cells.of(cells, names), names, named)
 
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:

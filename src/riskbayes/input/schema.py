@@ -127,6 +127,14 @@ class ColumnSchema:
         )
 
 
+def distinct_integers(column: Array, low: float, high: float) -> Array:
+    """Return the distinct values of whole numbers from `low` to `high`, in order, as float64."""
+    if high - low > max(len(column), MOST_VALUES) or max(high, -low) > 2**52:
+        return np.unique(column.astype(np.float64))
+    first = int(low)
+    return np.flatnonzero(np.bincount(column.astype(np.int64) - first)) + float(first)
+
+
 def bounded(values: Any) -> Any:
     """Return a set or an array of values; None if they are more than are kept."""
     return None if len(values) > MOST_VALUES else values
@@ -200,6 +208,25 @@ class Schema:
         return cls(
             len(missing), tuple(names), named, "object", n_missing, low, high, same, columns, cells.library
         )
+
+    @classmethod
+    def of_integers(cls, X: Array, names: Sequence[str], named: bool) -> Self:
+        """Return the same as `of_cells` of an array of whole numbers, whose values are counted, not sorted."""
+        found = cls.of_numbers(X, names)
+        columns = tuple(
+            ColumnSchema(
+                name,
+                "numbers",
+                values=bounded(distinct_integers(X[:, j], low, high)),
+                low=low,
+                high=high,
+                example=int(X[0, j]),
+            )
+            for j, (name, low, high) in enumerate(
+                zip(names, found.low.tolist(), found.high.tolist(), strict=True)
+            )
+        )
+        return replace(found, named=named, dtype="object", columns=columns)
 
     def __add__(self, other: Self) -> Self:
         if len(self.names) != len(other.names):

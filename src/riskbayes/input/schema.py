@@ -211,7 +211,7 @@ class Schema:
 
     @classmethod
     def of_integers(cls, X: Array, names: Sequence[str], named: bool) -> Self:
-        """Return the same as `of_cells` of an array of whole numbers, whose values are counted, not sorted."""
+        """Return the same as `of_cells` of whole numbers, whose values are counted, not sorted."""
         found = cls.of_numbers(X, names)
         columns = tuple(
             ColumnSchema(

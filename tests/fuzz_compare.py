@@ -45,6 +45,7 @@ from riskbayes.compare.report import Report
 from riskbayes.compare.scores import LEAST
 from riskbayes.compare.study import Study
 from riskbayes.compare.terminal import print_report
+from riskbayes.input.files.options import kind_option
 
 try:
     from polars import from_pandas as as_polars
@@ -290,6 +291,7 @@ def counts_of_findings(drawn: Drawn, report: Report, study: Study) -> None:
     m = len(drawn.table)
     words = {str(cell) for name in drawn.table.columns for cell in drawn.table[name].tolist()}
     quoted = [repr(str(text)) for text in (*drawn.table.columns, *report.labels, *words)]
+    quoted += [kind_option(str(name), "category") for name in drawn.table.columns]
     for finding in report.findings:
         message = finding.message
         for text in sorted(quoted, key=len, reverse=True):

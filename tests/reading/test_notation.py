@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from datetime import date
 
 import numpy as np
@@ -20,7 +21,7 @@ from pyarrow import csv  # noqa: E402
 from riskbayes.cli import main  # noqa: E402
 from riskbayes.compare import compare  # noqa: E402
 from riskbayes.input.files.notation import Notation  # noqa: E402
-from riskbayes.input.files.options import Options  # noqa: E402
+from riskbayes.input.files.options import Options, kind_option  # noqa: E402
 from riskbayes.input.files.table import open_table, read_table  # noqa: E402
 
 FIT = ("--model", "MixedNB", "--learner", "closed_form", "--no-held-out")
@@ -324,3 +325,8 @@ def test_a_cell_that_does_not_fit_the_notation_is_refused(tmp_path, train, new, 
     assert option in refused
     assert "line 2, column 'c'" in refused
     assert predicted(tmp_path, model, f'c,n\n"{train[1]}",5\n') == ["b"]
+
+
+@pytest.mark.parametrize("name", ["key", "120 %", "it's", "$HOME", "a b=c"])
+def test_the_option_that_a_message_names_is_one_word_of_a_shell(name):
+    assert shlex.split(kind_option(name, "category")) == ["--kind", f"{name}=category"]

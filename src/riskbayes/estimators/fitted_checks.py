@@ -12,6 +12,7 @@ from riskbayes.arrays import Array, to_numpy
 from riskbayes.estimators.checks import listed
 from riskbayes.estimators.joint import model_columns
 from riskbayes.findings import Finding
+from riskbayes.input.files.options import kind_option
 from riskbayes.preprocessing.columns import Column
 from riskbayes.preprocessing.encoder import REASONS
 from riskbayes.tables import plain
@@ -77,7 +78,7 @@ def column_findings(columns: Sequence[Column], rows: int) -> Iterator[Finding]:
             continue
         kind, _, many = column.reason.partition(": ")
         example = f", such as {column.example}" if column.example else ""
-        kept = f"{example}, and was left out; --kind {column.name}=category keeps it"
+        kept = f"{example}, and was left out; {kind_option(column.name, 'category')} keeps it"
         if kind == "an identifier":
             ids[column.name] = f"has {many} of {rows - (column.n_missing or 0)} cells{kept}"
         elif kind == "text":

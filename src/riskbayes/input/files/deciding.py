@@ -40,7 +40,7 @@ from riskbayes.input.files.notation import (
     read_times,
     trimmed,
 )
-from riskbayes.input.files.options import Options
+from riskbayes.input.files.options import Options, kind_option
 from riskbayes.preprocessing.columns import FEW_VALUES, ID_SHARE
 
 CODE, WHOLE = r"^[+-]?0\d", r"^[+-]?\d+$"
@@ -230,7 +230,9 @@ def decide_column(
         example = first(values, fits)
         if not example:
             where = f"such as {first(values, ~fits)!r} in line {cells.line_of(first(values, ~fits))}"
-            raise UserError(f"--kind {name}={wanted}: no cell of the column is a {wanted}, {where}.")
+            raise UserError(
+                f"{kind_option(name, str(wanted))}: no cell of the column is a {wanted}, {where}."
+            )
         if rare and not (seen.kind == NUMBER and wanted is None and are_codes(values, how)):
             how = replace(how, example=example)
             if how.kind == NUMBER:
@@ -315,7 +317,8 @@ def odd_cells(cells: Cells, how: Notation, fits: Array, odd: int) -> Finding:
     return Finding(
         "RB029",
         f"Column {cells.name!r} holds {how.kind}s such as {how.example!r}; {others} {cell!r} in line "
-        f"{cells.line_of(cell)}: {count}, or read the column as text with --kind {cells.name}=category.",
+        f"{cells.line_of(cell)}: {count}, or read the column as text with "
+        f"{kind_option(cells.name, 'category')}.",
         cells.name,
     )
 
@@ -327,7 +330,7 @@ def unread(cells: Cells, kind: str, example: str, fits: Array, odd: int) -> Find
         "RB029",
         f"Column {cells.name!r} is read as text: most of its cells are {kind}s such as {example!r}, and "
         f"{odd} are not, such as {cell!r} in line {cells.line_of(cell)}. Write them in one way, or pass "
-        f"--kind {cells.name}={kind} to count those as missing.",
+        f"{kind_option(cells.name, kind)} to count those as missing.",
         cells.name,
     )
 
@@ -339,7 +342,7 @@ def unknown(cells: Cells) -> Finding:
         "RB029",
         f"Column {cells.name!r} is read as text: its cells begin as numbers, dates or times do, such as "
         f"{cell!r} in line {cells.line_of(cell)}, and are written in no way that is known. Write them as "
-        f"plain numbers or ISO dates, or pass --kind {cells.name}=category if they are words.",
+        f"plain numbers or ISO dates, or pass {kind_option(cells.name, 'category')} if they are words.",
         cells.name,
     )
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from shlex import quote
 
 KINDS = ("number", "category", "date", "text", "id", "drop")
 """What a user may say of a column; the last three are not read."""
+
+
+def kind_option(name: str, kind: str) -> str:
+    """Return the option that says the kind of a column, as a shell takes it."""
+    return f"--kind {quote(f'{name}={kind}')}"
 
 
 @dataclass(frozen=True)

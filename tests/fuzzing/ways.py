@@ -37,7 +37,7 @@ from riskbayes.input.files.table import open_table
 from riskbayes.input.schema import Schema
 from riskbayes.input.source import Source
 from riskbayes.learners import RC
-from riskbayes.preprocessing.columns import Column
+from riskbayes.preprocessing.encoder import Column
 
 ESTIMATORS: dict[str, Any] = {
     name: kind

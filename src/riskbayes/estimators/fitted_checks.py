@@ -12,8 +12,7 @@ from riskbayes.arrays import Array, to_numpy
 from riskbayes.estimators.checks import listed
 from riskbayes.estimators.joint import model_columns
 from riskbayes.findings import Finding
-from riskbayes.preprocessing.columns import Column
-from riskbayes.preprocessing.encoder import REASONS
+from riskbayes.preprocessing.encoder import REASONS, Column
 from riskbayes.tables import plain
 from riskbayes.task import Status
 

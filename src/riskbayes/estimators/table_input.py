@@ -17,8 +17,7 @@ from riskbayes.input.schema import Cells, Schema
 from riskbayes.input.table_schema import TableSchema
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.onnx_export.inputs import columns_of_table
-from riskbayes.preprocessing.columns import Column
-from riskbayes.preprocessing.encoder import TableEncoder, decoded, left_out_of
+from riskbayes.preprocessing.encoder import Column, TableEncoder, decoded, left_out_of
 from riskbayes.tables import check_plain, names_of, naming_columns, plain, validated_numbers
 
 MARK_LEVEL = 0.01

@@ -8,7 +8,7 @@ the sum over all rows. So it does not matter in which batches, files or partitio
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Self
@@ -58,12 +58,12 @@ class ColumnSchema:
     """The first cell that is not missing."""
 
     @classmethod
-    def of(cls, found: Values, name: str, column: Any = None, declared: Sequence = ()) -> Self:
+    def of(cls, found: Values, name: str, column: Any) -> Self:
         """Return the schema of the cells of one column; `column` has them as the user does."""
-        gone, m = int(found.missing.sum()), len(found.missing)
-        if gone == m:
-            return cls(name, n_missing=gone, declared=tuple(declared))
-        example = None if column is None else example_of(column, found)
+        gone = int(found.missing.sum())
+        if gone == len(found.missing):
+            return cls(name, n_missing=gone, declared=found.declared)
+        example = example_of(column, found)
         if found.kind != "words":
             present = found.values[~found.missing]
             return cls(name, found.kind, gone, bounded(np.unique(present)), example=example).ranging(
@@ -75,7 +75,7 @@ class ColumnSchema:
             used[found.places] = True
             distinct = [value for value, is_used in zip(found.known, used, strict=True) if is_used]
         words = bounded(frozenset(value for value in distinct if not is_missing(value) and value != ""))
-        own = cls(name, "words", gone, words, declared=tuple(declared), example=example)
+        own = cls(name, "words", gone, words, declared=found.declared, example=example)
         dates = dates_of_strings(found)
         if dates is None:
             return own
@@ -186,10 +186,8 @@ class Schema:
     def of_cells(cls, cells: Cells, names: Sequence[str], named: bool) -> Self:
         """Return the schema of a table whose columns were read."""
         columns = tuple(
-            ColumnSchema.of(found, name, column, declared)
-            for found, name, column, declared in zip(
-                cells.values, names, cells.originals(), cells.declared, strict=True
-            )
+            ColumnSchema.of(found, name, column)
+            for found, name, column in zip(cells.values, names, columns_of(cells.table), strict=True)
         )
         missing = np.stack([found.missing for found in cells.values], axis=1)
         n_missing, same = (
@@ -272,8 +270,6 @@ class Cells:
     values: list[Values]
     table: Any
     """The table that they were read from."""
-    declared: list[tuple]
-    """For each column the categories that it declares."""
 
     @classmethod
     def of(cls, X: Any, names: Sequence[str], kinds: Mapping[int, str] = MappingProxyType({})) -> Self:
@@ -281,13 +277,11 @@ class Cells:
 
         `kinds` are those of columns of which the user says them, by their places.
         """
-        columns = list(columns_of(X))
-        values = [
-            read_column(column, j, name) for j, (column, name) in enumerate(zip(columns, names, strict=True))
-        ]
+        columns = enumerate(zip(columns_of(X), names, strict=True))
+        values = [read_column(column, j, name) for j, (column, name) in columns]
         for j, kind in kinds.items():
             values[j] = values[j].as_kind(kind, j, names[j])
-        return cls(values, X, [()] * len(columns))
+        return cls(values, X)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -303,10 +297,6 @@ class Cells:
             else nw.from_native(self.table, eager_only=True).implementation
         )
 
-    def originals(self) -> Iterator[Any]:
-        """Yield the columns as the user has them."""
-        return columns_of(self.table)
-
     def rows(self, chosen: Array) -> Self:
         """Return some of the rows."""
         table = self.table
@@ -314,4 +304,4 @@ class Cells:
             table = table[chosen]
         else:
             table = nw.from_native(table, eager_only=True).filter(chosen.tolist()).to_native()
-        return type(self)([each.rows(chosen) for each in self.values], table, self.declared)
+        return type(self)([each.rows(chosen) for each in self.values], table)

@@ -41,7 +41,7 @@ from riskbayes.input.files.notation import (
     trimmed,
 )
 from riskbayes.input.files.options import Options
-from riskbayes.preprocessing.columns import FEW_VALUES, ID_SHARE
+from riskbayes.preprocessing.encoder import FEW_VALUES, ID_SHARE
 
 CODE, WHOLE = r"^[+-]?0\d", r"^[+-]?\d+$"
 

@@ -590,7 +590,7 @@ def test_refused_categories_are_not_remembered():
 def test_negative_codes_in_a_later_batch(monkeypatch):
     monkeypatch.setattr(encoder, "UNSEEN", 1000)  # a table of 2**31 cells would end the tests
     clf = CategoricalNB(learner="closed_form").partial_fit([[0, 0], [1, 1]], [0, 1], classes=[0, 1])
-    refused(lambda: clf.partial_fit([[0, -1], [1, 1]], [0, 1]), "column 1", "-1|negative")
+    refused(lambda: clf.partial_fit([[0, -1], [1, 1]], [0, 1]), "Column 1", "-1|negative")
 
 
 @pytest.mark.parametrize("method", ["forget", "calibrate"])

@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
-from riskbayes.arrays import Array, astype, namespace, widest_float
+from riskbayes.arrays import Array, astype, namespace
 from riskbayes.estimators.inputs import NumberInput
-from riskbayes.estimators.table_input import holds_numbers
+from riskbayes.estimators.table_input import holds_numbers, is_frame, validated_table
 from riskbayes.exceptions import warn
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.loaded import require
@@ -30,6 +30,7 @@ from riskbayes.tables import (
     names_of,
     naming_columns,
     shown,
+    sum_of,
 )
 
 ALWAYS_COUNTED = 2**18
@@ -52,11 +53,10 @@ class CodeInput(NumberInput):
         """Return the cells of rows, or codes on a device."""
         with naming_columns(clf):
             check_plain(clf, X)
-        if hasattr(X, "columns") and not holds_numbers(X):  # its columns keep their own types
-            validate_data(clf, X, reset=reset, skip_check_array=True)
-            check_array(np.broadcast_to(False, X.shape), estimator=clf)  # refuses empty tables
-        else:
+        if is_frame(X) and holds_numbers(X):
             X = validate_data(clf, X, reset=reset, dtype=None, ensure_all_finite=False)
+        else:
+            X = validated_table(clf, X, reset)
         name = partial(column_name, clf)
         if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__"):  # on a device only codes are accepted
             return codes_on_device(X, name, learn=learn)
@@ -76,13 +76,10 @@ class CodeInput(NumberInput):
 
     def schema_of(self, clf: Any, cells: Any, whole: bool = True) -> Schema:
         """Return what cells say of the columns."""
-        names, named = names_of(clf)
-        if isinstance(cells, Cells):
-            return Schema.of_cells(cells, names, named)
-        schema = Schema.of_numbers(cells, names if named else None)
+        schema = super().schema_of(clf, cells, whole)
         if (whole and not (schema.low < 0).any()) or not isinstance(cells, np.ndarray):
             return schema  # codes: their values are not asked for
-        return Schema.of_cells(Cells.of(cells, names), names, named)
+        return Schema.of_cells(Cells.of(cells, schema.names), schema.names, schema.named)
 
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:
         """Set the encoder by the schema of all rows, or extend it."""
@@ -178,9 +175,8 @@ def without_fractions(X: Array, name: Callable[[int], str]) -> Array:
     `name` returns what messages call a column.
     """
     xp, on_host = namespace(X), isinstance(X, np.ndarray)
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = float(xp.sum(X, dtype=widest_float(X)))
-    odd = None if math.isfinite(total) else first_bad_column(X, np.isinf if on_host else is_not_finite)
+    is_odd = np.isinf if on_host else is_not_finite
+    odd = None if math.isfinite(sum_of(X)) else first_bad_column(X, is_odd)
     if odd is not None and on_host:
         raise ValueError(
             f"Input X contains infinity in {name(odd[0])}, which is no category. Replace it by a code, or by "

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.input.schema import Schema
+from riskbayes.input.schema import Cells, Schema
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.tables import names_of, validated_numbers
@@ -34,7 +34,9 @@ class NumberInput:
 
     def schema_of(self, clf: Any, cells: Any, whole: bool = True) -> Schema:
         """Return what cells say of the columns; `whole` is False if there are further batches of them."""
-        return Schema.of_numbers(cells, getattr(clf, "feature_names_in_", None), ranges=False)
+        if isinstance(cells, Cells):
+            return Schema.of_cells(cells, *names_of(clf))
+        return Schema.of_numbers(cells, getattr(clf, "feature_names_in_", None), ranges=self.schema_decides)
 
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:
         """Set how cells are encoded, by the schema of all rows; with `more` what is known is extended."""

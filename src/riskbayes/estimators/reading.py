@@ -30,11 +30,11 @@ from riskbayes.estimators.checks import (
     class_codes,
     class_weights,
     classes_and_codes,
+    distinct_labels,
     labels_like,
     row_weights,
 )
 from riskbayes.input.batch import RowBatch
-from riskbayes.input.labels import LabelCodes
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.tables import plain
 
@@ -124,8 +124,8 @@ class Reading:
 
     def look(self, cells: Any, labels: Array, w: Array | None) -> Look:
         """Return what is summed over batches, of one of them."""
-        seen = with_weight(cells, labels, w)[0]
-        return Look(len(labels), np.unique(labels), self.clf._input.schema_of(self.clf, seen, whole=False))
+        schema = self.clf._input.schema_of(self.clf, with_weight(cells, labels, w)[0], whole=False)
+        return Look(len(labels), distinct_labels(labels)[0], schema)
 
     def decide(self, schema: Schema, labels: Array) -> None:
         """Let the estimator decide by all rows: classes, names of columns, and how cells are encoded."""
@@ -157,7 +157,7 @@ class Reading:
         clf, spool, learns = self.clf, source.new_spool(), self.learns is not Learns.NOTHING
         # Unless the user says so, identical rows are not merged for a learner that picks rows.
         merge = not clf._picks_rows if source.merge is None else source.merge
-        writer, labels = BlockWriter(spool, merge), LabelCodes()
+        writer, met = BlockWriter(spool, merge), dict[Any, int]()
         twice, total, kept = learns and clf._input.schema_decides, None, []
         for number, batch in enumerate(source.batches()):
             cells, y, w = self.cells_of(batch, self.learns in ANEW, f" in batch {number}")
@@ -165,7 +165,8 @@ class Reading:
                 look = self.look(cells, y, w)
                 total = look if total is None else total.plus(look)
             if not twice:
-                codes = labels.codes(y) if learns else class_codes(y, clf.classes_, f"y{self.suffix}")
+                anew = self.learns is Learns.ALL
+                codes = codes_as_met(y, met) if anew else class_codes(y, clf.classes_, f"y{self.suffix}")
                 rows, codes, w = with_weight(cells, codes, w) if learns else (cells, codes, w)
                 writer.add(clf._input.encode(clf, rows), codes, w)
             elif source.once:
@@ -182,7 +183,7 @@ class Reading:
             raise ValueError("The rows are empty: there is no batch with a row that has a weight.")
         writer.flush()
         source.progress.next_pass(writer.n_rows)
-        order = labels.sorted()[1] if learns and not twice else None
+        order = np.argsort([met[label] for label in clf.classes_.tolist()]) if met else None
         advance = source.progress.advance
         return self.weighted(
             DiskEngine(writer.files, spool, len(clf.classes_), order, on_rows=advance, merged=writer.merged)
@@ -222,6 +223,12 @@ class Reading:
         for name in [name for name in vars(reader) if name.startswith(("_callback", "_skl"))]:
             delattr(reader, name)
         return Reading(reader, self.learns, self.suffix)
+
+
+def codes_as_met(labels: Array, met: dict[Any, int]) -> Array:
+    """Return the codes of labels in the order in which they are met: classes are known only at the end."""
+    found, inverse = distinct_labels(labels)
+    return np.array([met.setdefault(label, len(met)) for label in found.tolist()])[inverse]
 
 
 def look_at_partition(reading: Reading, X: Any, y: Any, w: Any, number: int) -> tuple[int, Look | None]:
@@ -285,7 +292,6 @@ def with_weight(cells: Any, codes: Array, w: Array | None) -> tuple[Any, Array, 
     xp = namespace(positive)
     if bool(xp.all(positive)):
         return cells, codes, w
-    if isinstance(cells, Cells):
-        return cells.rows(positive), codes[positive], w[positive]
     rows = xp.nonzero(positive)[0]
-    return take_rows(cells, rows), take_rows(codes, rows), take_rows(w, rows)
+    kept = cells.rows(rows) if isinstance(cells, Cells) else take_rows(cells, rows)
+    return kept, take_rows(codes, rows), take_rows(w, rows)

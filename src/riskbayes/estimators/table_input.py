@@ -17,7 +17,7 @@ from riskbayes.input.schema import Cells, Schema
 from riskbayes.input.table_schema import TableSchema
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.onnx_export.inputs import columns_of_table
-from riskbayes.preprocessing.encoder import Column, TableEncoder, decoded, left_out_of
+from riskbayes.preprocessing.encoder import Column, TableEncoder, column_of, decoded, left_out_of
 from riskbayes.tables import check_plain, names_of, naming_columns, plain, validated_numbers
 
 MARK_LEVEL = 0.01
@@ -39,6 +39,7 @@ class TableInput(NumberInput):
             check_plain(clf, X)
         if not learn and clf._table is None:
             return validated_numbers(clf, X, reset=False)
+        X = X if is_frame(X) else with_kinds(X)
         names, numbers = column_names(X), holds_numbers(X)
         names = names if reset else names_of(clf)[0]  # an array to predict has none
         if reset:
@@ -47,19 +48,11 @@ class TableInput(NumberInput):
         given = given_kinds(clf.columns, names)
         if numbers and learn and not given and self.categorical(clf, names, numbers) is None:
             return validated_numbers(clf, X, reset=reset)
-        if is_frame(X):
-            validate_data(clf, X, reset=reset, skip_check_array=True)
-            check_array(np.broadcast_to(False, X.shape), estimator=clf)  # refuses empty tables
-        else:
-            X = validate_data(clf, with_kinds(X), reset=reset, dtype=None, ensure_all_finite=False)
-        return Cells.of(X, names, given)
+        return Cells.of(validated_table(clf, X, reset), names, given)
 
     def schema_of(self, clf: Any, cells: Any, whole: bool = True) -> Schema:
         """Return what cells say of the columns."""
-        names, named = names_of(clf)
-        if isinstance(cells, Cells):
-            return Schema.of_cells(cells, names, named)
-        return replace(Schema.of_numbers(cells, names if named else None), library=clf._library)
+        return replace(super().schema_of(clf, cells, whole), library=clf._library)
 
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:
         """Set the encoder of the table by a schema of all rows; None for numbers that need none."""
@@ -158,12 +151,7 @@ def set_numbers(clf: Any, schema: Schema) -> None:
 
 def number_columns(schema: Schema) -> tuple[Column, ...]:
     """Return the columns of rows of numbers, which are read as they are."""
-    ends = zip(schema.low.tolist(), schema.high.tolist(), strict=True)
-    pairs = zip(schema.names, schema.n_missing.tolist(), ends, strict=True)
-    return tuple(
-        Column(name, "number", ("number",), "", gone, None, *((low, high) if low <= high else (None, None)))
-        for name, gone, (low, high) in pairs
-    )
+    return tuple(column_of(column, "number", ("number",)) for column in schema.each_column())
 
 
 def table_schema(clf: Any) -> TableSchema:
@@ -184,7 +172,7 @@ def column_names(X: Any) -> list[str]:
                 f"X has {names.count(twice)} columns named {twice!r}. Rename or drop all but one."
             )
         return [str(name) for name in nw.from_native(X, eager_only=True).columns]
-    shape = np.shape(with_kinds(X))
+    shape = np.shape(X)
     return [f"x{j}" for j in range(shape[1] if len(shape) == 2 else 0)]
 
 
@@ -198,8 +186,16 @@ def holds_numbers(X: Any) -> bool:
     if is_frame(X):
         kinds = nw.from_native(X, eager_only=True).schema.values()
         return all(kind.is_integer() or kind.is_float() for kind in kinds)
-    kind = getattr(X.dtype, "kind", "f") if hasattr(X, "dtype") else with_kinds(X).dtype.kind
-    return kind in "iufbc"
+    return getattr(getattr(X, "dtype", None), "kind", "f") in "iufbc"
+
+
+def validated_table(clf: Any, X: Any, reset: bool) -> Any:
+    """Return a table that scikit-learn's `validate_data` took; columns of a data frame keep their types."""
+    if not is_frame(X):
+        return validate_data(clf, X, reset=reset, dtype=None, ensure_all_finite=False)
+    validate_data(clf, X, reset=reset, skip_check_array=True)
+    check_array(np.broadcast_to(False, X.shape), estimator=clf)  # refuses empty tables
+    return X
 
 
 def with_kinds(X: Any) -> Array:

@@ -19,6 +19,7 @@ from scipy.sparse import issparse
 
 from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.exceptions import ColumnError
+from riskbayes.preprocessing.bins import column_ranges
 from riskbayes.preprocessing.columns import (
     PARTS,
     Values,
@@ -29,7 +30,7 @@ from riskbayes.preprocessing.columns import (
     read_column,
     unit_of,
 )
-from riskbayes.tables import is_missing, shown
+from riskbayes.tables import is_missing, shown, sum_of
 
 MOST_VALUES = 100_000
 """Distinct values of a column that are kept; of a column with more only that it has more."""
@@ -166,16 +167,12 @@ class Schema:
         n_missing, same = np.zeros(n, dtype=np.int64), (0,) * n
         low, high = np.full(n, math.inf), np.full(n, -math.inf)
         if isinstance(X, np.ndarray) and m:
-            with np.errstate(invalid="ignore", over="ignore"):
-                holes = X.dtype.kind == "f" and bool(np.isnan(X.sum(dtype=np.float64)))
-            missing = np.isnan(X) if holes else None
-            if missing is not None and missing.any():
+            missing = np.isnan(X) if X.dtype.kind == "f" and math.isnan(sum_of(X)) else np.zeros(0)
+            if missing.any():
                 n_missing, same = missing.sum(axis=0), equal_columns(missing)
-            if ranges and missing is None:
-                low, high = (np.asarray(end(X, axis=0), dtype=np.float64) for end in (np.min, np.max))
-            elif ranges and missing is not None:
-                low = np.min(X, axis=0, initial=math.inf, where=~missing).astype(np.float64)
-                high = np.max(X, axis=0, initial=-math.inf, where=~missing).astype(np.float64)
+            if ranges:  # of a column without a number NaN, which fmin and fmax pass over
+                ends = zip((np.fmin, np.fmax), column_ranges(X), (low, high), strict=True)
+                low, high = (end(found.astype(np.float64), none) for end, found, none in ends)
         elif ranges and m and not issparse(X):  # on a device, where no cell is missing
             xp = namespace(X)
             low, high = (to_numpy(end(X, axis=0)).astype(np.float64) for end in (xp.min, xp.max))
@@ -298,10 +295,8 @@ class Cells:
         )
 
     def rows(self, chosen: Array) -> Self:
-        """Return some of the rows."""
+        """Return the rows of these indices."""
         table = self.table
-        if isinstance(table, np.ndarray):
-            table = table[chosen]
-        else:
-            table = nw.from_native(table, eager_only=True).filter(chosen.tolist()).to_native()
+        is_array = isinstance(table, np.ndarray)
+        table = table[chosen] if is_array else nw.from_native(table, eager_only=True)[chosen].to_native()
         return type(self)([each.rows(chosen) for each in self.values], table)

@@ -235,14 +235,12 @@ def of_table(X: Any, y: Any, w: Any, size: int) -> Iterator[RowBatch]:
 def of_batches(batches: Iterable[Any]) -> Iterator[RowBatch]:
     """Yield the batches of an iterable: tuples (X, y) or (X, y, w), or X alone."""
     for number, batch in enumerate(batches):
-        if isinstance(batch, tuple):
-            if not 1 <= len(batch) <= 3:
-                raise ValueError(
-                    f"Batch {number} is a tuple of {len(batch)} values: pass (X, y) or (X, y, sample_weight)."
-                )
-            batch = RowBatch(*batch)
-        else:
-            batch = RowBatch(batch)
+        parts = batch if isinstance(batch, tuple) else (batch,)
+        if not 1 <= len(parts) <= 3:
+            raise ValueError(
+                f"Batch {number} is a tuple of {len(parts)} values: pass (X, y) or (X, y, sample_weight)."
+            )
+        batch = RowBatch(*parts)
         if hasattr(batch.X, "shape") and not batch.X.shape[0]:
             continue
         yield batch

@@ -115,12 +115,9 @@ class Values:
         return numbers(values)
 
     def rows(self, chosen: Array) -> Values:
-        """Return some of the cells, by a mask."""
+        """Return the cells of these indices."""
         values = self.values
-        if isinstance(values, list):
-            values = [value for value, is_chosen in zip(values, chosen.tolist(), strict=True) if is_chosen]
-        else:
-            values = values[chosen]
+        values = [values[i] for i in chosen.tolist()] if isinstance(values, list) else values[chosen]
         places = None if self.places is None else self.places[chosen]
         return replace(self, values=values, missing=self.missing[chosen], places=places)
 
@@ -216,28 +213,22 @@ def read_values(values: list, j: int, name: str) -> Values:
         values = composed(values)
         return Values("words", values, np.fromiter((value == "" for value in values), bool, len(values)))
     missing = missing_of(values)
-    present = [value for value, gone in zip(values, missing, strict=True) if not gone]
+    held = [None if gone else value for value, gone in zip(values, missing, strict=True)]
+    present = [value for value in held if value is not None]
     kinds = set(map(type, present))
-    if all(issubclass(kind, str) for kind in kinds) or all(
-        issubclass(kind, bool | np.bool_) for kind in kinds
-    ):
+
+    def all_are(*of: type) -> bool:
+        return all(issubclass(kind, of) for kind in kinds)
+
+    if all_are(str) or all_are(bool, np.bool_):
         return Values("words", composed(values), missing)
-    if all(issubclass(kind, Real | Decimal) and not issubclass(kind, bool) for kind in kinds):
-        return numbers(
-            np.array(
-                [math.nan if gone else as_float(v, j, name) for v, gone in zip(values, missing, strict=True)]
-            )
-        )
-    if all(issubclass(kind, datetime.date | np.datetime64) for kind in kinds):
-        return read_dates([None if gone else v for v, gone in zip(values, missing, strict=True)], j, name)
-    if all(issubclass(kind, datetime.time) for kind in kinds):
-        hours = [
-            math.nan if gone else v.hour + v.minute / 60 + (v.second + v.microsecond / 1e6) / 3600
-            for v, gone in zip(values, missing, strict=True)
-        ]
-        return numbers(np.array(hours), "times of day")
-    if all(issubclass(kind, datetime.timedelta | np.timedelta64) for kind in kinds):
-        held = [None if gone else v for v, gone in zip(values, missing, strict=True)]
+    if all_are(Real, Decimal) and bool not in kinds:
+        return numbers(np.array([math.nan if v is None else as_float(v, j, name) for v in held]))
+    if all_are(datetime.date, np.datetime64):
+        return read_dates(held, j, name)
+    if all_are(datetime.time):
+        return numbers(np.array([math.nan if v is None else hours_of(v) for v in held]), "times of day")
+    if all_are(datetime.timedelta, np.timedelta64):
         return numbers(to_numbers(np.array(held, dtype="timedelta64[us]")) / DAY, "durations")
     usual = str | bool | Real | datetime.date
     odd = next((v for v in present if not isinstance(v, usual)), None)
@@ -255,6 +246,11 @@ def read_values(values: list, j: int, name: str) -> Values:
         "for instance to strings.",
         name,
     )
+
+
+def hours_of(time: datetime.time) -> float:
+    """Return a time of day in hours."""
+    return time.hour + time.minute / 60 + (time.second + time.microsecond / 1e6) / 3600
 
 
 def as_float(value: Any, j: int, name: str) -> float:

@@ -461,13 +461,20 @@ def decide_column(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Re
         kind, parts = "date", ("number", *compress(PARTS[1:], varying))
     if reason:
         kind, parts = "left out", ()
-    scale = DAY if kind == "date" else 1.0
-    low, high = (end / scale if math.isfinite(end) else None for end in (column.low, column.high))
-    example = "" if column.example is None else shown(column.example)
-    own = Column(column.name, kind, parts, reason, column.n_missing, number, low, high, example)
+    own = column_of(column, kind, parts, reason, number)
     if kind != "date":
         return Reader(own, j, categories, (), column.example)
     return Reader(own, j, (), parts, column.example, (column.low / DAY, column.high / DAY))
+
+
+def column_of(
+    column: ColumnSchema, kind: str, encoded: tuple[str, ...], reason: str = "", number: int | None = None
+) -> Column:
+    """Return what became of a column."""
+    scale = DAY if kind == "date" else 1.0
+    low, high = (end / scale if math.isfinite(end) else None for end in (column.low, column.high))
+    example = "" if column.example is None else shown(column.example)
+    return Column(column.name, kind, encoded, reason, column.n_missing, number, low, high, example)
 
 
 def are_names(number: int | None, n_present: int) -> bool:

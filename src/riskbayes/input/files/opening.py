@@ -10,7 +10,7 @@ import lzma
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +23,13 @@ from riskbayes.input.files.arrow import pa
 STDIN = "-"
 """The path that stands for standard input."""
 
-COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-"""How compressed files begin."""
+COMPRESSED: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": lambda stream: gzip.GzipFile(fileobj=stream),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+    b"\x28\xb5\x2f\xfd": lambda stream: ZstdBytes(pa.CompressedInputStream(stream, "zstd")),
+}
+"""How compressed files begin, and what decompresses them."""
 
 ARROW = {b"PAR1": "parquet", b"ARROW1": "ipc"}
 """How files of Parquet and Arrow begin."""
@@ -40,10 +45,7 @@ BINARY = {
     b"\x89HDF": "an HDF5 file",
     b"\x7fELF": "a program",
     b"\x93NUMPY": "a NumPy array",
-    b"\x80\x02": "a pickle",
-    b"\x80\x03": "a pickle",
-    b"\x80\x04": "a pickle",
-    b"\x80\x05": "a pickle",
+    **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "a pickle"),
     b"7z\xbc\xaf": "a 7z archive",
     b"Obj\x01": "an Avro file",
     b"ORC": "an ORC file",
@@ -86,12 +88,6 @@ class UserFile:
         """Close the file; standard input stays open."""
         for each in self.closing:
             each.close()
-
-    def __enter__(self) -> UserFile:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.close()
 
 
 @contextmanager
@@ -160,19 +156,11 @@ def decompress(opened: UserFile) -> None:
     if not hasattr(opened.stream, "peek"):
         opened.stream = io.BufferedReader(opened.stream)
     start = opened.stream.peek(16)[:16]
-    method = next((method for magic, method in COMPRESSED.items() if start.startswith(magic)), None)
-    if method is None:
-        return
-    if method == "zstd":
-        stream: Any = io.BufferedReader(ZstdBytes(pa.CompressedInputStream(opened.stream, "zstd")))
-    else:
-        openers: dict[str, Any] = {"gzip": gzip.GzipFile, "bzip2": bz2.BZ2File, "xz": lzma.LZMAFile}
-        stream = (
-            openers[method](fileobj=opened.stream) if method == "gzip" else openers[method](opened.stream)
-        )
-        stream = io.BufferedReader(stream, 2**18)
-    opened.stream = stream
-    opened.closing.insert(0, stream)
+    for magic, decompressed in COMPRESSED.items():
+        if start.startswith(magic):
+            opened.stream = io.BufferedReader(decompressed(opened.stream), 2**18)
+            opened.closing.insert(0, opened.stream)
+            return
 
 
 class ZstdBytes(io.RawIOBase):

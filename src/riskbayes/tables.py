@@ -50,12 +50,12 @@ def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
             if cell is None or "feature" in str(error):  # the names or the number of columns are wrong
                 raise
             raise no_number(estimator, *cell) from error
-        if not math.isfinite(sum_of(found)):
+        if not math.isfinite(total_of(found)):
             check_finite_columns(estimator, found)
     return found
 
 
-def sum_of(X: Array) -> float:
+def total_of(X: Array) -> float:
     """Return the sum of all cells: if it is finite, all of them are, which takes no mask to prove."""
     values = stored_values(X)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -18,8 +18,6 @@ from riskbayes.exceptions import warn
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.loaded import require
 from riskbayes.models.codes import categories_of, check_sizes
-from riskbayes.onnx_export.columns import Columns
-from riskbayes.onnx_export.inputs import columns_of_codes
 from riskbayes.preprocessing.columns import columns_of, declared_categories, example_of, numbers
 from riskbayes.preprocessing.encoder import UNSEEN, CategoryEncoder
 from riskbayes.tables import (
@@ -30,7 +28,7 @@ from riskbayes.tables import (
     names_of,
     naming_columns,
     shown,
-    sum_of,
+    total_of,
 )
 
 ALWAYS_COUNTED = 2**18
@@ -87,9 +85,9 @@ class CodeInput(NumberInput):
             clf._encoder = clf._encoder.extended(schema) if more else CategoryEncoder.decide(schema)
         self.check_sizes(clf, schema, more)
 
-    def encode(self, clf: Any, cells: Any) -> Array:
-        """Return cells as codes."""
-        return clf._encoder.encode(cells) if isinstance(cells, np.ndarray | Cells) else cells
+    def encoder(self, clf: Any) -> CategoryEncoder:
+        """Return the encoder of codes."""
+        return clf._encoder
 
     def check_sizes(self, clf: Any, schema: Schema, more: bool) -> None:
         """Refuse codes far larger than the number of rows, as identifiers are, or too large for any count."""
@@ -111,19 +109,6 @@ class CodeInput(NumberInput):
                 "min_categories if there are so many."
             )
         check_sizes(sizes, partial(column_name, clf))
-
-    def value_name(self, clf: Any, column: int, value: Any) -> str:
-        """Return the category of a code."""
-        known = clf._encoder.columns[column].categories
-        return str(value if known is None or value >= len(known) else known[value])
-
-    def onnx_columns(self, clf: Any) -> Columns:
-        """Return what the codes are of."""
-        return columns_of_codes(clf._encoder, *names_of(clf))
-
-    def decode(self, clf: Any, rows: Array) -> Array:
-        """Return the categories of codes."""
-        return clf._encoder.decode(rows)
 
     def drawn(self, clf: Any, theta: Any) -> Any:
         """Return the parameters without categories that have no value."""
@@ -176,7 +161,7 @@ def without_fractions(X: Array, name: Callable[[int], str]) -> Array:
     """
     xp, on_host = namespace(X), isinstance(X, np.ndarray)
     is_odd = np.isinf if on_host else is_not_finite
-    odd = None if math.isfinite(sum_of(X)) else first_bad_column(X, is_odd)
+    odd = None if math.isfinite(total_of(X)) else first_bad_column(X, is_odd)
     if odd is not None and on_host:
         raise ValueError(
             f"Input X contains infinity in {name(odd[0])}, which is no category. Replace it by a code, or by "

@@ -34,8 +34,8 @@ from riskbayes.estimators.checks import (
     labels_like,
     row_weights,
 )
-from riskbayes.input.batch import RowBatch
 from riskbayes.input.schema import Cells, Schema
+from riskbayes.input.source import RowBatch
 from riskbayes.tables import plain
 
 
@@ -51,7 +51,6 @@ class Learns(Enum):
 class Look(NamedTuple):
     """What is summed over batches before rows are encoded."""
 
-    n_rows: int
     labels: Array
     """The distinct labels, sorted."""
     schema: Schema
@@ -64,7 +63,7 @@ class Look(NamedTuple):
                 f"y has labels of several kinds, such as {plain(a[0])!r} and {plain(b[0])!r}: make all of "
                 "them strings or all numbers."
             )
-        return Look(self.n_rows + other.n_rows, np.union1d(a, b), self.schema + other.schema)
+        return Look(np.union1d(a, b), self.schema + other.schema)
 
 
 WORDS = "OUST"
@@ -125,7 +124,7 @@ class Reading:
     def look(self, cells: Any, labels: Array, w: Array | None) -> Look:
         """Return what is summed over batches, of one of them."""
         schema = self.clf._input.schema_of(self.clf, with_weight(cells, labels, w)[0], whole=False)
-        return Look(len(labels), distinct_labels(labels)[0], schema)
+        return Look(distinct_labels(labels)[0], schema)
 
     def decide(self, schema: Schema, labels: Array) -> None:
         """Let the estimator decide by all rows: classes, names of columns, and how cells are encoded."""
@@ -158,7 +157,7 @@ class Reading:
         # Unless the user says so, identical rows are not merged for a learner that picks rows.
         merge = not clf._picks_rows if source.merge is None else source.merge
         writer, met = BlockWriter(spool, merge), dict[Any, int]()
-        twice, total, kept = learns and clf._input.schema_decides, None, []
+        twice, total, kept, n_rows = learns and clf._input.schema_decides, None, [], 0
         for number, batch in enumerate(source.batches()):
             cells, y, w = self.cells_of(batch, self.learns in ANEW, f" in batch {number}")
             if learns:
@@ -171,11 +170,12 @@ class Reading:
                 writer.add(clf._input.encode(clf, rows), codes, w)
             elif source.once:
                 kept.append(spool.write(batch))
+            n_rows += cells.shape[0]
             source.progress.advance(cells.shape[0])
         if total is not None:
             self.decide(total.schema, total.labels)
         if twice and total is not None:
-            source.progress.next_pass(total.n_rows)
+            source.progress.next_pass(n_rows)
             for number, batch in enumerate(map(read, kept) if source.once else source.batches()):
                 writer.add(*self.encode(batch, f" in batch {number}"))
                 source.progress.advance(batch.n_rows)

@@ -15,9 +15,7 @@ from riskbayes.estimators.inputs import NumberInput
 from riskbayes.input.files.options import KINDS
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.input.table_schema import TableSchema
-from riskbayes.onnx_export.columns import Columns
-from riskbayes.onnx_export.inputs import columns_of_table
-from riskbayes.preprocessing.encoder import Column, TableEncoder, column_of, decoded, left_out_of
+from riskbayes.preprocessing.encoder import Column, TableEncoder, column_of, left_out_of
 from riskbayes.tables import check_plain, names_of, naming_columns, plain, validated_numbers
 
 MARK_LEVEL = 0.01
@@ -78,18 +76,10 @@ class TableInput(NumberInput):
         chosen = chosen_columns(given, names, "categorical_features")
         return [a or b for a, b in zip(chosen, named, strict=True)]
 
-    def encode(self, clf: Any, cells: Any) -> Array:
-        """Return cells as an array of numbers, codes and NaN."""
-        if isinstance(cells, Cells):
-            return clf._table.stack(cells.values)
-        return cells if clf._table is None else clf._table.encode(cells)
-
     def decode(self, clf: Any, rows: Array) -> Any:
         """Return encoded rows as a table like that of training: an array, or a frame of the same library."""
-        if clf._table is not None:
-            return clf._table.decode(rows)
-        if clf._library is None:
-            return rows
+        if clf._table is not None or clf._library is None:
+            return super().decode(clf, rows)
         columns = dict(zip(names_of(clf)[0], rows.T, strict=True))
         return nw.from_dict(columns, backend=clf._library).to_native()
 
@@ -97,27 +87,10 @@ class TableInput(NumberInput):
         """Return the encoder of the table."""
         return clf._table
 
-    def value_name(self, clf: Any, column: int, value: Any) -> str:
-        """Return the category of a code in an encoded column, or a number or date, as the user wrote it."""
-        if clf._table is not None:
-            j, part = clf._table.encoded[column]
-            reader = clf._table.readers[j]
-            if part == "category" and value < len(reader.categories):
-                return str(reader.categories[int(value)])
-            if part == "number" and isinstance(value, float):
-                value = decoded(reader, np.array([value]), np.array([False]))[0]
-        return super().value_name(clf, column, value)
-
     def category_mask(self, clf: Any) -> Array:
         """Return a mask of the columns that hold categories."""
         kinds = ["number"] * clf.n_features_in_ if clf._table is None else clf._table.kinds
         return np.array(kinds) == "category"
-
-    def onnx_columns(self, clf: Any) -> Columns:
-        """Return what the encoded columns are made of."""
-        if clf._table is None:
-            return super().onnx_columns(clf)
-        return columns_of_table(clf._table, names_of(clf)[1])
 
     def check_same(self, clf: Any, other: Any, what: str) -> None:
         """Refuse another estimator whose columns are of other kinds, or have other categories."""
@@ -244,7 +217,5 @@ def table_columns(clf: Any) -> list[Column]:
 def made_of(clf: Any) -> list[tuple]:
     """Return for each column of the table the encoded columns that were made of it, and its categories."""
     columns = table_columns(clf)
-    if clf._table is None:
-        return [(column.encoded, ()) for column in columns]
-    pairs = zip(columns, clf._table.readers, strict=True)
-    return [(column.encoded, reader.categories) for column, reader in pairs]
+    known = [()] * len(columns) if clf._table is None else [r.categories for r in clf._table.readers]
+    return [(column.encoded, own) for column, own in zip(columns, known, strict=True)]

@@ -30,7 +30,7 @@ from riskbayes.preprocessing.columns import (
     read_column,
     unit_of,
 )
-from riskbayes.tables import is_missing, shown, sum_of
+from riskbayes.tables import is_missing, shown, total_of
 
 MOST_VALUES = 100_000
 """Distinct values of a column that are kept; of a column with more only that it has more."""
@@ -167,7 +167,7 @@ class Schema:
         n_missing, same = np.zeros(n, dtype=np.int64), (0,) * n
         low, high = np.full(n, math.inf), np.full(n, -math.inf)
         if isinstance(X, np.ndarray) and m:
-            missing = np.isnan(X) if X.dtype.kind == "f" and math.isnan(sum_of(X)) else np.zeros(0)
+            missing = np.isnan(X) if X.dtype.kind == "f" and math.isnan(total_of(X)) else np.zeros(0)
             if missing.any():
                 n_missing, same = missing.sum(axis=0), equal_columns(missing)
             if ranges:  # of a column without a number NaN, which fmin and fmax pass over
@@ -187,14 +187,8 @@ class Schema:
             for found, name, column in zip(cells.values, names, columns_of(cells.table), strict=True)
         )
         missing = np.stack([found.missing for found in cells.values], axis=1)
-        n_missing, same = (
-            missing.sum(axis=0),
-            equal_columns(missing) if missing.any() else (0,) * len(columns),
-        )
-        low, high = ends_of(columns)
-        return cls(
-            len(missing), tuple(names), named, "object", n_missing, low, high, same, columns, cells.library
-        )
+        own = (missing.sum(axis=0), *ends_of(columns), equal_columns(missing), columns, cells.library)
+        return cls(len(missing), tuple(names), named, "object", *own)
 
     def __add__(self, other: Self) -> Self:
         if len(self.names) != len(other.names):
@@ -288,11 +282,9 @@ class Cells:
     @property
     def library(self) -> Any:
         """The library of the data frame; None for an array."""
-        return (
-            None
-            if isinstance(self.table, np.ndarray)
-            else nw.from_native(self.table, eager_only=True).implementation
-        )
+        if isinstance(self.table, np.ndarray):
+            return None
+        return nw.from_native(self.table, eager_only=True).implementation
 
     def rows(self, chosen: Array) -> Self:
         """Return the rows of these indices."""

@@ -18,9 +18,8 @@ from riskbayes.input.arrow import (
     of_dataset,
     open_files,
 )
-from riskbayes.input.batch import RowBatch
 from riskbayes.input.dask_source import DaskSource, is_dask
-from riskbayes.input.source import ArraySource, Source
+from riskbayes.input.source import ArraySource, RowBatch, Source
 from riskbayes.progress import RowProgress
 
 BATCH_ROWS = 2**17

@@ -74,8 +74,14 @@ def input_values(source: Input, column: Any, dtype: str) -> Array:
     return values.astype(dtype)[:, None]
 
 
-def columns_of_codes(encoder: CategoryEncoder, names: Sequence[str], named: bool) -> Columns:
-    """Return the columns of an estimator of categories."""
+def columns_of_encoder(
+    encoder: TableEncoder | CategoryEncoder | None, names: Sequence[str], named: bool
+) -> Columns:
+    """Return the columns of an estimator by the encoder of its tables; None for numbers as they are."""
+    if encoder is None:
+        return Columns.numbers(names, named)
+    if isinstance(encoder, TableEncoder):
+        return columns_of_table(encoder, named)
     known = [column.categories for column in encoder.columns]
     kinds = (kind_of(own or (), j, name) for j, (own, name) in enumerate(zip(known, names, strict=True)))
     inputs = tuple(Input(name, j, kind) for j, (name, kind) in enumerate(zip(names, kinds, strict=True)))

@@ -196,7 +196,7 @@ class TableEncoder(Loadable):
         schema = Schema.of_cells(cells, names, named=True)
         categorical = [kinds.get(j) == "category" for j in range(len(names))]
         encoder = cls.decide(schema, categorical, "missing", informative, left_out_of(kinds))
-        return encoder, encoder.stack(cells.values)
+        return encoder, encoder.encode(cells)
 
     @property
     def columns(self) -> list[Column]:
@@ -226,16 +226,22 @@ class TableEncoder(Loadable):
         return [name if part in ("number", "category") else f"{name} ({part})" for name, part in named]
 
     def encode(self, X: Any) -> Array:
-        """Return the encoded rows of a table with the same columns."""
-        pairs = zip(self.readers, columns_of(X), strict=True)
-        return self.stack([read_column(column, r.index, r.column.name) for r, column in pairs])
-
-    def stack(self, cells: Sequence[Values]) -> Array:
-        """Return the encoded columns of all readers and marks, side by side."""
-        pairs = list(zip(self.readers, cells, strict=True))
+        """Return the encoded rows of a table with the same columns, or of its cells."""
+        cells = X if isinstance(X, Cells) else Cells.of(X, [reader.column.name for reader in self.readers])
+        pairs = zip(self.readers, cells.values, strict=True)
         columns = [part for reader, found in pairs for part in reader.encode(found, self.unseen)]
-        columns += [cells[j].missing.astype(np.float64) for j in self.marks]
+        columns += [cells.values[j].missing.astype(np.float64) for j in self.marks]
         return np.stack(columns, axis=1)
+
+    def value_of(self, column: int, value: Any) -> Any:
+        """Return the category of a code in an encoded column, or a number or date, as the user wrote it."""
+        j, part = self.encoded[column]
+        reader = self.readers[j]
+        if part == "category" and value < len(reader.categories):
+            return str(reader.categories[int(value)])
+        if part == "number" and isinstance(value, float):
+            return decoded(reader, np.array([value]), np.array([False]))[0]
+        return value
 
     def missing_and_values(self, X: Any, rows: Array, drawn: bool = False) -> tuple[Array, Array]:
         """Return a mask of the missing cells of a table that is read, and its values by encoded rows.
@@ -255,18 +261,14 @@ class TableEncoder(Loadable):
 
     def decode(self, rows: Array) -> Any:
         """Return encoded rows as a table like that of training; columns that were left out are missing."""
-        marked_by, marks = (
-            self.marked_by or range(len(self.readers)),
-            rows[:, len(rows.T) - len(self.marks) :],
-        )
-        marked = dict(zip(self.marks, marks.T > 0, strict=True))
+        marked_by = self.marked_by or range(len(self.readers))
+        marked = dict(zip(self.marks, rows.T[len(rows.T) - len(self.marks) :] > 0, strict=True))
         found: dict[str, list] = {}
         for j, reader in enumerate(self.readers):
             values = self.numbers_of(j, rows, drawn=True)
             values = np.full(len(rows), np.nan) if values is None else values
-            found[reader.column.name] = decoded(
-                reader, values, np.isnan(values) | marked.get(marked_by[j], False)
-            )
+            gone = np.isnan(values) | marked.get(marked_by[j], False)
+            found[reader.column.name] = decoded(reader, values, gone)
         if self.library is None:
             table = np.empty((len(rows), len(found)), dtype=object)
             for j, values in enumerate(found.values()):
@@ -364,6 +366,8 @@ class CategoryEncoder:
 
     def encode(self, cells: Array | Cells) -> Array:
         """Return codes of shape (m, n): floats if cells are missing (NaN)."""
+        if not isinstance(cells, np.ndarray | Cells):  # codes on a device
+            return cells
         if isinstance(cells, np.ndarray) and all(column.categories is None for column in self.columns):
             # For whole numbers `min` and `max` are several times as fast.
             low, high = (np.fmin.reduce, np.fmax.reduce) if cells.dtype.kind == "f" else (np.min, np.max)
@@ -372,6 +376,11 @@ class CategoryEncoder:
         values = cells.values if isinstance(cells, Cells) else map(numbers, cells.T)
         columns = enumerate(zip(self.columns, values, strict=True))
         return np.stack([column.encode(found, j) for j, (column, found) in columns], axis=1)
+
+    def value_of(self, column: int, value: Any) -> Any:
+        """Return the category of a code, as the user wrote it."""
+        known = self.columns[column].categories
+        return value if known is None or value >= len(known) else str(known[value])
 
     def decode(self, codes: Array) -> Array:
         """Return the values of codes; of dtype object if the columns differ in kind."""

@@ -212,13 +212,16 @@ def check_masses(classes: Array, masses: Array, every: bool = True) -> None:
         )
 
 
-def statistics_overflow(model: GenerativeModel, S: Statistics, X: Array | None) -> ValueError:
-    """Return the error for rows whose statistics overflow; it names the value farthest from their centre.
+def check_finite(model: GenerativeModel, S: Statistics, X: Array | None) -> None:
+    """Refuse rows whose statistics overflow; the error names the value farthest from their centre.
 
     X is None for rows that are not in memory.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if S.is_finite():
+            return
     if X is None:
-        return ValueError("The sums of values of X, or of their squares, overflow. Scale the columns.")
+        raise ValueError("The sums of values of X, or of their squares, overflow. Scale the columns.")
     centre = model.centre(S.frame)
     if issparse(X):
         place = int(np.argmax(np.abs(X.data)))
@@ -228,7 +231,7 @@ def statistics_overflow(model: GenerativeModel, S: Statistics, X: Array | None) 
             far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
         i, j = divmod(int(np.nanargmax(far)), far.shape[1])  # a missing cell does not overflow
         value = float(X[i, j])
-    return ColumnError(
+    raise ColumnError(
         j,
         f"holds {value:g}: the sums of such values, or of their squares, overflow. Treat them as "
         f"missing, or scale the column{or_wider(X)}.",

@@ -95,32 +95,22 @@ def reading(name: str) -> Iterator[None]:
     """Raise what goes wrong while a file is read as a UserError that names it."""
     try:
         yield
-    except EOFError:
-        raise cut_short(name) from None
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        raise damaged(name, error) from None
     except MemoryError:
         raise UserError(f"{name} does not fit into memory. Use fewer rows or columns.") from None
-    except OSError as error:
-        if error.errno is not None:
-            raise unreadable(name, error) from None
-        raise (cut_short(name) if "runcated" in str(error) else damaged(name, error)) from None
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        raise unreadable(name, error) from None
 
 
-def cut_short(name: str) -> UserError:
-    """Return the error for compressed data that end too early."""
-    return UserError(f"{name} is cut short: its compressed data end too early. Copy or download it again.")
-
-
-def damaged(name: str, error: Exception) -> UserError:
-    """Return the error for compressed data that cannot be read."""
+def unreadable(name: str, error: Exception) -> UserError:
+    """Return the error for a file that the system does not let us read, or whose compressed data are bad."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return UserError(f"Cannot read {name}: {error.strerror or error}.")
+    if isinstance(error, EOFError) or (isinstance(error, OSError) and "runcated" in str(error)):
+        return UserError(
+            f"{name} is cut short: its compressed data end too early. Copy or download it again."
+        )
     why = " ".join(str(error).split())
     return UserError(f"{name} is damaged: its compressed data cannot be read ({why}). Copy it again.")
-
-
-def unreadable(name: str, error: OSError) -> UserError:
-    """Return the error for a file that the system does not let us read."""
-    return UserError(f"Cannot read {name}: {error.strerror or error}.")
 
 
 def open_file(path: str | os.PathLike) -> UserFile:

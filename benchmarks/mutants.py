@@ -700,8 +700,8 @@ FAULTS = [
     ),
     Fault(
         "preprocessing/columns.py",
-        "codes.get(value, len(codes)) for value in values",
-        "codes.get(value, 0) for value in values",
+        "get(value, unseen) for value in values",
+        "get(value, 0) for value in values",
         "input/test_mixed_tables.py",
         "an unseen category is the first one",
     ),

@@ -173,7 +173,9 @@ def without_fractions(X: Array, name: Callable[[int], str]) -> Array:
             "device no cell may be missing or infinite. Pass a NumPy array, in which NaN is a missing cell, "
             "or fill them in."
         )
-    broken = first_bad_column(X, lambda x: (xp.trunc(x) != x) & (x == x))
+    broken = None
+    if on_host or bool(xp.any(xp.trunc(X) != X)):  # a device is asked once, not for each column
+        broken = first_bad_column(X, lambda x: (xp.trunc(x) != x) & (x == x))
     if broken is not None:
         warn(
             f"{name(broken[0])} holds {broken[1][0]:g}, which is no integer code; it is cut down to one, as "
@@ -188,7 +190,7 @@ def whole_numbers(X: Array, name: Callable[[int], str]) -> Array:
     if X.dtype.kind != "f":
         return X
     X = without_fractions(X, name)
-    if np.isnan(X).any():
+    if math.isnan(total_of(X)) and np.isnan(X).any():
         return np.clip(X.astype(np.float64), -LARGEST, LARGEST)
     low, high = max(int(X.min(initial=0)), -LARGEST), min(int(X.max(initial=0)), LARGEST)
     smallest = np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high))

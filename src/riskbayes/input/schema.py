@@ -187,7 +187,8 @@ class Schema:
             for found, name, column in zip(cells.values, names, columns_of(cells.table), strict=True)
         )
         missing = np.stack([found.missing for found in cells.values], axis=1)
-        own = (missing.sum(axis=0), *ends_of(columns), equal_columns(missing), columns, cells.library)
+        same = equal_columns(missing) if missing.any() else (0,) * len(columns)
+        own = (missing.sum(axis=0), *ends_of(columns), same, columns, cells.library)
         return cls(len(missing), tuple(names), named, "object", *own)
 
     def __add__(self, other: Self) -> Self:

@@ -85,13 +85,12 @@ class Values:
                 "are different categories.",
                 name,
             )
+        get, unseen = codes.get, len(codes)
         if self.known is not None:
-            found = np.array([codes.get(value, len(codes)) for value in self.known], dtype=np.float64)
-            found = found[self.places]
+            found = np.array([get(value, unseen) for value in self.known], np.float64)[self.places]
         else:
             values = self.values.tolist() if isinstance(self.values, np.ndarray) else self.values
-            own = (codes.get(value, len(codes)) for value in values)
-            found = np.fromiter(own, np.float64, len(values))
+            found = np.fromiter((get(value, unseen) for value in values), np.float64, len(values))
         found[self.missing] = np.nan
         return found
 

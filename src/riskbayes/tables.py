@@ -50,16 +50,16 @@ def validated_numbers(estimator: Any, X: Any, **options: Any) -> Any:
             if cell is None or "feature" in str(error):  # the names or the number of columns are wrong
                 raise
             raise no_number(estimator, *cell) from error
-        with np.errstate(over="ignore", invalid="ignore"):
-            # A finite sum proves that all entries are finite, without a mask.
-            if isinstance(found, np.ndarray):
-                total = found.sum(dtype=np.float64)
-            else:
-                values = stored_values(found)
-                total = namespace(values).sum(values, dtype=widest_float(values))
-        if not math.isfinite(float(total)):
+        if not math.isfinite(total_of(found)):
             check_finite_columns(estimator, found)
     return found
+
+
+def total_of(X: Array) -> float:
+    """Return the sum of all cells: if it is finite, all of them are, which takes no mask to prove."""
+    values = stored_values(X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(namespace(values).sum(values, dtype=widest_float(values)))
 
 
 @contextmanager

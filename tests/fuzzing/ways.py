@@ -32,12 +32,11 @@ import riskbayes
 from conftest import MODELS
 from riskbayes.estimators.counts import CountInput
 from riskbayes.estimators.prediction import PREDICTIONS
-from riskbayes.input.batch import RowBatch
 from riskbayes.input.files.table import open_table
 from riskbayes.input.schema import Schema
-from riskbayes.input.source import Source
+from riskbayes.input.source import RowBatch, Source
 from riskbayes.learners import RC
-from riskbayes.preprocessing.columns import Column
+from riskbayes.preprocessing.encoder import Column
 
 ESTIMATORS: dict[str, Any] = {
     name: kind

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from riskbayes.arrays import Array
 from riskbayes.compare.data import Data
-from riskbayes.preprocessing.columns import FEW_VALUES
+from riskbayes.preprocessing.encoder import FEW_VALUES
 from riskbayes.tables import is_missing
 
 FEWEST_ROWS = 20

@@ -14,8 +14,7 @@ from riskbayes.compare.report import ClassShare, ColumnSummary, DataSummary
 from riskbayes.estimators.table_input import given_kinds
 from riskbayes.input.files.table import require_column
 from riskbayes.input.labels import Labelled, labelled_rows
-from riskbayes.preprocessing.columns import Column
-from riskbayes.preprocessing.encoder import TableEncoder
+from riskbayes.preprocessing.encoder import Column, TableEncoder
 from riskbayes.tables import is_missing, plain
 
 

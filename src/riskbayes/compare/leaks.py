@@ -19,7 +19,7 @@ from riskbayes.compare.data import Data
 from riskbayes.compare.scores import row_losses
 from riskbayes.compare.study import Part, Study
 from riskbayes.findings import Finding
-from riskbayes.preprocessing.columns import FEW_VALUES
+from riskbayes.preprocessing.encoder import FEW_VALUES
 from riskbayes.tables import shown
 
 LEAK_SHARE, LEAST_WRONG = 0.05, 10

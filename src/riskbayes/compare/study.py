@@ -48,7 +48,7 @@ class Part:
         kinds = given_kinds(data.said, names)
         encoder, Z_train = TableEncoder.learn(train, names, kinds, informative=True)
         learned = perf_counter()
-        Z_test = encoder.stack(Cells.of(test, names, kinds).values)
+        Z_test = encoder.encode(Cells.of(test, names, kinds))
         return cls(
             *(kept, held, train, test, encoder, Z_train, Z_test),
             *(learned - start, perf_counter() - learned),

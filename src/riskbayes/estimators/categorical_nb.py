@@ -11,7 +11,7 @@ from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.codes import CodeInput, by_column, least_categories
 from riskbayes.frames import Categories
 from riskbayes.models.categorical import CategoricalModel
-from riskbayes.preprocessing.categories import CategoryEncoder, as_array
+from riskbayes.preprocessing.encoder import CategoryEncoder, as_array
 from riskbayes.statistics import Statistics
 from riskbayes.tables import column_name
 
@@ -95,7 +95,7 @@ class CategoricalNB(BaseGenerativeClassifier):
                     f"{column_name(self, j)} holds integer codes in one of two models, and other values in "
                     "the other: they have no common categories."
                 )
-            union = known.extended(list(column.categories or ()))
+            union = known.extended(column.categories or ())
             columns.append(union)
             position = {
                 value: code

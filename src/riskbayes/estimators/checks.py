@@ -89,7 +89,15 @@ def check_labels(y: Array) -> None:
 
 
 def classes_and_codes(labels: Array) -> tuple[Array, Array]:
-    """Return the sorted classes and the code of each label; few values of many rows are not sorted."""
+    """Return the sorted classes and the code of each label; warn of as many classes as a quantity has."""
+    found = distinct_labels(labels)
+    if isinstance(labels, np.ndarray) and 2 * len(found[0]) > len(labels):
+        check_classification_targets(labels)  # it warns of so many classes
+    return found
+
+
+def distinct_labels(labels: Array) -> tuple[Array, Array]:
+    """Return the sorted distinct labels and the code of each; few values of many rows are not sorted."""
     if not isinstance(labels, np.ndarray):
         return tuple(namespace(labels).unique_inverse(labels))
     if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < MOST_COUNTED:
@@ -97,17 +105,13 @@ def classes_and_codes(labels: Array) -> tuple[Array, Array]:
         classes = np.flatnonzero(np.bincount(whole))
         place = np.zeros(classes[-1] + 1, dtype=np.intp)
         place[classes] = np.arange(len(classes))
-        found = classes.astype(labels.dtype), place[whole]
-    elif labels.dtype.kind in "OU" and isinstance(labels[0], str):
+        return classes.astype(labels.dtype), place[whole]
+    if labels.dtype.kind in "OU" and isinstance(labels[0], str):
         listed_labels = labels.tolist()
         seen = {label: number for number, label in enumerate(dict.fromkeys(listed_labels))}
         classes, place = np.unique(np.array(list(seen), dtype=labels.dtype), return_inverse=True)
-        found = classes, place[np.fromiter(map(seen.__getitem__, listed_labels), np.intp, len(labels))]
-    else:
-        found = np.unique(labels, return_inverse=True)
-    if 2 * len(found[0]) > len(labels):
-        check_classification_targets(labels)  # it warns of so many classes
-    return found
+        return classes, place[np.fromiter(map(seen.__getitem__, listed_labels), np.intp, len(labels))]
+    return np.unique(labels, return_inverse=True)
 
 
 def row_weights(
@@ -208,13 +212,16 @@ def check_masses(classes: Array, masses: Array, every: bool = True) -> None:
         )
 
 
-def statistics_overflow(model: GenerativeModel, S: Statistics, X: Array | None) -> ValueError:
-    """Return the error for rows whose statistics overflow; it names the value farthest from their centre.
+def check_finite(model: GenerativeModel, S: Statistics, X: Array | None) -> None:
+    """Refuse rows whose statistics overflow; the error names the value farthest from their centre.
 
     X is None for rows that are not in memory.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if S.is_finite():
+            return
     if X is None:
-        return ValueError("The sums of values of X, or of their squares, overflow. Scale the columns.")
+        raise ValueError("The sums of values of X, or of their squares, overflow. Scale the columns.")
     centre = model.centre(S.frame)
     if issparse(X):
         place = int(np.argmax(np.abs(X.data)))
@@ -224,7 +231,7 @@ def statistics_overflow(model: GenerativeModel, S: Statistics, X: Array | None) 
             far = np.abs(to_numpy(X).astype(np.float64) - (0.0 if centre is None else to_numpy(centre)))
         i, j = divmod(int(np.nanargmax(far)), far.shape[1])  # a missing cell does not overflow
         value = float(X[i, j])
-    return ColumnError(
+    raise ColumnError(
         j,
         f"holds {value:g}: the sums of such values, or of their squares, overflow. Treat them as "
         f"missing, or scale the column{or_wider(X)}.",

@@ -24,9 +24,7 @@ from riskbayes.findings import Finding
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.onnx_export import Exported, onnx_model
 from riskbayes.persistence.files import save
-from riskbayes.preprocessing.categories import CategoryEncoder
-from riskbayes.preprocessing.columns import Column
-from riskbayes.preprocessing.encoder import TableEncoder
+from riskbayes.preprocessing.encoder import CategoryEncoder, Column, TableEncoder
 from riskbayes.risks import log_posterior, posterior
 
 

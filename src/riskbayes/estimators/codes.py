@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
-from riskbayes.arrays import Array
+from riskbayes.arrays import Array, astype, namespace
 from riskbayes.estimators.inputs import NumberInput
-from riskbayes.estimators.table_input import holds_numbers
+from riskbayes.estimators.table_input import holds_numbers, is_frame, validated_table
+from riskbayes.exceptions import warn
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.loaded import require
 from riskbayes.models.codes import categories_of, check_sizes
-from riskbayes.onnx_export.columns import Columns
-from riskbayes.onnx_export.inputs import columns_of_codes
-from riskbayes.preprocessing.categories import CategoryEncoder, codes_on_device, read_categories_of
-from riskbayes.tables import check_plain, column_name, names_of, naming_columns
+from riskbayes.preprocessing.columns import columns_of, declared_categories, example_of, numbers
+from riskbayes.preprocessing.encoder import UNSEEN, CategoryEncoder
+from riskbayes.tables import (
+    check_plain,
+    column_name,
+    first_bad_column,
+    is_not_finite,
+    names_of,
+    naming_columns,
+    shown,
+    total_of,
+)
 
 ALWAYS_COUNTED = 2**18
 """Integer codes below this are accepted, however few the rows: their counts take 2 MiB per class."""
 
 CODES_PER_ROW = 10
 """Larger codes are accepted up to this many times the number of rows: beyond, most counts would be zero."""
+
+LARGEST = 2**62
+"""Whole numbers beyond this, which a float can hold, are clipped to it."""
 
 
 class CodeInput(NumberInput):
@@ -37,37 +51,45 @@ class CodeInput(NumberInput):
         """Return the cells of rows, or codes on a device."""
         with naming_columns(clf):
             check_plain(clf, X)
-        if hasattr(X, "columns") and not holds_numbers(X):  # its columns keep their own types
-            validate_data(clf, X, reset=reset, skip_check_array=True)
-            check_array(np.broadcast_to(False, X.shape), estimator=clf)  # refuses empty tables
-        else:
+        if is_frame(X) and holds_numbers(X):
             X = validate_data(clf, X, reset=reset, dtype=None, ensure_all_finite=False)
-        names = [column_name(clf, j) for j in range(clf.n_features_in_)]
+        else:
+            X = validated_table(clf, X, reset)
+        name = partial(column_name, clf)
         if not isinstance(X, np.ndarray) and hasattr(X, "__dlpack__"):  # on a device only codes are accepted
-            return codes_on_device(X, names, learn=learn)
-        return read_categories_of(X, names_of(clf)[0], names)
+            return codes_on_device(X, name, learn=learn)
+        if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
+            return whole_numbers(X, name)
+        cells = Cells.of(X, names_of(clf)[0])
+        for j, (found, column) in enumerate(zip(cells.values, columns_of(X), strict=True)):
+            if found.kind == "dates" or found.unit != "numbers":
+                raise TypeError(
+                    f"{name(j)} holds {shown(example_of(column, found))}: each argument must be a string or "
+                    "a number."
+                )
+            if found.kind == "numbers":
+                found = numbers(whole_numbers(found.values[:, None], [name(j)].__getitem__)[:, 0])
+            cells.values[j] = replace(found, declared=declared_categories(column))
+        return cells
 
     def schema_of(self, clf: Any, cells: Any, whole: bool = True) -> Schema:
         """Return what cells say of the columns."""
-        names, named = names_of(clf)
-        if isinstance(cells, Cells):
-            return Schema.of_cells(cells, names, named)
-        schema = Schema.of_numbers(cells, names if named else None)
+        schema = super().schema_of(clf, cells, whole)
         if (whole and not (schema.low < 0).any()) or not isinstance(cells, np.ndarray):
             return schema  # codes: their values are not asked for
         if cells.dtype.kind in "iu" and len(cells):
-            return Schema.of_integers(cells, names, named)
-        return Schema.of_cells(Cells.of(cells, names), names, named)
+            return Schema.of_integers(cells, schema.names, schema.named)
+        return Schema.of_cells(Cells.of(cells, schema.names), schema.names, schema.named)
 
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:
         """Set the encoder by the schema of all rows, or extend it."""
-        names = [column_name(clf, j) for j in range(clf.n_features_in_)]
-        clf._encoder = clf._encoder.extended(schema) if more else CategoryEncoder.decide(schema, names)
+        with naming_columns(clf):
+            clf._encoder = clf._encoder.extended(schema) if more else CategoryEncoder.decide(schema)
         self.check_sizes(clf, schema, more)
 
-    def encode(self, clf: Any, cells: Any) -> Array:
-        """Return cells as codes."""
-        return clf._encoder.encode(cells) if isinstance(cells, np.ndarray | Cells) else cells
+    def encoder(self, clf: Any) -> CategoryEncoder:
+        """Return the encoder of codes."""
+        return clf._encoder
 
     def check_sizes(self, clf: Any, schema: Schema, more: bool) -> None:
         """Refuse codes far larger than the number of rows, as identifiers are, or too large for any count."""
@@ -78,7 +100,7 @@ class CodeInput(NumberInput):
             known = np.maximum(known, before.frame.n_categories)
         largest = np.where(np.isfinite(schema.high), schema.high, -1).astype(np.int64) + 1
         pairs = zip(clf._encoder.columns, largest.tolist(), strict=True)
-        sizes = np.maximum(known, [k if c.categories is None else c.least for c, k in pairs])
+        sizes = np.maximum(known, [k if c.categories is None else len(c.categories) for c, k in pairs])
         far = sizes > np.maximum(known, max(ALWAYS_COUNTED, CODES_PER_ROW * rows))
         if far.any():
             j = int(np.argmax(np.where(far, sizes, 0)))
@@ -90,26 +112,13 @@ class CodeInput(NumberInput):
             )
         check_sizes(sizes, partial(column_name, clf))
 
-    def value_name(self, clf: Any, column: int, value: Any) -> str:
-        """Return the category of a code."""
-        known = clf._encoder.columns[column].categories
-        return str(value if known is None or value >= len(known) else known[value])
-
-    def onnx_columns(self, clf: Any) -> Columns:
-        """Return what the codes are of."""
-        return columns_of_codes(clf._encoder, *names_of(clf))
-
-    def decode(self, clf: Any, rows: Array) -> Array:
-        """Return the categories of codes."""
-        return clf._encoder.decode(rows)
-
     def drawn(self, clf: Any, theta: Any) -> Any:
         """Return the parameters without categories that have no value."""
         columns = clf._encoder.columns
         if all(c.categories is None for c in columns):  # every code is a value itself
             return theta
         named = np.array(
-            [np.iinfo(np.int64).max if c.categories is None else max(1, c.least) for c in columns]
+            [np.iinfo(np.int64).max if c.categories is None else max(1, len(c.categories)) for c in columns]
         )
         return replace(theta, log_prob=theta.frame.limited_to(theta.log_prob, named))
 
@@ -145,3 +154,64 @@ def by_column(table: Array, frame: Any) -> list[Array]:
     """Split a table with the cells of all columns side by side into one table per column."""
     pairs = zip(frame.offsets.tolist(), frame.n_categories.tolist(), strict=True)
     return [table[..., start : start + k] for start, k in pairs]
+
+
+def without_fractions(X: Array, name: Callable[[int], str]) -> Array:
+    """Return floats truncated to whole numbers, with a warning; refuse infinity, and NaN on a device.
+
+    `name` returns what messages call a column.
+    """
+    xp, on_host = namespace(X), isinstance(X, np.ndarray)
+    is_odd = np.isinf if on_host else is_not_finite
+    odd = None if math.isfinite(total_of(X)) else first_bad_column(X, is_odd)
+    if odd is not None and on_host:
+        raise ValueError(
+            f"Input X contains infinity in {name(odd[0])}, which is no category. Replace it by a code, or by "
+            "NaN for a missing cell."
+        )
+    if odd is not None:
+        raise ValueError(
+            f"Input X contains {'NaN' if np.isnan(odd[1]).any() else 'infinity'} in {name(odd[0])}: on a "
+            "device no cell may be missing or infinite. Pass a NumPy array, in which NaN is a missing cell, "
+            "or fill them in."
+        )
+    broken = None
+    if on_host or bool(xp.any(xp.trunc(X) != X)):  # a device is asked once, not for each column
+        broken = first_bad_column(X, lambda x: (xp.trunc(x) != x) & (x == x))
+    if broken is not None:
+        warn(
+            f"{name(broken[0])} holds {broken[1][0]:g}, which is no integer code; it is cut down to one, as "
+            "in scikit-learn. Put riskbayes.preprocessing.KMeansBins before CategoricalNB, or take "
+            "GaussianNB."
+        )
+    return X if broken is None else xp.trunc(X)
+
+
+def whole_numbers(X: Array, name: Callable[[int], str]) -> Array:
+    """Return numbers in the smallest integer dtype that holds them; with missing cells (NaN) as float64."""
+    if X.dtype.kind != "f":
+        return X
+    X = without_fractions(X, name)
+    if math.isnan(total_of(X)) and np.isnan(X).any():
+        return np.clip(X.astype(np.float64), -LARGEST, LARGEST)
+    low, high = max(int(X.min(initial=0)), -LARGEST), min(int(X.max(initial=0)), LARGEST)
+    smallest = np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high))
+    beyond = high == LARGEST or low == -LARGEST
+    return np.clip(X, low, high).astype(np.int64) if beyond else X.astype(smallest)
+
+
+def codes_on_device(X: Array, name: Callable[[int], str], *, learn: bool) -> Array:
+    """Return integer codes, checked on their device; a negative one is `UNSEEN`, or refused with `learn`."""
+    xp = namespace(X)
+    is_float = xp.isdtype(X.dtype, "real floating")
+    X = without_fractions(X, name) if is_float else X
+    if xp.isdtype(X.dtype, ("bool", "unsigned integer")) or float(xp.min(X)) >= 0:
+        return X
+    if learn:
+        j, found = first_bad_column(X, lambda x: x < 0) or (0, X)
+        raise ValueError(
+            f"{name(j)} holds {found.min():g}: on a device categories are codes from 0. Code the column, for "
+            "instance by sklearn.preprocessing.OrdinalEncoder."
+        )
+    X = X if is_float else astype(X, xp.int64)  # int8 cannot hold UNSEEN
+    return xp.where(X < 0, UNSEEN, X)

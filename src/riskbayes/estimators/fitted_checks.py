@@ -13,8 +13,7 @@ from riskbayes.estimators.checks import listed
 from riskbayes.estimators.joint import model_columns
 from riskbayes.findings import Finding
 from riskbayes.input.files.options import kind_option
-from riskbayes.preprocessing.columns import Column
-from riskbayes.preprocessing.encoder import REASONS
+from riskbayes.preprocessing.encoder import REASONS, Column
 from riskbayes.tables import plain
 from riskbayes.task import Status
 

@@ -15,7 +15,7 @@ from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
 from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.estimators.callbacks import FitTask
-from riskbayes.estimators.checks import check_masses, listed, statistics_overflow
+from riskbayes.estimators.checks import check_finite, check_masses, listed
 from riskbayes.estimators.joint import keep_densities
 from riskbayes.estimators.prediction import check_rows
 from riskbayes.estimators.reading import Learns, Reading
@@ -137,9 +137,7 @@ def begin_fit(
         settings = {"model": model, "learner": clf.learner_, "classes": to_numpy(clf.classes_)}
         engine = RecordedEngine.opened(engine, checkpoint, settings)
     S = engine.statistics(model, engine.learn(model))
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not S.is_finite():
-            raise statistics_overflow(model, S, rows)
+    check_finite(model, S, rows)
     return Task(model, engine, model.fix_prior(S))
 
 

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.input.schema import Schema
+from riskbayes.input.schema import Cells, Schema
 from riskbayes.onnx_export.columns import Columns
-from riskbayes.preprocessing.encoder import TableEncoder
+from riskbayes.onnx_export.inputs import columns_of_encoder
+from riskbayes.preprocessing.encoder import CategoryEncoder, TableEncoder
 from riskbayes.tables import names_of, validated_numbers
 
 
@@ -34,7 +35,9 @@ class NumberInput:
 
     def schema_of(self, clf: Any, cells: Any, whole: bool = True) -> Schema:
         """Return what cells say of the columns; `whole` is False if there are further batches of them."""
-        return Schema.of_numbers(cells, getattr(clf, "feature_names_in_", None), ranges=False)
+        if isinstance(cells, Cells):
+            return Schema.of_cells(cells, *names_of(clf))
+        return Schema.of_numbers(cells, getattr(clf, "feature_names_in_", None), ranges=self.schema_decides)
 
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:
         """Set how cells are encoded, by the schema of all rows; with `more` what is known is extended."""
@@ -42,12 +45,14 @@ class NumberInput:
             clf._row_dtype = "float32" if schema.dtype == "float32" else "float64"
 
     def encode(self, clf: Any, cells: Any) -> Array:
-        """Return cells as an array of numbers."""
-        return cells
+        """Return cells as an array of numbers or codes, and NaN for missing cells."""
+        encoder = self.encoder(clf)
+        return cells if encoder is None else encoder.encode(cells)
 
     def decode(self, clf: Any, rows: Array) -> Any:
         """Return encoded rows as the user's values: the inverse of `encode`."""
-        return rows
+        encoder = self.encoder(clf)
+        return rows if encoder is None else encoder.decode(rows)
 
     def drawn(self, clf: Any, theta: Any) -> Any:
         """Return the parameters that `sample` draws from, given those of the model as NumPy arrays."""
@@ -57,8 +62,14 @@ class NumberInput:
         """Return the encoder that made the model's columns from those of the table; None if there is none."""
         return None
 
+    def encoder(self, clf: Any) -> TableEncoder | CategoryEncoder | None:
+        """Return the encoder of the cells; None for numbers that are read as they are."""
+        return self.table(clf)
+
     def value_name(self, clf: Any, column: int, value: Any) -> str:
-        """Return the category of a code, or a number, as the user wrote it."""
+        """Return the category of a code in an encoded column, or a number or date, as the user wrote it."""
+        encoder = self.encoder(clf)
+        value = value if encoder is None else encoder.value_of(column, value)
         return f"{value:.6g}" if isinstance(value, float) else str(value)
 
     def category_mask(self, clf: Any) -> Array:
@@ -67,7 +78,7 @@ class NumberInput:
 
     def onnx_columns(self, clf: Any) -> Columns:
         """Return what the encoded columns are made of, for `to_onnx`."""
-        return Columns.numbers(*names_of(clf))
+        return columns_of_encoder(self.encoder(clf), *names_of(clf))
 
     def check_counted(self, clf: Any, X: Array) -> None:
         """Refuse encoded rows that cannot be among those that were fitted."""

@@ -28,7 +28,7 @@ from riskbayes.models.base import GenerativeModel
 from riskbayes.models.marks import MarkModel
 from riskbayes.models.product import ProductModel
 from riskbayes.models.traits import Traits
-from riskbayes.preprocessing.categories import CategoryEncoder, ColumnCodes
+from riskbayes.preprocessing.encoder import CategoryEncoder, ColumnCodes
 from riskbayes.tables import encoded_names
 
 
@@ -279,7 +279,7 @@ class ProductOfExperts(BaseGenerativeClassifier):
         own._validate_params()
         own.classes_, own.n_features_in_ = self.classes_, n
         if reads_of(expert).categories:
-            own._encoder = CategoryEncoder(tuple(ColumnCodes(str(j), None) for j in range(n)))
+            own._encoder = CategoryEncoder((ColumnCodes(None, None),) * n)
         return own._make_model()
 
     @property

@@ -30,12 +30,12 @@ from riskbayes.estimators.checks import (
     class_codes,
     class_weights,
     classes_and_codes,
+    distinct_labels,
     labels_like,
     row_weights,
 )
-from riskbayes.input.batch import RowBatch
-from riskbayes.input.labels import LabelCodes
 from riskbayes.input.schema import Cells, Schema
+from riskbayes.input.source import RowBatch
 from riskbayes.tables import plain
 
 
@@ -51,7 +51,6 @@ class Learns(Enum):
 class Look(NamedTuple):
     """What is summed over batches before rows are encoded."""
 
-    n_rows: int
     labels: Array
     """The distinct labels, sorted."""
     schema: Schema
@@ -64,7 +63,7 @@ class Look(NamedTuple):
                 f"y has labels of several kinds, such as {plain(a[0])!r} and {plain(b[0])!r}: make all of "
                 "them strings or all numbers."
             )
-        return Look(self.n_rows + other.n_rows, np.union1d(a, b), self.schema + other.schema)
+        return Look(np.union1d(a, b), self.schema + other.schema)
 
 
 WORDS = "OUST"
@@ -124,8 +123,8 @@ class Reading:
 
     def look(self, cells: Any, labels: Array, w: Array | None) -> Look:
         """Return what is summed over batches, of one of them."""
-        seen = with_weight(cells, labels, w)[0]
-        return Look(len(labels), np.unique(labels), self.clf._input.schema_of(self.clf, seen, whole=False))
+        schema = self.clf._input.schema_of(self.clf, with_weight(cells, labels, w)[0], whole=False)
+        return Look(distinct_labels(labels)[0], schema)
 
     def decide(self, schema: Schema, labels: Array) -> None:
         """Let the estimator decide by all rows: classes, names of columns, and how cells are encoded."""
@@ -157,24 +156,26 @@ class Reading:
         clf, spool, learns = self.clf, source.new_spool(), self.learns is not Learns.NOTHING
         # Unless the user says so, identical rows are not merged for a learner that picks rows.
         merge = not clf._picks_rows if source.merge is None else source.merge
-        writer, labels = BlockWriter(spool, merge), LabelCodes()
-        twice, total, kept = learns and clf._input.schema_decides, None, []
+        writer, met = BlockWriter(spool, merge), dict[Any, int]()
+        twice, total, kept, n_rows = learns and clf._input.schema_decides, None, [], 0
         for number, batch in enumerate(source.batches()):
             cells, y, w = self.cells_of(batch, self.learns in ANEW, f" in batch {number}")
             if learns:
                 look = self.look(cells, y, w)
                 total = look if total is None else total.plus(look)
             if not twice:
-                codes = labels.codes(y) if learns else class_codes(y, clf.classes_, f"y{self.suffix}")
+                anew = self.learns is Learns.ALL
+                codes = codes_as_met(y, met) if anew else class_codes(y, clf.classes_, f"y{self.suffix}")
                 rows, codes, w = with_weight(cells, codes, w) if learns else (cells, codes, w)
                 writer.add(clf._input.encode(clf, rows), codes, w)
             elif source.once:
                 kept.append(spool.write(batch))
+            n_rows += cells.shape[0]
             source.progress.advance(cells.shape[0])
         if total is not None:
             self.decide(total.schema, total.labels)
         if twice and total is not None:
-            source.progress.next_pass(total.n_rows)
+            source.progress.next_pass(n_rows)
             for number, batch in enumerate(map(read, kept) if source.once else source.batches()):
                 writer.add(*self.encode(batch, f" in batch {number}"))
                 source.progress.advance(batch.n_rows)
@@ -182,7 +183,7 @@ class Reading:
             raise ValueError("The rows are empty: there is no batch with a row that has a weight.")
         writer.flush()
         source.progress.next_pass(writer.n_rows)
-        order = labels.sorted()[1] if learns and not twice else None
+        order = np.argsort([met[label] for label in clf.classes_.tolist()]) if met else None
         advance = source.progress.advance
         return self.weighted(
             DiskEngine(writer.files, spool, len(clf.classes_), order, on_rows=advance, merged=writer.merged)
@@ -222,6 +223,12 @@ class Reading:
         for name in [name for name in vars(reader) if name.startswith(("_callback", "_skl"))]:
             delattr(reader, name)
         return Reading(reader, self.learns, self.suffix)
+
+
+def codes_as_met(labels: Array, met: dict[Any, int]) -> Array:
+    """Return the codes of labels in the order in which they are met: classes are known only at the end."""
+    found, inverse = distinct_labels(labels)
+    return np.array([met.setdefault(label, len(met)) for label in found.tolist()])[inverse]
 
 
 def look_at_partition(reading: Reading, X: Any, y: Any, w: Any, number: int) -> tuple[int, Look | None]:
@@ -285,7 +292,6 @@ def with_weight(cells: Any, codes: Array, w: Array | None) -> tuple[Any, Array, 
     xp = namespace(positive)
     if bool(xp.all(positive)):
         return cells, codes, w
-    if isinstance(cells, Cells):
-        return cells.rows(positive), codes[positive], w[positive]
     rows = xp.nonzero(positive)[0]
-    return take_rows(cells, rows), take_rows(codes, rows), take_rows(w, rows)
+    kept = cells.rows(rows) if isinstance(cells, Cells) else take_rows(cells, rows)
+    return kept, take_rows(codes, rows), take_rows(w, rows)

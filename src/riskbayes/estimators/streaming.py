@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import namespace, to_numpy
 from riskbayes.engines.base import Engine
-from riskbayes.estimators.checks import labels_like, listed, statistics_overflow
+from riskbayes.estimators.checks import check_finite, labels_like, listed
 from riskbayes.estimators.fitting import (
     begin_fit,
     check_same_columns,
@@ -135,9 +135,7 @@ def more_rows(clf: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Engine, Sta
     clf._input.check_counted(clf, engine.rows)
     with naming_columns(clf):
         S = engine.statistics(clf.model_, clf.statistics_.frame)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if not S.is_finite():
-                raise statistics_overflow(clf.model_, S, engine.rows)
+        check_finite(clf.model_, S, engine.rows)
         check_rows(clf, engine.rows, Fitted(clf.model_, clf.statistics_, clf.parameters_))
     return engine, S
 

@@ -15,10 +15,7 @@ from riskbayes.estimators.inputs import NumberInput
 from riskbayes.input.files.options import KINDS
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.input.table_schema import TableSchema
-from riskbayes.onnx_export.columns import Columns
-from riskbayes.onnx_export.inputs import columns_of_table
-from riskbayes.preprocessing.columns import Column
-from riskbayes.preprocessing.encoder import TableEncoder, decoded, left_out_of
+from riskbayes.preprocessing.encoder import Column, TableEncoder, column_of, left_out_of
 from riskbayes.tables import check_plain, names_of, naming_columns, plain, validated_numbers
 
 MARK_LEVEL = 0.01
@@ -40,6 +37,7 @@ class TableInput(NumberInput):
             check_plain(clf, X)
         if not learn and clf._table is None:
             return validated_numbers(clf, X, reset=False)
+        X = X if is_frame(X) else with_kinds(X)
         names, numbers = column_names(X), holds_numbers(X)
         names = names if reset else names_of(clf)[0]  # an array to predict has none
         if reset:
@@ -48,19 +46,11 @@ class TableInput(NumberInput):
         given = given_kinds(clf.columns, names)
         if numbers and learn and not given and self.categorical(clf, names, numbers) is None:
             return validated_numbers(clf, X, reset=reset)
-        if is_frame(X):
-            validate_data(clf, X, reset=reset, skip_check_array=True)
-            check_array(np.broadcast_to(False, X.shape), estimator=clf)  # refuses empty tables
-        else:
-            X = validate_data(clf, with_kinds(X), reset=reset, dtype=None, ensure_all_finite=False)
-        return Cells.of(X, names, given)
+        return Cells.of(validated_table(clf, X, reset), names, given)
 
     def schema_of(self, clf: Any, cells: Any, whole: bool = True) -> Schema:
         """Return what cells say of the columns."""
-        names, named = names_of(clf)
-        if isinstance(cells, Cells):
-            return Schema.of_cells(cells, names, named)
-        return replace(Schema.of_numbers(cells, names if named else None), library=clf._library)
+        return replace(super().schema_of(clf, cells, whole), library=clf._library)
 
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:
         """Set the encoder of the table by a schema of all rows; None for numbers that need none."""
@@ -86,18 +76,10 @@ class TableInput(NumberInput):
         chosen = chosen_columns(given, names, "categorical_features")
         return [a or b for a, b in zip(chosen, named, strict=True)]
 
-    def encode(self, clf: Any, cells: Any) -> Array:
-        """Return cells as an array of numbers, codes and NaN."""
-        if isinstance(cells, Cells):
-            return clf._table.stack(cells.values)
-        return cells if clf._table is None else clf._table.encode(cells)
-
     def decode(self, clf: Any, rows: Array) -> Any:
         """Return encoded rows as a table like that of training: an array, or a frame of the same library."""
-        if clf._table is not None:
-            return clf._table.decode(rows)
-        if clf._library is None:
-            return rows
+        if clf._table is not None or clf._library is None:
+            return super().decode(clf, rows)
         columns = dict(zip(names_of(clf)[0], rows.T, strict=True))
         return nw.from_dict(columns, backend=clf._library).to_native()
 
@@ -105,27 +87,10 @@ class TableInput(NumberInput):
         """Return the encoder of the table."""
         return clf._table
 
-    def value_name(self, clf: Any, column: int, value: Any) -> str:
-        """Return the category of a code in an encoded column, or a number or date, as the user wrote it."""
-        if clf._table is not None:
-            j, part = clf._table.encoded[column]
-            reader = clf._table.readers[j]
-            if part == "category" and value < len(reader.categories):
-                return str(reader.categories[int(value)])
-            if part == "number" and isinstance(value, float):
-                value = decoded(reader, np.array([value]), np.array([False]))[0]
-        return super().value_name(clf, column, value)
-
     def category_mask(self, clf: Any) -> Array:
         """Return a mask of the columns that hold categories."""
         kinds = ["number"] * clf.n_features_in_ if clf._table is None else clf._table.kinds
         return np.array(kinds) == "category"
-
-    def onnx_columns(self, clf: Any) -> Columns:
-        """Return what the encoded columns are made of."""
-        if clf._table is None:
-            return super().onnx_columns(clf)
-        return columns_of_table(clf._table, names_of(clf)[1])
 
     def check_same(self, clf: Any, other: Any, what: str) -> None:
         """Refuse another estimator whose columns are of other kinds, or have other categories."""
@@ -159,12 +124,7 @@ def set_numbers(clf: Any, schema: Schema) -> None:
 
 def number_columns(schema: Schema) -> tuple[Column, ...]:
     """Return the columns of rows of numbers, which are read as they are."""
-    ends = zip(schema.low.tolist(), schema.high.tolist(), strict=True)
-    pairs = zip(schema.names, schema.n_missing.tolist(), ends, strict=True)
-    return tuple(
-        Column(name, "number", ("number",), "", gone, None, *((low, high) if low <= high else (None, None)))
-        for name, gone, (low, high) in pairs
-    )
+    return tuple(column_of(column, "number", ("number",)) for column in schema.each_column())
 
 
 def table_schema(clf: Any) -> TableSchema:
@@ -185,7 +145,7 @@ def column_names(X: Any) -> list[str]:
                 f"X has {names.count(twice)} columns named {twice!r}. Rename or drop all but one."
             )
         return [str(name) for name in nw.from_native(X, eager_only=True).columns]
-    shape = np.shape(with_kinds(X))
+    shape = np.shape(X)
     return [f"x{j}" for j in range(shape[1] if len(shape) == 2 else 0)]
 
 
@@ -199,8 +159,16 @@ def holds_numbers(X: Any) -> bool:
     if is_frame(X):
         kinds = nw.from_native(X, eager_only=True).schema.values()
         return all(kind.is_integer() or kind.is_float() for kind in kinds)
-    kind = getattr(X.dtype, "kind", "f") if hasattr(X, "dtype") else with_kinds(X).dtype.kind
-    return kind in "iufbc"
+    return getattr(getattr(X, "dtype", None), "kind", "f") in "iufbc"
+
+
+def validated_table(clf: Any, X: Any, reset: bool) -> Any:
+    """Return a table that scikit-learn's `validate_data` took; columns of a data frame keep their types."""
+    if not is_frame(X):
+        return validate_data(clf, X, reset=reset, dtype=None, ensure_all_finite=False)
+    validate_data(clf, X, reset=reset, skip_check_array=True)
+    check_array(np.broadcast_to(False, X.shape), estimator=clf)  # refuses empty tables
+    return X
 
 
 def with_kinds(X: Any) -> Array:
@@ -249,7 +217,5 @@ def table_columns(clf: Any) -> list[Column]:
 def made_of(clf: Any) -> list[tuple]:
     """Return for each column of the table the encoded columns that were made of it, and its categories."""
     columns = table_columns(clf)
-    if clf._table is None:
-        return [(column.encoded, ()) for column in columns]
-    pairs = zip(columns, clf._table.readers, strict=True)
-    return [(column.encoded, reader.categories) for column, reader in pairs]
+    known = [()] * len(columns) if clf._table is None else [r.categories for r in clf._table.readers]
+    return [(column.encoded, own) for column, own in zip(columns, known, strict=True)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from riskbayes.arrays import Array
-from riskbayes.input.batch import RowBatch
+from riskbayes.input.source import RowBatch
 
 READERS = ("to_pyarrow_batches", "to_arrow_reader", "fetch_record_batch", "to_reader")
 """Methods of queries and tables that return a reader of Arrow batches: Ibis, DuckDB, Arrow."""

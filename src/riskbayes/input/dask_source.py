@@ -11,8 +11,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.engines.dask import DaskEngine, computed, shared
-from riskbayes.input.batch import RowBatch
-from riskbayes.input.source import Result, Source
+from riskbayes.input.source import Result, RowBatch, Source
 
 
 def is_dask(X: Any) -> bool:
@@ -42,18 +41,13 @@ class DaskSource(Source):
         if dtype.kind == "f" and getattr(X, "dtype", None) == np.float32:
             with suppress(ValueError):  # a row of zeros may be refused
                 dtype = work(np.zeros((1, X.shape[1]), dtype=np.float32)).dtype
-        shape = (0,) if result.width is None else (0, result.width)
-        meta, filled = (
-            np.empty(shape, dtype=dtype),
-            {"work": shared(work), "empty": np.empty(shape, dtype=dtype)},
-        )
+        width, form = result.width, dict[str, Any]()
+        empty = np.empty((0,) if width is None else (0, width), dtype=dtype)
         if hasattr(X, "map_blocks"):
             X = X.rechunk({1: -1})
-            form: Any = (
-                {"drop_axis": 1} if result.width is None else {"chunks": (X.chunks[0], (result.width,))}
-            )
-            return X.map_blocks(apply_to_partition, **filled, **form, meta=meta)
-        return X.map_partitions(apply_to_partition, **filled, meta=meta)
+            form = {"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}
+        each = X.map_blocks if hasattr(X, "map_blocks") else X.map_partitions
+        return each(apply_to_partition, work=shared(work), empty=empty, **form, meta=empty)
 
 
 def apply_to_partition(X: Any, work: Callable[[Any], Array], empty: Array) -> Array:

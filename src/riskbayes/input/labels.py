@@ -1,9 +1,9 @@
-"""The labels of a table, checked; labels of batches as codes, before all classes are known."""
+"""The labels of a table, checked."""
 
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -109,33 +109,3 @@ def rows_without_target(lost: int, rows: int, target: str) -> list[Finding]:
         return []
     said = f"{lost} of {lost + rows} rows have no label in {target!r}, and were left out."
     return [Finding("RB028", said, target)]
-
-
-class LabelCodes:
-    """Codes of labels in the order in which they are met, for classes are known only at the end."""
-
-    def __init__(self) -> None:
-        self.known: dict[Any, int] = {}
-        self.values: list[Array] = []
-
-    def codes(self, labels: Array) -> Array:
-        """Return the codes of a batch of labels."""
-        found, inverse = distinct_labels(labels)
-        self.values.append(found)
-        own = [self.known.setdefault(label, len(self.known)) for label in found.tolist()]
-        return np.array(own)[inverse]
-
-    def sorted(self) -> tuple[Array, Array]:
-        """Return the sorted classes, and the index among them of each code."""
-        classes = np.unique(np.concatenate(self.values))
-        order = np.empty(len(classes), dtype=np.int64)
-        order[[self.known[label] for label in classes.tolist()]] = np.arange(len(classes))
-        return classes, order
-
-
-def distinct_labels(labels: Array) -> tuple[Array, Array]:
-    """Return the sorted distinct labels and the index of each; small whole numbers are not sorted."""
-    if labels.dtype.kind in "iu" and labels.min() >= 0 and labels.max() < len(labels):
-        seen = np.bincount(labels) > 0
-        return np.flatnonzero(seen).astype(labels.dtype), (np.cumsum(seen) - 1)[labels]
-    return np.unique(labels, return_inverse=True)

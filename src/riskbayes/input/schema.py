@@ -8,7 +8,7 @@ the sum over all rows. So it does not matter in which batches, files or partitio
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Self
@@ -19,6 +19,7 @@ from scipy.sparse import issparse
 
 from riskbayes.arrays import Array, namespace, to_numpy
 from riskbayes.exceptions import ColumnError
+from riskbayes.preprocessing.bins import column_ranges
 from riskbayes.preprocessing.columns import (
     PARTS,
     Values,
@@ -29,7 +30,7 @@ from riskbayes.preprocessing.columns import (
     read_column,
     unit_of,
 )
-from riskbayes.tables import is_missing, shown
+from riskbayes.tables import is_missing, shown, total_of
 
 MOST_VALUES = 100_000
 """Distinct values of a column that are kept; of a column with more only that it has more."""
@@ -58,12 +59,12 @@ class ColumnSchema:
     """The first cell that is not missing."""
 
     @classmethod
-    def of(cls, found: Values, name: str, column: Any = None, declared: Sequence = ()) -> Self:
+    def of(cls, found: Values, name: str, column: Any) -> Self:
         """Return the schema of the cells of one column; `column` has them as the user does."""
-        gone, m = int(found.missing.sum()), len(found.missing)
-        if gone == m:
-            return cls(name, n_missing=gone, declared=tuple(declared))
-        example = None if column is None else example_of(column, found)
+        gone = int(found.missing.sum())
+        if gone == len(found.missing):
+            return cls(name, n_missing=gone, declared=found.declared)
+        example = example_of(column, found)
         if found.kind != "words":
             present = found.values[~found.missing]
             return cls(name, found.kind, gone, bounded(np.unique(present)), example=example).ranging(
@@ -75,7 +76,7 @@ class ColumnSchema:
             used[found.places] = True
             distinct = [value for value, is_used in zip(found.known, used, strict=True) if is_used]
         words = bounded(frozenset(value for value in distinct if not is_missing(value) and value != ""))
-        own = cls(name, "words", gone, words, declared=tuple(declared), example=example)
+        own = cls(name, "words", gone, words, declared=found.declared, example=example)
         dates = dates_of_strings(found)
         if dates is None:
             return own
@@ -174,16 +175,12 @@ class Schema:
         n_missing, same = np.zeros(n, dtype=np.int64), (0,) * n
         low, high = np.full(n, math.inf), np.full(n, -math.inf)
         if isinstance(X, np.ndarray) and m:
-            with np.errstate(invalid="ignore", over="ignore"):
-                holes = X.dtype.kind == "f" and bool(np.isnan(X.sum(dtype=np.float64)))
-            missing = np.isnan(X) if holes else None
-            if missing is not None and missing.any():
+            missing = np.isnan(X) if X.dtype.kind == "f" and math.isnan(total_of(X)) else np.zeros(0)
+            if missing.any():
                 n_missing, same = missing.sum(axis=0), equal_columns(missing)
-            if ranges and missing is None:
-                low, high = (np.asarray(end(X, axis=0), dtype=np.float64) for end in (np.min, np.max))
-            elif ranges and missing is not None:
-                low = np.min(X, axis=0, initial=math.inf, where=~missing).astype(np.float64)
-                high = np.max(X, axis=0, initial=-math.inf, where=~missing).astype(np.float64)
+            if ranges:  # of a column without a number NaN, which fmin and fmax pass over
+                ends = zip((np.fmin, np.fmax), column_ranges(X), (low, high), strict=True)
+                low, high = (end(found.astype(np.float64), none) for end, found, none in ends)
         elif ranges and m and not issparse(X):  # on a device, where no cell is missing
             xp = namespace(X)
             low, high = (to_numpy(end(X, axis=0)).astype(np.float64) for end in (xp.min, xp.max))
@@ -194,20 +191,13 @@ class Schema:
     def of_cells(cls, cells: Cells, names: Sequence[str], named: bool) -> Self:
         """Return the schema of a table whose columns were read."""
         columns = tuple(
-            ColumnSchema.of(found, name, column, declared)
-            for found, name, column, declared in zip(
-                cells.values, names, cells.originals(), cells.declared, strict=True
-            )
+            ColumnSchema.of(found, name, column)
+            for found, name, column in zip(cells.values, names, columns_of(cells.table), strict=True)
         )
         missing = np.stack([found.missing for found in cells.values], axis=1)
-        n_missing, same = (
-            missing.sum(axis=0),
-            equal_columns(missing) if missing.any() else (0,) * len(columns),
-        )
-        low, high = ends_of(columns)
-        return cls(
-            len(missing), tuple(names), named, "object", n_missing, low, high, same, columns, cells.library
-        )
+        same = equal_columns(missing) if missing.any() else (0,) * len(columns)
+        own = (missing.sum(axis=0), *ends_of(columns), same, columns, cells.library)
+        return cls(len(missing), tuple(names), named, "object", *own)
 
     @classmethod
     def of_integers(cls, X: Array, names: Sequence[str], named: bool) -> Self:
@@ -299,8 +289,6 @@ class Cells:
     values: list[Values]
     table: Any
     """The table that they were read from."""
-    declared: list[tuple]
-    """For each column the categories that it declares."""
 
     @classmethod
     def of(cls, X: Any, names: Sequence[str], kinds: Mapping[int, str] = MappingProxyType({})) -> Self:
@@ -308,13 +296,11 @@ class Cells:
 
         `kinds` are those of columns of which the user says them, by their places.
         """
-        columns = list(columns_of(X))
-        values = [
-            read_column(column, j, name) for j, (column, name) in enumerate(zip(columns, names, strict=True))
-        ]
+        columns = enumerate(zip(columns_of(X), names, strict=True))
+        values = [read_column(column, j, name) for j, (column, name) in columns]
         for j, kind in kinds.items():
             values[j] = values[j].as_kind(kind, j, names[j])
-        return cls(values, X, [()] * len(columns))
+        return cls(values, X)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -324,21 +310,13 @@ class Cells:
     @property
     def library(self) -> Any:
         """The library of the data frame; None for an array."""
-        return (
-            None
-            if isinstance(self.table, np.ndarray)
-            else nw.from_native(self.table, eager_only=True).implementation
-        )
-
-    def originals(self) -> Iterator[Any]:
-        """Yield the columns as the user has them."""
-        return columns_of(self.table)
+        if isinstance(self.table, np.ndarray):
+            return None
+        return nw.from_native(self.table, eager_only=True).implementation
 
     def rows(self, chosen: Array) -> Self:
-        """Return some of the rows."""
+        """Return the rows of these indices."""
         table = self.table
-        if isinstance(table, np.ndarray):
-            table = table[chosen]
-        else:
-            table = nw.from_native(table, eager_only=True).filter(chosen.tolist()).to_native()
-        return type(self)([each.rows(chosen) for each in self.values], table, self.declared)
+        is_array = isinstance(table, np.ndarray)
+        table = table[chosen] if is_array else nw.from_native(table, eager_only=True)[chosen].to_native()
+        return type(self)([each.rows(chosen) for each in self.values], table)

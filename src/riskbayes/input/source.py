@@ -8,12 +8,25 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import _num_samples
 
 from riskbayes.arrays import Array
 from riskbayes.engines.spool import Spool
-from riskbayes.input.batch import RowBatch
 from riskbayes.input.schema import Schema
 from riskbayes.progress import RowProgress
+
+
+class RowBatch(NamedTuple):
+    """Some rows: an array or a table, and their labels and weights, if there are any."""
+
+    X: Any
+    y: Any = None
+    w: Any = None
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return _num_samples(self.X)
 
 
 class Result(NamedTuple):

@@ -18,9 +18,8 @@ from riskbayes.input.arrow import (
     of_dataset,
     open_files,
 )
-from riskbayes.input.batch import RowBatch
 from riskbayes.input.dask_source import DaskSource, is_dask
-from riskbayes.input.source import ArraySource, Source
+from riskbayes.input.source import ArraySource, RowBatch, Source
 from riskbayes.progress import RowProgress
 
 BATCH_ROWS = 2**17
@@ -235,14 +234,12 @@ def of_table(X: Any, y: Any, w: Any, size: int) -> Iterator[RowBatch]:
 def of_batches(batches: Iterable[Any]) -> Iterator[RowBatch]:
     """Yield the batches of an iterable: tuples (X, y) or (X, y, w), or X alone."""
     for number, batch in enumerate(batches):
-        if isinstance(batch, tuple):
-            if not 1 <= len(batch) <= 3:
-                raise ValueError(
-                    f"Batch {number} is a tuple of {len(batch)} values: pass (X, y) or (X, y, sample_weight)."
-                )
-            batch = RowBatch(*batch)
-        else:
-            batch = RowBatch(batch)
+        parts = batch if isinstance(batch, tuple) else (batch,)
+        if not 1 <= len(parts) <= 3:
+            raise ValueError(
+                f"Batch {number} is a tuple of {len(parts)} values: pass (X, y) or (X, y, sample_weight)."
+            )
+        batch = RowBatch(*parts)
         if hasattr(batch.X, "shape") and not batch.X.shape[0]:
             continue
         yield batch

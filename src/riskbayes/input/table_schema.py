@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from riskbayes.markup import foreign, text
-from riskbayes.preprocessing.columns import Column, shown_number
+from riskbayes.preprocessing.encoder import Column, shown_number
 
 HEADS = ("column", "kind", "missing", "distinct", "from", "to", "for example", "read as")
 """The heads of the table that is shown."""

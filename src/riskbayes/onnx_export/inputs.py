@@ -12,9 +12,8 @@ from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.onnx_export.columns import Columns, Encoded, Input
 from riskbayes.onnx_export.export import MATRIX
-from riskbayes.preprocessing.categories import CategoryEncoder
-from riskbayes.preprocessing.columns import Reader, columns_of, part_of_date, read_column
-from riskbayes.preprocessing.encoder import TableEncoder
+from riskbayes.preprocessing.columns import columns_of, part_of_date, read_column
+from riskbayes.preprocessing.encoder import CategoryEncoder, Reader, TableEncoder
 from riskbayes.tables import cell_values
 
 
@@ -75,17 +74,19 @@ def input_values(source: Input, column: Any, dtype: str) -> Array:
     return values.astype(dtype)[:, None]
 
 
-def columns_of_codes(encoder: CategoryEncoder, names: Sequence[str], named: bool) -> Columns:
-    """Return the columns of an estimator of categories."""
-    inputs, encoded = [], []
-    for j, (column, name) in enumerate(zip(encoder.columns, names, strict=True)):
-        if column.categories is None:
-            inputs.append(Input(name, j))
-            encoded.append(Encoded(j))
-        else:
-            inputs.append(Input(name, j, kind_of(column.categories, j, name)))
-            encoded.append(Encoded(j, "category", tuple(column.categories)))
-    return Columns(tuple(inputs), tuple(encoded), len(inputs), named)
+def columns_of_encoder(
+    encoder: TableEncoder | CategoryEncoder | None, names: Sequence[str], named: bool
+) -> Columns:
+    """Return the columns of an estimator by the encoder of its tables; None for numbers as they are."""
+    if encoder is None:
+        return Columns.numbers(names, named)
+    if isinstance(encoder, TableEncoder):
+        return columns_of_table(encoder, named)
+    known = [column.categories for column in encoder.columns]
+    kinds = (kind_of(own or (), j, name) for j, (own, name) in enumerate(zip(known, names, strict=True)))
+    inputs = tuple(Input(name, j, kind) for j, (name, kind) in enumerate(zip(names, kinds, strict=True)))
+    encoded = (Encoded(j) if own is None else Encoded(j, "category", own) for j, own in enumerate(known))
+    return Columns(inputs, tuple(encoded), len(inputs), named)
 
 
 def columns_of_table(encoder: TableEncoder, named: bool) -> Columns:

@@ -1,8 +1,6 @@
-"""Columns of a user's table by kind (numbers, categories, dates), and their encoding as numbers.
+"""The cells of a user's columns, by the kind of their values: numbers, dates, words. Nothing is decided here.
 
-The encoded table is one float64 array: numbers as they are, categories as codes from 0, a missing cell as
-NaN. A date becomes a number and the categories weekday, month and hour, where these vary; one with a time
-zone is read in UTC.
+A date becomes a number and the categories weekday, month and hour; one with a time zone is read in UTC.
 """
 
 from __future__ import annotations
@@ -10,8 +8,8 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -21,14 +19,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
-from riskbayes.loaded import Loadable, require
 from riskbayes.tables import A_PERIOD, composed, is_missing, is_period, plain, shown
-
-FEW_VALUES, ID_SHARE = 20, 0.5
-"""Strings with more distinct values than this number, and than this share of the rows, are identifiers."""
-
-TEXT_WORDS = 4
-"""Such strings of so many words on average are text, and no identifiers."""
 
 ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}(:\d{2}(:\d{2}(\.\d+)?)?)?)?")
 """Strings that are read as dates."""
@@ -37,100 +28,6 @@ DAY = np.timedelta64(1, "D") / np.timedelta64(1, "us")
 
 LATEST_YEAR = 290_000
 """Dates after this year, or so long before 1970, do not fit the 64 bits of a date in microseconds."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """What became of one column of the table."""
-
-    name: str
-    kind: str
-    """One of number, category, date, or left out."""
-    encoded: tuple[str, ...] = ()
-    """What the models read: "number", "category", "weekday", "month", "hour", "is missing"."""
-    reason: str = ""
-    """Why it was left out."""
-    n_missing: int | None = None
-    """Number of missing cells in training."""
-    n_values: int | None = None
-    """Number of distinct values that are not missing; None if they were not counted."""
-    low: float | None = None
-    high: float | None = None
-    """The least and the largest number, or date in days since 1970."""
-    example: str = ""
-    """The first cell that is not missing, as it is shown."""
-
-
-@dataclass(frozen=True)
-class Reader(Loadable):
-    """How one column is encoded: learned from the training rows, the same for all rows after."""
-
-    column: Column
-    index: int
-    categories: tuple[Any, ...] = ()
-    """Values of a category in the order of their codes."""
-    parts: tuple[str, ...] = ()
-    """Parts of a date that vary."""
-    codes: dict = field(default_factory=dict, repr=False, compare=False)
-    example: Any = field(default=None, repr=False, compare=False)
-    """A cell of training that is not missing: cells are filled in, and drawn, as values of its type."""
-    extent: tuple[float, float] = (-math.inf, math.inf)
-    """The first and the last date of training, in days since 1970."""
-
-    _unsaved = frozenset({"codes"})
-
-    def check_loaded(self, size: int) -> None:
-        """Derive the codes of the categories; require the encoded columns of the kind of the column."""
-        kind, known = self.column.kind, self.categories
-        encoded = {"number": ("number",), "category": ("category",), "date": self.parts, "left out": ()}
-        require(kind in encoded and self.column.encoded == encoded[kind], f"a column is a {kind!r}")
-        require(set(self.parts) <= set(PARTS), "a date has other parts")
-        require(kind != "category" or known, "a column has no categories")
-        codes = {value: float(code) for code, value in enumerate(known)}
-        require(len(codes) == len(known), "a column has a category twice")
-        object.__setattr__(self, "codes", codes)
-
-    def encode(self, found: Values, unseen: str) -> list[Array]:
-        """Return the encoded columns; `unseen` says what becomes of a category that was not in training."""
-        kind = self.column.kind
-        if kind == "left out":
-            return []
-        if kind == "number":
-            return [found.as_numbers(self.index, self.column.name, unit_of(self.example))]
-        if kind == "date":
-            dates = found.as_dates(self.index, self.column.name)
-            return [part_of_date(dates, part) for part in self.parts]
-        return [self.category_codes(found, unseen)]
-
-    def category_codes(self, found: Values, unseen: str) -> Array:
-        """Return the code of each value; NaN if it is missing, or unseen with unseen="missing"."""
-        values = found.values
-        if isinstance(values, np.ndarray) and values.dtype != object:
-            values = values.tolist()
-        first = values[int(np.argmin(found.missing))]
-        if not found.missing.all() and isinstance(first, str) != isinstance(self.categories[0], str):
-            raise ColumnError(
-                self.index,
-                f"held values such as {shown(self.categories[0])} in training and now {shown(first)}: "
-                "strings and numbers are different categories.",
-                self.column.name,
-            )
-        get, nan = self.codes.get, math.nan
-        if found.known is None:
-            codes = np.fromiter((get(value, nan) for value in values), np.float64, len(values))
-        else:
-            codes = np.array([get(value, nan) for value in found.known])[found.places]
-        if unseen != "missing":
-            new = np.isnan(codes) & ~found.missing
-            if new.any() and unseen == "error":
-                raise ColumnError(
-                    self.index,
-                    f"holds {shown(values[int(np.argmax(new))])}, which was not in training. Set "
-                    "unseen='missing' to treat such values as missing.",
-                    self.column.name,
-                )
-            codes[new] = len(self.categories)
-        return codes
 
 
 @dataclass(frozen=True)
@@ -149,6 +46,8 @@ class Values:
     """For each cell its place in `known`."""
     unit: str = "numbers"
     """What numbers were before: numbers, durations (now days), or times of day (now hours)."""
+    declared: tuple = ()
+    """The categories that a categorical column declares, where integer codes are made of it."""
 
     def as_numbers(self, index: int, name: str, unit: str) -> Array:
         """Return the cells as numbers; refuse infinity, and anything that is not of the unit."""
@@ -173,6 +72,28 @@ class Values:
             return np.full(len(self.missing), np.nan)
         raise ColumnError(index, f"held dates in training and now {self.an_example()}. Convert it.", name)
 
+    def as_codes(self, codes: Mapping[Any, float], index: int, name: str | None) -> Array:
+        """Return the codes of the cells: the number of `codes` for a value without one, NaN if missing."""
+        if self.missing.all():
+            return np.full(len(self.missing), np.nan)
+        first = self.values[int(np.argmin(self.missing))]
+        known = next(iter(codes), first)
+        if isinstance(first, str) != isinstance(known, str):
+            raise ColumnError(
+                index,
+                f"held values such as {shown(known)} in training and now {shown(first)}: strings and numbers "
+                "are different categories.",
+                name,
+            )
+        get, unseen = codes.get, len(codes)
+        if self.known is not None:
+            found = np.array([get(value, unseen) for value in self.known], np.float64)[self.places]
+        else:
+            values = self.values.tolist() if isinstance(self.values, np.ndarray) else self.values
+            found = np.fromiter((get(value, unseen) for value in values), np.float64, len(values))
+        found[self.missing] = np.nan
+        return found
+
     def as_kind(self, kind: str, index: int, name: str) -> Values:
         """Return the cells as what the user says that they are; refuse a cell that is not."""
         if kind == "date" and self.kind != "dates" and not self.missing.all():
@@ -193,14 +114,11 @@ class Values:
         return numbers(values)
 
     def rows(self, chosen: Array) -> Values:
-        """Return some of the cells, by a mask."""
+        """Return the cells of these indices."""
         values = self.values
-        if isinstance(values, list):
-            values = [value for value, is_chosen in zip(values, chosen.tolist(), strict=True) if is_chosen]
-        else:
-            values = values[chosen]
+        values = [values[i] for i in chosen.tolist()] if isinstance(values, list) else values[chosen]
         places = None if self.places is None else self.places[chosen]
-        return Values(self.kind, values, self.missing[chosen], self.known, places, self.unit)
+        return replace(self, values=values, missing=self.missing[chosen], places=places)
 
     def an_example(self) -> str:
         """Return a value that is not missing, for a message."""
@@ -229,19 +147,6 @@ def unit_of(example: Any) -> str:
     if isinstance(example, datetime.timedelta):
         return "durations"
     return "times of day" if isinstance(example, datetime.time) else "numbers"
-
-
-def shown_number(value: float, kind: str) -> str:
-    """Return a number of a column as it is shown; that of a date is in days since 1970."""
-    if kind != "date":
-        return f"{value:.6g}"
-    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(days=value)
-    return moment.date().isoformat() if value == int(value) else moment.isoformat(" ", "seconds")
-
-
-def left_out(name: str, j: int, reason: str, gone: int, number: int | None) -> Reader:
-    """Return the reader of a column that no model reads."""
-    return Reader(Column(name, "left out", (), reason, gone, number), j)
 
 
 def columns_of(X: Any) -> Iterator[Any]:
@@ -307,28 +212,22 @@ def read_values(values: list, j: int, name: str) -> Values:
         values = composed(values)
         return Values("words", values, np.fromiter((value == "" for value in values), bool, len(values)))
     missing = missing_of(values)
-    present = [value for value, gone in zip(values, missing, strict=True) if not gone]
+    held = [None if gone else value for value, gone in zip(values, missing, strict=True)]
+    present = [value for value in held if value is not None]
     kinds = set(map(type, present))
-    if all(issubclass(kind, str) for kind in kinds) or all(
-        issubclass(kind, bool | np.bool_) for kind in kinds
-    ):
+
+    def all_are(*of: type) -> bool:
+        return all(issubclass(kind, of) for kind in kinds)
+
+    if all_are(str) or all_are(bool, np.bool_):
         return Values("words", composed(values), missing)
-    if all(issubclass(kind, Real | Decimal) and not issubclass(kind, bool) for kind in kinds):
-        return numbers(
-            np.array(
-                [math.nan if gone else as_float(v, j, name) for v, gone in zip(values, missing, strict=True)]
-            )
-        )
-    if all(issubclass(kind, datetime.date | np.datetime64) for kind in kinds):
-        return read_dates([None if gone else v for v, gone in zip(values, missing, strict=True)], j, name)
-    if all(issubclass(kind, datetime.time) for kind in kinds):
-        hours = [
-            math.nan if gone else v.hour + v.minute / 60 + (v.second + v.microsecond / 1e6) / 3600
-            for v, gone in zip(values, missing, strict=True)
-        ]
-        return numbers(np.array(hours), "times of day")
-    if all(issubclass(kind, datetime.timedelta | np.timedelta64) for kind in kinds):
-        held = [None if gone else v for v, gone in zip(values, missing, strict=True)]
+    if all_are(Real, Decimal) and bool not in kinds:
+        return numbers(np.array([math.nan if v is None else as_float(v, j, name) for v in held]))
+    if all_are(datetime.date, np.datetime64):
+        return read_dates(held, j, name)
+    if all_are(datetime.time):
+        return numbers(np.array([math.nan if v is None else hours_of(v) for v in held]), "times of day")
+    if all_are(datetime.timedelta, np.timedelta64):
         return numbers(to_numbers(np.array(held, dtype="timedelta64[us]")) / DAY, "durations")
     usual = str | bool | Real | datetime.date
     odd = next((v for v in present if not isinstance(v, usual)), None)
@@ -348,6 +247,11 @@ def read_values(values: list, j: int, name: str) -> Values:
     )
 
 
+def hours_of(time: datetime.time) -> float:
+    """Return a time of day in hours."""
+    return time.hour + time.minute / 60 + (time.second + time.microsecond / 1e6) / 3600
+
+
 def as_float(value: Any, j: int, name: str) -> float:
     """Return a number as a float; refuse one that is too large."""
     try:
@@ -356,6 +260,18 @@ def as_float(value: Any, j: int, name: str) -> float:
         raise ColumnError(
             j, f"holds {shown(value)}, too large for a floating-point number. Scale the column.", name
         ) from None
+
+
+def declared_categories(column: Any) -> tuple:
+    """Return the categories that a column declares, also those without a row: of pandas, and of an Enum."""
+    dtype = getattr(column, "dtype", None)
+    if isinstance(dtype, nw.Enum):
+        known = list(dtype.categories)
+    elif isinstance(dtype, nw.Categorical):
+        known = list(getattr(getattr(column.to_native(), "cat", None), "categories", ()))  # pandas
+    else:
+        return ()
+    return tuple(value for value in dict.fromkeys(composed(known)) if value != "")
 
 
 def missing_of(values: list) -> Array:

@@ -1,11 +1,18 @@
-"""The encoder of a user's table: every column by its kind, and marks of the cells that are missing."""
+"""The columns of a user's table as numbers, decided once from the schema of all rows.
+
+`TableEncoder` makes one float64 array of columns of every kind: numbers as they are, categories as codes from
+0, a date as the parts that vary, NaN for a missing cell, and marks of missing cells. `CategoryEncoder` makes
+integer codes of columns of categories, and takes in further ones.
+"""
 
 from __future__ import annotations
 
 import datetime
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import compress
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -18,22 +25,105 @@ from riskbayes.input.schema import MOST_VALUES, Cells, ColumnSchema, Schema
 from riskbayes.loaded import Loadable, require
 from riskbayes.preprocessing.columns import (
     DAY,
-    FEW_VALUES,
-    ID_SHARE,
     PARTS,
-    TEXT_WORDS,
-    Column,
-    Reader,
     Values,
     columns_of,
     days_of_parts,
-    left_out,
+    numbers,
+    part_of_date,
     read_column,
+    unit_of,
 )
 from riskbayes.tables import shown
 
+FEW_VALUES, ID_SHARE = 20, 0.5
+"""Strings with more distinct values than this number, and than this share of the rows, are identifiers."""
+
+TEXT_WORDS = 4
+"""Such strings of so many words on average are text, and no identifiers."""
+
+UNSEEN = 2**31 - 1
+"""The integer code of a value that was not in training; larger than that of any category."""
+
 REASONS = {"drop": "dropped", "id": "an identifier, as columns says", "text": "text"}
 """Why a column is left out that the user leaves out."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What became of one column of the table."""
+
+    name: str
+    kind: str
+    """One of number, category, date, or left out."""
+    encoded: tuple[str, ...] = ()
+    """What the models read: "number", "category", "weekday", "month", "hour", "is missing"."""
+    reason: str = ""
+    """Why it was left out."""
+    n_missing: int | None = None
+    """Number of missing cells in training."""
+    n_values: int | None = None
+    """Number of distinct values that are not missing; None if they were not counted."""
+    low: float | None = None
+    high: float | None = None
+    """The least and the largest number, or date in days since 1970."""
+    example: str = ""
+    """The first cell that is not missing, as it is shown."""
+
+
+@dataclass(frozen=True)
+class Reader(Loadable):
+    """How one column is encoded: learned from the training rows, the same for all rows after."""
+
+    column: Column
+    index: int
+    categories: tuple[Any, ...] = ()
+    """Values of a category in the order of their codes."""
+    parts: tuple[str, ...] = ()
+    """Parts of a date that vary."""
+    example: Any = field(default=None, repr=False, compare=False)
+    """A cell of training that is not missing: cells are filled in, and drawn, as values of its type."""
+    extent: tuple[float, float] = (-math.inf, math.inf)
+    """The first and the last date of training, in days since 1970."""
+
+    def check_loaded(self, size: int) -> None:
+        """Require the encoded columns of the kind of the column, and categories that differ."""
+        kind, known = self.column.kind, self.categories
+        encoded = {"number": ("number",), "category": ("category",), "date": self.parts, "left out": ()}
+        require(kind in encoded and self.column.encoded == encoded[kind], f"a column is a {kind!r}")
+        require(set(self.parts) <= set(PARTS), "a date has other parts")
+        require(kind != "category" or known, "a column has no categories")
+        require(len(self.codes) == len(known), "a column has a category twice")
+
+    @cached_property
+    def codes(self) -> dict[Any, int]:
+        """The code of each category."""
+        return {value: code for code, value in enumerate(self.categories)}
+
+    def encode(self, found: Values, unseen: str) -> list[Array]:
+        """Return the encoded columns; `unseen` says what becomes of a category that was not in training."""
+        kind = self.column.kind
+        if kind == "left out":
+            return []
+        if kind == "number":
+            return [found.as_numbers(self.index, self.column.name, unit_of(self.example))]
+        if kind == "date":
+            dates = found.as_dates(self.index, self.column.name)
+            return [part_of_date(dates, part) for part in self.parts]
+        return [self.category_codes(found, unseen)]
+
+    def category_codes(self, found: Values, unseen: str) -> Array:
+        """Return the code of each value; NaN if it is missing, or unseen with unseen="missing"."""
+        codes = found.as_codes(self.codes, self.index, self.column.name)
+        new = codes == len(self.categories)
+        if unseen == "error" and new.any():
+            raise ColumnError(
+                self.index,
+                f"holds {shown(found.values[int(np.argmax(new))])}, which was not in training. Set "
+                "unseen='missing' to treat such values as missing.",
+                self.column.name,
+            )
+        return np.where(new, np.nan, codes) if unseen == "missing" else codes
 
 
 @dataclass(frozen=True)
@@ -80,7 +170,7 @@ class TableEncoder(Loadable):
         """
         forced = [False] * len(schema.names) if categorical is None else categorical
         readers = tuple(
-            left_out(column.name, j, REASONS[dropped[j]], column.n_missing, None)
+            Reader(Column(column.name, "left out", (), REASONS[dropped[j]], column.n_missing), j)
             if j in dropped
             else decide_column(column, j, is_forced, schema.n_rows)
             for j, (column, is_forced) in enumerate(zip(schema.each_column(), forced, strict=True))
@@ -106,7 +196,7 @@ class TableEncoder(Loadable):
         schema = Schema.of_cells(cells, names, named=True)
         categorical = [kinds.get(j) == "category" for j in range(len(names))]
         encoder = cls.decide(schema, categorical, "missing", informative, left_out_of(kinds))
-        return encoder, encoder.stack(cells.values)
+        return encoder, encoder.encode(cells)
 
     @property
     def columns(self) -> list[Column]:
@@ -136,16 +226,22 @@ class TableEncoder(Loadable):
         return [name if part in ("number", "category") else f"{name} ({part})" for name, part in named]
 
     def encode(self, X: Any) -> Array:
-        """Return the encoded rows of a table with the same columns."""
-        pairs = zip(self.readers, columns_of(X), strict=True)
-        return self.stack([read_column(column, r.index, r.column.name) for r, column in pairs])
-
-    def stack(self, cells: Sequence[Values]) -> Array:
-        """Return the encoded columns of all readers and marks, side by side."""
-        pairs = list(zip(self.readers, cells, strict=True))
+        """Return the encoded rows of a table with the same columns, or of its cells."""
+        cells = X if isinstance(X, Cells) else Cells.of(X, [reader.column.name for reader in self.readers])
+        pairs = zip(self.readers, cells.values, strict=True)
         columns = [part for reader, found in pairs for part in reader.encode(found, self.unseen)]
-        columns += [cells[j].missing.astype(np.float64) for j in self.marks]
+        columns += [cells.values[j].missing.astype(np.float64) for j in self.marks]
         return np.stack(columns, axis=1)
+
+    def value_of(self, column: int, value: Any) -> Any:
+        """Return the category of a code in an encoded column, or a number or date, as the user wrote it."""
+        j, part = self.encoded[column]
+        reader = self.readers[j]
+        if part == "category" and value < len(reader.categories):
+            return str(reader.categories[int(value)])
+        if part == "number" and isinstance(value, float):
+            return decoded(reader, np.array([value]), np.array([False]))[0]
+        return value
 
     def missing_and_values(self, X: Any, rows: Array, drawn: bool = False) -> tuple[Array, Array]:
         """Return a mask of the missing cells of a table that is read, and its values by encoded rows.
@@ -165,18 +261,14 @@ class TableEncoder(Loadable):
 
     def decode(self, rows: Array) -> Any:
         """Return encoded rows as a table like that of training; columns that were left out are missing."""
-        marked_by, marks = (
-            self.marked_by or range(len(self.readers)),
-            rows[:, len(rows.T) - len(self.marks) :],
-        )
-        marked = dict(zip(self.marks, marks.T > 0, strict=True))
+        marked_by = self.marked_by or range(len(self.readers))
+        marked = dict(zip(self.marks, rows.T[len(rows.T) - len(self.marks) :] > 0, strict=True))
         found: dict[str, list] = {}
         for j, reader in enumerate(self.readers):
             values = self.numbers_of(j, rows, drawn=True)
             values = np.full(len(rows), np.nan) if values is None else values
-            found[reader.column.name] = decoded(
-                reader, values, np.isnan(values) | marked.get(marked_by[j], False)
-            )
+            gone = np.isnan(values) | marked.get(marked_by[j], False)
+            found[reader.column.name] = decoded(reader, values, gone)
         if self.library is None:
             table = np.empty((len(rows), len(found)), dtype=object)
             for j, values in enumerate(found.values()):
@@ -194,70 +286,219 @@ class TableEncoder(Loadable):
         return next(iter(parts.values()), None)
 
 
-def left_out_of(kinds: Mapping[int, str]) -> dict[int, str]:
-    """Return the columns that the user leaves out, by the kinds that the user says."""
-    return {j: kind for j, kind in kinds.items() if kind in REASONS}
+@dataclass(frozen=True)
+class ColumnCodes(Loadable):
+    """The integer codes of one column: a value's code is its position in `categories`."""
+
+    name: str | None
+    """The name of the column; None if it has none."""
+    categories: tuple[Any, ...] | None
+    """The values in the order of their codes; None if the column holds codes already."""
+    declared: int = 0
+    """How many of the first categories the column's dtype declares, so that they need no row."""
+
+    def check_loaded(self, size: int) -> None:
+        """Require categories that differ, of which some may be declared."""
+        known = self.categories or ()
+        require(len(set(known)) == len(known) and 0 <= self.declared <= len(known), "categories")
+
+    @property
+    def is_open(self) -> bool:
+        """True if all cells were missing so far: the first values decide how the column is encoded."""
+        return self.categories == ()
+
+    def extended(self, values: Sequence, *, declared: bool = False) -> ColumnCodes:
+        """Return this encoding with further categories after the known ones."""
+        if self.categories is None:
+            return self
+        codes = {value: code for code, value in enumerate(dict.fromkeys([*self.categories, *values]))}
+        known = max([self.declared, *(codes[value] + 1 for value in values if declared)])
+        return ColumnCodes(self.name, tuple(codes), known)
+
+    def encode(self, found: Values, j: int) -> Array:
+        """Return the codes of cells: `UNSEEN` for values that were not in training, NaN for missing cells."""
+        if self.categories is not None:
+            own = {value: code for code, value in enumerate(self.categories)}
+            codes = found.as_codes(own, j, self.name)
+            codes = np.where(codes == len(own), UNSEEN, codes)
+            if found.missing.any():
+                return codes
+            return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))
+        if found.missing.all():
+            return np.full(len(found.missing), np.nan)
+        if found.kind != "numbers":
+            raise ColumnError(
+                j, f"held integer codes in training and now holds {found.an_example()}.", self.name
+            )
+        beyond = (found.values < 0) | (found.values >= UNSEEN)
+        if not beyond.any():
+            return found.values
+        wide = found.values if found.missing.any() else found.values.astype(np.int64)
+        return np.where(beyond, UNSEEN, wide)
 
 
-def decide_column(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader:
-    """Return how one column is encoded; `forced` makes it a column of categories."""
-    reader = reader_of(column, j, forced, n_rows)
-    scale = DAY if reader.column.kind == "date" else 1.0
-    low, high = (end / scale if math.isfinite(end) else None for end in (column.low, column.high))
-    example = "" if column.example is None else shown(column.example)
-    seen = replace(reader.column, low=low, high=high, example=example)
-    return replace(reader, column=seen, example=column.example)
+@dataclass(frozen=True)
+class CategoryEncoder:
+    """The encodings of a table's columns; immutable, so that a refused batch changes nothing.
+
+    Whole numbers from 0 are codes already, as in scikit-learn. Columns of strings, booleans or negative
+    numbers are coded by value; categorical columns of a data frame keep all categories that they declare.
+    NaN, None, null, NA, NaT and empty strings are missing cells.
+    """
+
+    columns: tuple[ColumnCodes, ...] = ()
+
+    @classmethod
+    def decide(cls, schema: Schema) -> Self:
+        """Return the encoder of the tables that a schema describes."""
+        names = schema.names if schema.named else (None,) * len(schema.names)
+        return cls(tuple(ColumnCodes(name, ()) for name in names)).extended(schema)
+
+    def extended(self, schema: Schema) -> Self:
+        """Return this encoding with the new categories of further rows after the known ones."""
+        pairs = zip(self.columns, schema.each_column(), strict=True)
+        return type(self)(tuple(extend_codes(known, column, j) for j, (known, column) in enumerate(pairs)))
+
+    @property
+    def least_categories(self) -> Array:
+        """Number of categories that each column declares, which it has in every fold."""
+        return np.array([column.declared for column in self.columns], dtype=np.int64)
+
+    def encode(self, cells: Array | Cells) -> Array:
+        """Return codes of shape (m, n): floats if cells are missing (NaN)."""
+        if not isinstance(cells, np.ndarray | Cells):  # codes on a device
+            return cells
+        if isinstance(cells, np.ndarray) and all(column.categories is None for column in self.columns):
+            # For whole numbers `min` and `max` are several times as fast.
+            low, high = (np.fmin.reduce, np.fmax.reduce) if cells.dtype.kind == "f" else (np.min, np.max)
+            if low(cells, axis=None, initial=0) >= 0 and high(cells, axis=None, initial=0) < UNSEEN:
+                return cells
+        values = cells.values if isinstance(cells, Cells) else map(numbers, cells.T)
+        columns = enumerate(zip(self.columns, values, strict=True))
+        return np.stack([column.encode(found, j) for j, (column, found) in columns], axis=1)
+
+    def value_of(self, column: int, value: Any) -> Any:
+        """Return the category of a code, as the user wrote it."""
+        known = self.columns[column].categories
+        return value if known is None or value >= len(known) else str(known[value])
+
+    def decode(self, codes: Array) -> Array:
+        """Return the values of codes; of dtype object if the columns differ in kind."""
+        if all(column.categories is None for column in self.columns):
+            return codes
+        columns = [
+            codes[:, j] if column.categories is None else as_array(column.categories or (None,))[codes[:, j]]
+            for j, column in enumerate(self.columns)
+        ]
+        if len({values.dtype.kind for values in columns}) > 1:
+            columns = [values.astype(object) for values in columns]
+        return np.stack(columns, axis=1)
 
 
-def reader_of(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader:
-    """Return how one column is encoded, but for its example."""
-    name, gone, kind = column.name, column.n_missing, column.kind
-    if kind == "missing":
-        return left_out(name, j, "missing everywhere", gone, 0)
-    number = None if column.values is None else len(column.values)
-    is_date = kind == "dates" or (column.all_dates and not forced)
-    if forced or (kind == "words" and not is_date):
-        return decide_category(column, j, forced, n_rows)
-    if column.low == column.high:
-        return left_out(name, j, "constant", gone, 1)
-    if not is_date:
-        return Reader(Column(name, "number", ("number",), "", gone, number), j)
-    varying = tuple(
-        part for part, codes in zip(PARTS, column.parts, strict=True) if part == "number" or len(codes) > 1
-    )
-    return Reader(
-        Column(name, "date", varying, "", gone, number),
-        j,
-        (),
-        varying,
-        extent=(column.low / DAY, column.high / DAY),
-    )
+def as_array(values: Sequence) -> Array:
+    """Return a one-dimensional array with one entry for each value, whatever its type."""
+    plain = np.array(values) if all(isinstance(v, str | int | float) for v in values) else None
+    if plain is not None and plain.ndim == 1:
+        return plain
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
 
 
-def decide_category(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader:
-    """Return how a column of categories is encoded; identifiers and text are left out unless `forced`."""
-    name, gone, values = column.name, column.n_missing, column.values
-    number = None if values is None else len(values)
-    if number == 1 and not forced:
-        return left_out(name, j, "constant", gone, 1)
-    if not forced and (number is None or (number > FEW_VALUES and number > ID_SHARE * (n_rows - gone))):
-        many = f"more than {MOST_VALUES}" if number is None else number
-        kind = "text" if is_text(values or [column.example]) else "an identifier"
-        return left_out(name, j, f"{kind}: {many} distinct values", gone, number)
-    if number is None:
+def extend_codes(known: ColumnCodes, column: ColumnSchema, j: int) -> ColumnCodes:
+    """Return an encoding with the values of further rows after the known ones, sorted."""
+    if known.categories is None:
+        if column.kind == "numbers" and not 0 <= column.low <= column.high < UNSEEN:
+            raise ColumnError(
+                j,
+                f"holds {column.low if column.low < 0 else column.high:.0f}: integer codes are counted from "
+                f"0 to at most {UNSEEN - 1}. Pass such values as strings.",
+                known.name,
+            )
+        return known
+    if known.is_open and column.kind == "numbers" and column.low >= 0:
+        return ColumnCodes(known.name, None)
+    if column.kind == "missing" and not column.declared:
+        return known
+    values = distinct_values(column, j, known.name)
+    declared = column.declared
+    if not declared and values and all(isinstance(value, bool) for value in values):
+        declared = (False, True)
+    try:
+        values.sort()
+    except TypeError:  # objects without an order
+        values.sort(key=lambda value: (str(type(value)), str(value)))
+    return known.extended(declared, declared=True).extended(values)
+
+
+def distinct_values(column: ColumnSchema, j: int, name: str | None) -> list:
+    """Return the distinct values of a column; refuse more than are kept."""
+    if column.values is None:
         raise ColumnError(
             j,
             f"has more than {MOST_VALUES} distinct values, and so many categories are not counted. Drop it, "
             "or merge its rare values.",
             name,
         )
+    return column.values.tolist() if isinstance(column.values, np.ndarray) else list(column.values)
+
+
+def left_out_of(kinds: Mapping[int, str]) -> dict[int, str]:
+    """Return the columns that the user leaves out, by the kinds that the user says."""
+    return {j: kind for j, kind in kinds.items() if kind in REASONS}
+
+
+def decide_column(column: ColumnSchema, j: int, forced: bool, n_rows: int) -> Reader:
+    """Return how one column is encoded; `forced` makes it a column of categories, which is never left out."""
+    number = None if column.values is None else len(column.values)
+    by_value = forced or (column.kind == "words" and not column.all_dates)
+    is_date = not by_value and column.kind != "numbers"
+    kind, reason = "number", ""
+    parts: tuple = ("number",)
+    categories: tuple = ()
+    if column.kind == "missing":
+        reason, number = "missing everywhere", 0
+    elif not forced and (number == 1 or column.low == column.high):
+        reason, number = "constant", 1
+    elif not forced and by_value and are_names(number, n_rows - column.n_missing):
+        what = "text" if is_text(column.values or [column.example]) else "an identifier"
+        reason = f"{what}: {f'more than {MOST_VALUES}' if number is None else number} distinct values"
+    elif by_value:
+        kind, parts, categories = "category", ("category",), sorted_values(column, j)
+    elif is_date:
+        varying = (len(codes) > 1 for codes in column.parts[1:])
+        kind, parts = "date", ("number", *compress(PARTS[1:], varying))
+    if reason:
+        kind, parts = "left out", ()
+    own = column_of(column, kind, parts, reason, number)
+    if kind != "date":
+        return Reader(own, j, categories, (), column.example)
+    return Reader(own, j, (), parts, column.example, (column.low / DAY, column.high / DAY))
+
+
+def column_of(
+    column: ColumnSchema, kind: str, encoded: tuple[str, ...], reason: str = "", number: int | None = None
+) -> Column:
+    """Return what became of a column."""
+    scale = DAY if kind == "date" else 1.0
+    low, high = (end / scale if math.isfinite(end) else None for end in (column.low, column.high))
+    example = "" if column.example is None else shown(column.example)
+    return Column(column.name, kind, encoded, reason, column.n_missing, number, low, high, example)
+
+
+def are_names(number: int | None, n_present: int) -> bool:
+    """True if so many distinct values, None for too many to keep, name rows and are no categories."""
+    return number is None or (number > FEW_VALUES and number > ID_SHARE * n_present)
+
+
+def sorted_values(column: ColumnSchema, j: int) -> tuple:
+    """Return the distinct values of a column in their order; refuse those of several types."""
     try:
-        ordered = tuple(sorted(values.tolist() if isinstance(values, np.ndarray) else values))
+        return tuple(sorted(distinct_values(column, j, column.name)))
     except TypeError:
-        raise ColumnError(j, "holds categories of several types. Convert all to strings.", name) from None
-    codes = {value: float(code) for code, value in enumerate(ordered)}
-    own = Column(name, "category", ("category",), "", gone, number)
-    return Reader(own, j, ordered, (), codes)
+        raise ColumnError(
+            j, "holds categories of several types. Convert all to strings.", column.name
+        ) from None
 
 
 def is_text(values: Collection[Any]) -> bool:
@@ -296,3 +537,11 @@ def number_like(value: float, example: Any) -> Any:
         seconds = min(max(value, 0.0) * 3600, 86399.999999)
         return (datetime.datetime.min + datetime.timedelta(seconds=seconds)).time()
     return value
+
+
+def shown_number(value: float, kind: str) -> str:
+    """Return a number of a column as it is shown; that of a date is in days since 1970."""
+    if kind != "date":
+        return f"{value:.6g}"
+    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(days=value)
+    return moment.date().isoformat() if value == int(value) else moment.isoformat(" ", "seconds")

@@ -7,7 +7,7 @@ import queue
 import re
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -29,9 +29,8 @@ from riskbayes.input.files.notation import (
     parts_of_numbers,
     trimmed,
 )
-from riskbayes.input.files.opening import is_arrow, open_file
 from riskbayes.input.files.options import NOTHING_SAID, Options
-from riskbayes.input.files.table import open_dataset, stored
+from riskbayes.input.files.table import open_csv, open_dataset
 from riskbayes.tables import shown
 
 AMBIGUOUS = 3
@@ -55,7 +54,7 @@ class Batch(NamedTuple):
     """Bytes, or rows if the file is no CSV, that were read so far."""
 
 
-class Batches:
+class Batches(AbstractContextManager):
     """A file that is read in batches for a model, in a thread of its own.
 
     Parameters
@@ -79,17 +78,13 @@ class Batches:
     ):
         self.expected, self.options = expected, options
         self.most = min(MOST_ROWS, most or MOST_ROWS)
-        self.csv: CSV | None = None
+        self.csv, kind = open_csv(path, options)
         """The file if it is a CSV."""
-        opened = None if is_arrow(path) else open_file(path)
-        if opened is not None and opened.kind == "text":
-            self.csv = CSV(path, opened, options)
+        if self.csv is not None:
             self.name, self.names = self.csv.name, list(self.csv.dialect.names)
             self.total = self.csv.file.size
         else:
-            if opened is not None:
-                opened.close()
-            self._dataset = open_dataset(stored(path), None if opened is None else opened.kind)
+            self._dataset = open_dataset(path, kind)
             self.name, self.names = str(path), list(self._dataset.schema.names)
             self.total = self._dataset.count_rows()
         try:
@@ -106,9 +101,6 @@ class Batches:
         """Close the file."""
         if self.csv is not None:
             self.csv.file.close()
-
-    def __enter__(self) -> Batches:
-        return self
 
     def __exit__(self, *error: Any) -> None:
         self.close()

@@ -6,6 +6,7 @@ import csv
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +82,7 @@ class Block:
         return (self.line + found).tolist()
 
 
-class CSV:
+class CSV(AbstractContextManager):
     """A CSV file that is read once, from its beginning, in blocks of whole records.
 
     Parameters
@@ -113,9 +114,6 @@ class CSV:
         except BaseException:
             self.file.close()
             raise
-
-    def __enter__(self) -> CSV:
-        return self
 
     def __exit__(self, *error: Any) -> None:
         self.file.close()

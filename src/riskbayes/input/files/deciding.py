@@ -41,7 +41,7 @@ from riskbayes.input.files.notation import (
     trimmed,
 )
 from riskbayes.input.files.options import Options, kind_option
-from riskbayes.preprocessing.columns import FEW_VALUES, ID_SHARE
+from riskbayes.preprocessing.encoder import FEW_VALUES, ID_SHARE
 
 CODE, WHOLE = r"^[+-]?0\d", r"^[+-]?\d+$"
 
@@ -74,6 +74,15 @@ class Cells(NamedTuple):
     counts: Array
     line_of: Callable[[str], int]
     """Returns the line in which a cell occurs first."""
+
+    def where(self, chosen: Array) -> str:
+        """Return the first of some cells and its line, for a message."""
+        cell = first(self.values, chosen)
+        return f"{cell!r} in line {self.line_of(cell)}"
+
+    def told(self, code: str, what: str) -> Finding:
+        """Return a finding about the column."""
+        return Finding(code, f"Column {self.name!r} {what}", self.name)
 
 
 @dataclass(frozen=True)
@@ -229,10 +238,9 @@ def decide_column(
         rare = not odd or are_few(odd, total) or wanted == seen.kind
         example = first(values, fits)
         if not example:
-            where = f"such as {first(values, ~fits)!r} in line {cells.line_of(first(values, ~fits))}"
-            raise UserError(
-                f"{kind_option(name, str(wanted))}: no cell of the column is a {wanted}, {where}."
-            )
+            where = cells.where(~fits)
+            option = kind_option(name, str(wanted))
+            raise UserError(f"{option}: no cell of the column is a {wanted}, such as {where}.")
         if rare and not (seen.kind == NUMBER and wanted is None and are_codes(values, how)):
             how = replace(how, example=example)
             if how.kind == NUMBER:
@@ -311,39 +319,33 @@ def first(values: Any, chosen: Array) -> str:
 
 def odd_cells(cells: Cells, how: Notation, fits: Array, odd: int) -> Finding:
     """Return the finding about cells that are read as missing."""
-    cell = first(cells.values, ~fits)
     others = f"{odd} cells are none, such as" if odd > 1 else "one cell is none,"
     count = "they count as missing. Correct them" if odd > 1 else "it counts as missing. Correct it"
-    return Finding(
+    return cells.told(
         "RB029",
-        f"Column {cells.name!r} holds {how.kind}s such as {how.example!r}; {others} {cell!r} in line "
-        f"{cells.line_of(cell)}: {count}, or read the column as text with "
-        f"{kind_option(cells.name, 'category')}.",
-        cells.name,
+        f"holds {how.kind}s such as {how.example!r}; {others} {cells.where(~fits)}: {count}, or read the "
+        f"column as text with {kind_option(cells.name, 'category')}.",
     )
 
 
 def unread(cells: Cells, kind: str, example: str, fits: Array, odd: int) -> Finding:
     """Return the finding about a column that is text though most of its cells are numbers or dates."""
-    cell = first(cells.values, ~fits)
-    return Finding(
+    return cells.told(
         "RB029",
-        f"Column {cells.name!r} is read as text: most of its cells are {kind}s such as {example!r}, and "
-        f"{odd} are not, such as {cell!r} in line {cells.line_of(cell)}. Write them in one way, or pass "
-        f"{kind_option(cells.name, kind)} to count those as missing.",
-        cells.name,
+        f"is read as text: most of its cells are {kind}s such as {example!r}, and {odd} are not, such as "
+        f"{cells.where(~fits)}. Write them in one way, or pass {kind_option(cells.name, kind)} to count "
+        "those as missing.",
     )
 
 
 def unknown(cells: Cells) -> Finding:
     """Return the finding about a column whose cells look like quantities and are read as text."""
-    cell = first(cells.values, matches(cells.values, QUANTITY))
-    return Finding(
+    return cells.told(
         "RB029",
-        f"Column {cells.name!r} is read as text: its cells begin as numbers, dates or times do, such as "
-        f"{cell!r} in line {cells.line_of(cell)}, and are written in no way that is known. Write them as "
-        f"plain numbers or ISO dates, or pass {kind_option(cells.name, 'category')} if they are words.",
-        cells.name,
+        "is read as text: its cells begin as numbers, dates or times do, such as "
+        f"{cells.where(matches(cells.values, QUANTITY))}, and are written in no way that is known. Write "
+        f"them as plain numbers or ISO dates, or pass {kind_option(cells.name, 'category')} if they are "
+        "words.",
     )
 
 
@@ -356,11 +358,10 @@ def guess(cells: Cells, how: Notation, cell: str) -> Finding:
         sign = {".": "point", ",": "comma"}[how.decimal]
         what = f"the decimal sign is taken to be the {sign}"
         option = f"--decimal {',' if how.decimal == '.' else '.'}"
-    return Finding(
+    return cells.told(
         "RB030",
-        f"Column {cells.name!r} can be read in two ways, and no cell of the file tells which: of {cell!r} "
-        f"{what}. If that is wrong, pass {option}.",
-        cells.name,
+        f"can be read in two ways, and no cell of the file tells which: of {cell!r} {what}. If that is "
+        f"wrong, pass {option}.",
     )
 
 

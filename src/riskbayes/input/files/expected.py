@@ -10,6 +10,7 @@ from typing import Any
 from riskbayes.input.files import UserError
 from riskbayes.input.files.notation import DATE, FLAG, NUMBER, PRESENT, TEXT, TIME, UNREAD, Notation
 from riskbayes.input.files.table import no_header, require_column
+from riskbayes.tables import names_of
 
 
 @dataclass(frozen=True)
@@ -25,11 +26,8 @@ class Expected:
     @classmethod
     def of(cls, clf: Any, about: Mapping[str, Any]) -> Expected:
         """Return what a classifier reads; `about` is what `riskbayes fit` stored beside it."""
-        names = getattr(clf, "feature_names_in_", None)
-        named = names is not None
-        names = (
-            [f"column{j + 1}" for j in range(clf.n_features_in_)] if names is None else list(map(str, names))
-        )
+        names, named = names_of(clf)
+        names = names if named else [f"column{j + 1}" for j in range(len(names))]
         encoder = getattr(clf, "_table", None)
         if encoder is not None:
             kinds = [kind_of(reader, j in encoder.marks) for j, reader in enumerate(encoder.readers)]

@@ -17,15 +17,8 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.input.files.arrow import pa, pc
 
-NUMBER, DATE, TIME, FLAG, TEXT, PRESENT, UNREAD = (
-    "number",
-    "date",
-    "time",
-    "flag",
-    "text",
-    "present",
-    "unread",
-)
+NUMBER, DATE, TIME, FLAG = "number", "date", "time", "flag"
+TEXT, PRESENT, UNREAD = "text", "present", "unread"
 """How a cell is read: as a number, a date, a time of day, true or false, text, "there or missing", or not."""
 
 MISSING = frozenset(

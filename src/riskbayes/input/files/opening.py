@@ -10,7 +10,7 @@ import lzma
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +23,13 @@ from riskbayes.input.files.arrow import pa
 STDIN = "-"
 """The path that stands for standard input."""
 
-COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-"""How compressed files begin."""
+COMPRESSED: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": lambda stream: gzip.GzipFile(fileobj=stream),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+    b"\x28\xb5\x2f\xfd": lambda stream: ZstdBytes(pa.CompressedInputStream(stream, "zstd")),
+}
+"""How compressed files begin, and what decompresses them."""
 
 ARROW = {b"PAR1": "parquet", b"ARROW1": "ipc"}
 """How files of Parquet and Arrow begin."""
@@ -40,10 +45,7 @@ BINARY = {
     b"\x89HDF": "an HDF5 file",
     b"\x7fELF": "a program",
     b"\x93NUMPY": "a NumPy array",
-    b"\x80\x02": "a pickle",
-    b"\x80\x03": "a pickle",
-    b"\x80\x04": "a pickle",
-    b"\x80\x05": "a pickle",
+    **dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"), "a pickle"),
     b"7z\xbc\xaf": "a 7z archive",
     b"Obj\x01": "an Avro file",
     b"ORC": "an ORC file",
@@ -87,44 +89,28 @@ class UserFile:
         for each in self.closing:
             each.close()
 
-    def __enter__(self) -> UserFile:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.close()
-
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
     """Raise what goes wrong while a file is read as a UserError that names it."""
     try:
         yield
-    except EOFError:
-        raise cut_short(name) from None
-    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        raise damaged(name, error) from None
     except MemoryError:
         raise UserError(f"{name} does not fit into memory. Use fewer rows or columns.") from None
-    except OSError as error:
-        if error.errno is not None:
-            raise unreadable(name, error) from None
-        raise (cut_short(name) if "runcated" in str(error) else damaged(name, error)) from None
+    except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
+        raise unreadable(name, error) from None
 
 
-def cut_short(name: str) -> UserError:
-    """Return the error for compressed data that end too early."""
-    return UserError(f"{name} is cut short: its compressed data end too early. Copy or download it again.")
-
-
-def damaged(name: str, error: Exception) -> UserError:
-    """Return the error for compressed data that cannot be read."""
+def unreadable(name: str, error: Exception) -> UserError:
+    """Return the error for a file that the system does not let us read, or whose compressed data are bad."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return UserError(f"Cannot read {name}: {error.strerror or error}.")
+    if isinstance(error, EOFError) or (isinstance(error, OSError) and "runcated" in str(error)):
+        return UserError(
+            f"{name} is cut short: its compressed data end too early. Copy or download it again."
+        )
     why = " ".join(str(error).split())
     return UserError(f"{name} is damaged: its compressed data cannot be read ({why}). Copy it again.")
-
-
-def unreadable(name: str, error: OSError) -> UserError:
-    """Return the error for a file that the system does not let us read."""
-    return UserError(f"Cannot read {name}: {error.strerror or error}.")
 
 
 def open_file(path: str | os.PathLike) -> UserFile:
@@ -160,19 +146,11 @@ def decompress(opened: UserFile) -> None:
     if not hasattr(opened.stream, "peek"):
         opened.stream = io.BufferedReader(opened.stream)
     start = opened.stream.peek(16)[:16]
-    method = next((method for magic, method in COMPRESSED.items() if start.startswith(magic)), None)
-    if method is None:
-        return
-    if method == "zstd":
-        stream: Any = io.BufferedReader(ZstdBytes(pa.CompressedInputStream(opened.stream, "zstd")))
-    else:
-        openers: dict[str, Any] = {"gzip": gzip.GzipFile, "bzip2": bz2.BZ2File, "xz": lzma.LZMAFile}
-        stream = (
-            openers[method](fileobj=opened.stream) if method == "gzip" else openers[method](opened.stream)
-        )
-        stream = io.BufferedReader(stream, 2**18)
-    opened.stream = stream
-    opened.closing.insert(0, stream)
+    for magic, decompressed in COMPRESSED.items():
+        if start.startswith(magic):
+            opened.stream = io.BufferedReader(decompressed(opened.stream), 2**18)
+            opened.closing.insert(0, opened.stream)
+            return
 
 
 class ZstdBytes(io.RawIOBase):

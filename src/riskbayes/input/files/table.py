@@ -68,17 +68,28 @@ def read_table(
     path: str | os.PathLike, options: Options = NOTHING_SAID, labels: Iterable[str] = ()
 ) -> ReadTable:
     """Return a user's file with how it was read; columns of labels hold no dates and no units."""
-    opened = None if is_arrow(path) else open_file(path)
-    if opened is not None and opened.kind == "text":
-        with CSV(path, opened, options) as file, reading(file.name):
-            found = read_csv(file, options, labels)
+    file, kind = open_csv(path, options)
+    if file is None:
+        found = ReadTable(read_arrow(path, kind), {}, [])
     else:
-        if opened is not None:
-            opened.close()
-        found = ReadTable(read_arrow(stored(path), None if opened is None else opened.kind), {}, [])
+        with file, reading(file.name):
+            found = read_csv(file, options, labels)
     for name in options.kinds:
         require_column(str(path), found.table.column_names, name, "kind")
     return found
+
+
+def open_csv(path: str | os.PathLike, options: Options) -> tuple[CSV | None, str | None]:
+    """Return a user's file if it is a CSV, else None and its format; without that, Arrow goes by its name."""
+    if is_arrow(path):
+        return None, None
+    opened = open_file(path)
+    if opened.kind == "text":
+        return CSV(path, opened, options), None
+    opened.close()
+    if str(path) == STDIN:  # which cannot be read twice
+        raise UserError("Standard input holds Parquet or Arrow; from there CSV is read. Name the file.")
+    return None, opened.kind
 
 
 def read_csv(file: CSV, options: Options = NOTHING_SAID, labels: Iterable[str] = ()) -> ReadTable:
@@ -143,13 +154,6 @@ def below_table(file: CSV) -> list[Finding]:
             "them out of the file.",
         )
     ]
-
-
-def stored(path: str | os.PathLike) -> str | os.PathLike:
-    """Return the path of a file of Parquet or Arrow; refuse standard input, which cannot be read twice."""
-    if str(path) == STDIN:
-        raise UserError("Standard input holds Parquet or Arrow; from there CSV is read. Name the file.")
-    return path
 
 
 def read_arrow(path: str | os.PathLike, kind: str | None = None) -> Any:

@@ -1,15 +1,16 @@
 """Compiled scans of large tables: one call for each chunk, in place of some eighty NumPy calls.
 
 Each of those releases the GIL and acquires it again, so that chunks in several threads would wait for one
-another. The scanner of a model has its part of such a scan: a Gaussian for each class, or look-ups between
-knots. A product of both is one scan.
+another. The scanner of a model has its part of such a scan: a Gaussian for each class, look-ups between
+knots, or joint codes of categories. A product of these is one scan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,8 +20,10 @@ from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.scanners.dense import Scanner
 from riskbayes.scanners.kernels import known, readonly
-from riskbayes.scanners.kernels.blocks import kernels
 from riskbayes.statistics import Statistics
+
+NO_NUMBERS, NO_CELLS = readonly(np.empty(0)), readonly(np.empty((0, 0)))
+OTHER_COLUMNS = "rows have other columns than the model"
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,12 @@ class GaussianPart:
     """A stack of upper triangles W."""
     shifts: Array
     constants: Array
+    no_rows: ClassVar[tuple[Array, ...]] = (NO_CELLS,)
 
-    @property
-    def n_columns(self) -> int:
-        """Columns of the rows."""
-        return len(self.origin)
+    @classmethod
+    def none(cls, r: int) -> GaussianPart:
+        """Return the part of a scan that has no Gaussians."""
+        return cls(None, NO_NUMBERS, np.empty((r, 0, 0)), np.empty((r, 0)), np.zeros(r))
 
     def check_shapes(self, r: int) -> None:
         """Require one shape for each of r classes: compiled code checks no bounds."""
@@ -51,6 +55,7 @@ class GaussianPart:
 
     def rows(self, Z: Any) -> tuple[Array, ...]:
         """Return the rows of a chunk as compiled code reads them."""
+        require(Z.X.shape[1] == len(self.origin), OTHER_COLUMNS)
         return (readonly(Z.X),)
 
     def sums(self) -> tuple[Array, ...]:
@@ -71,11 +76,12 @@ class LookUpPart:
     offsets: Array
     table: Array
     constants: Array
+    no_rows: ClassVar[tuple[Array, ...]] = (NO_CELLS, NO_NUMBERS)
 
-    @property
-    def n_columns(self) -> int:
-        """Columns of the rows."""
-        return len(self.offsets)
+    @classmethod
+    def none(cls, r: int) -> LookUpPart:
+        """Return the part of a scan that has no look-ups."""
+        return cls(None, np.empty(0, np.int64), np.empty((0, r)), np.zeros(r))
 
     def check_shapes(self, r: int) -> None:
         """Require rows of the table for all knots and r classes: compiled code checks no bounds."""
@@ -84,10 +90,11 @@ class LookUpPart:
 
     def parameters(self, weight: float) -> tuple[Any, ...]:
         """Return the arguments of the compiled scan besides rows; scores are relative to the last class."""
-        return readonly(self.offsets, np.int64), readonly(weight * (self.table[:, :-1] - self.table[:, -1:]))
+        return readonly(self.offsets, np.int64), relative(weight, self.table)
 
     def rows(self, Z: Any) -> tuple[Array, ...]:
         """Return the rows of a chunk as compiled code reads them."""
+        require(Z.places.shape[1] == len(self.offsets), OTHER_COLUMNS)
         return readonly(Z.places), readonly(Z.beyond)
 
     def sums(self) -> tuple[Array, ...]:
@@ -102,7 +109,55 @@ class LookUpPart:
         )
 
 
-Part = GaussianPart | LookUpPart
+@dataclass(frozen=True)
+class CodesPart:
+    """Scores from a table (joint codes, classes) + constant of each class, and counts of the categories."""
+
+    frame: Any
+    first: Array
+    """Rows of the table before those of each group of features, and after the last one."""
+    back: Any
+    """Matrix that sums counts of joint codes to those of categories."""
+    table: Array
+    constants: Array
+    no_rows: ClassVar[tuple[Array, ...]] = (readonly(np.empty((0, 0)), np.uint8),)
+
+    @classmethod
+    def none(cls, r: int) -> CodesPart:
+        """Return the part of a scan that has no codes."""
+        return cls(None, np.zeros(1, np.int64), None, np.empty((0, r)), np.zeros(r))
+
+    def check_shapes(self, r: int) -> None:
+        """Require rows of the table for all joint codes and r classes: compiled code checks no bounds."""
+        require_shape(self.table, (int(self.first[-1]), r), "f", "table")
+
+    def parameters(self, weight: float) -> tuple[Any, ...]:
+        """Return the arguments of the compiled scan besides rows; scores are relative to the last class."""
+        return readonly(self.first, np.uint64), relative(weight, self.table)
+
+    def rows(self, Z: Any) -> tuple[Array, ...]:
+        """Return the joint codes of a chunk, group by group."""
+        joint = Z.grouping[1]
+        require(len(joint) == len(self.first) - 1, OTHER_COLUMNS)
+        return (readonly(joint, joint.dtype),)
+
+    def sums(self) -> tuple[Array, ...]:
+        """Return zeros to add counts of the joint codes to."""
+        return (np.zeros(self.table.shape),)
+
+    def statistics(self, s0: Array, counts: Array) -> Statistics:
+        """Return the sums by name."""
+        return Statistics({"s0": s0, "counts": (self.back @ counts).T}, self.frame)
+
+
+def relative(weight: float, table: Array) -> Array:
+    """Return the weighted table of all classes but the last, relative to it, as compiled code reads it."""
+    return readonly(weight * (table[:, :-1] - table[:, -1:]))
+
+
+Part = GaussianPart | LookUpPart | CodesPart
+KINDS: tuple[type[Part], ...] = (GaussianPart, LookUpPart, CodesPart)
+"""In the order of the arguments of the compiled scan."""
 
 
 class CompiledScanner(Scanner):
@@ -151,30 +206,25 @@ class CompiledScan:
 
     def __init__(self, parts: Sequence[Part], weights: Sequence[float], constants: Array):
         self.parts, r = parts, len(constants)
-        found = {type(part): (part, weight) for part, weight in zip(parts, weights, strict=True)}
-        no_gaussian = GaussianPart(None, NO_NUMBERS, np.empty((r, 0, 0)), np.empty((r, 0)), np.zeros(r))
-        no_look_up = LookUpPart(None, np.empty(0, np.int64), np.empty((0, r)), np.zeros(r))
-        gaussian, weight = found.get(GaussianPart, (no_gaussian, 0.0))
-        look_up, height = found.get(LookUpPart, (no_look_up, 0.0))
-        self._gaussian, self._look_up = gaussian, look_up
-        gaussian.check_shapes(r)
-        look_up.check_shapes(r)
-        self._parameters = (*gaussian.parameters(weight), *look_up.parameters(height))
-        total = constants + sum(weight * part.constants for part, weight in found.values())
-        self._constants = readonly(total)
+        given = {type(part): (part, weight) for part, weight in zip(parts, weights, strict=True)}
+        pairs = [given.get(kind, (kind.none(r), 0.0)) for kind in KINDS]
+        for part, _ in pairs:
+            part.check_shapes(r)
+        self._every = [part for part, _ in pairs]
+        self._parameters = [value for part, weight in pairs for value in part.parameters(weight)]
+        self._constants = readonly(constants + sum(weight * part.constants for part, weight in pairs))
 
     def chunk(
         self, rows: Sequence[Any], y: Array, w: Array | None, objective: Objective, risks_only: bool
     ) -> tuple[list[Statistics] | None, Risks]:
         """Return the residual statistics of each part and the risks; `rows` are encoded for each part."""
+        from riskbayes.scanners.kernels import loops  # numba is slow to import, and optional
+
         read = {type(part): part.rows(Z) for part, Z in zip(self.parts, rows, strict=True)}
-        sums = {type(part): part.sums() for part in (self._gaussian, self._look_up)}
+        sums = {type(part): part.sums() for part in self._every}
         s0, risks = np.zeros(len(self._constants)), np.zeros(3)
-        for part in self.parts:
-            require(read[type(part)][0].shape[1] == part.n_columns, "rows have other columns than the model")
-        kernels()["scan"](
-            *read.get(GaussianPart, (NO_CELLS,)),
-            *read.get(LookUpPart, (NO_CELLS, NO_NUMBERS)),
+        loops.scan(
+            *chain.from_iterable(read.get(kind, kind.no_rows) for kind in KINDS),
             *self._parameters,
             self._constants,
             readonly(y, np.int64),
@@ -183,13 +233,9 @@ class CompiledScan:
             known(len(s0) - 1),
             risks_only,
             s0,
-            *sums[GaussianPart],
-            *sums[LookUpPart],
+            *chain.from_iterable(sums.values()),
             risks,
         )
         mass = float(len(y) if w is None else w.sum())
         found = None if risks_only else [part.statistics(s0, *sums[type(part)]) for part in self.parts]
         return found, Risks(("soft_error", "error", "log_loss"), risks, mass)
-
-
-NO_NUMBERS, NO_CELLS = readonly(np.empty(0)), readonly(np.empty((0, 0)))

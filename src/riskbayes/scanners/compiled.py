@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from riskbayes.scanners.dense import Scanner
 from riskbayes.scanners.kernels import known, readonly
 from riskbayes.statistics import Statistics
 
-NO_NUMBERS, NO_CELLS = readonly(np.empty(0)), readonly(np.empty((0, 0)))
 OTHER_COLUMNS = "rows have other columns than the model"
 
 
@@ -36,12 +34,6 @@ class GaussianPart:
     """A stack of upper triangles W."""
     shifts: Array
     constants: Array
-    no_rows: ClassVar[tuple[Array, ...]] = (NO_CELLS,)
-
-    @classmethod
-    def none(cls, r: int) -> GaussianPart:
-        """Return the part of a scan that has no Gaussians."""
-        return cls(None, NO_NUMBERS, np.empty((r, 0, 0)), np.empty((r, 0)), np.zeros(r))
 
     def check_shapes(self, r: int) -> None:
         """Require one shape for each of r classes: compiled code checks no bounds."""
@@ -76,17 +68,10 @@ class LookUpPart:
     offsets: Array
     table: Array
     constants: Array
-    no_rows: ClassVar[tuple[Array, ...]] = (NO_CELLS, NO_NUMBERS)
-
-    @classmethod
-    def none(cls, r: int) -> LookUpPart:
-        """Return the part of a scan that has no look-ups."""
-        return cls(None, np.empty(0, np.int64), np.empty((0, r)), np.zeros(r))
 
     def check_shapes(self, r: int) -> None:
         """Require rows of the table for all knots and r classes: compiled code checks no bounds."""
-        knots = 0 if self.frame is None else len(self.frame.positions) + 2
-        require_shape(self.table, (knots, r), "f", "table")
+        require_shape(self.table, (len(self.frame.positions) + 2, r), "f", "table")
 
     def parameters(self, weight: float) -> tuple[Any, ...]:
         """Return the arguments of the compiled scan besides rows; scores are relative to the last class."""
@@ -120,12 +105,6 @@ class CodesPart:
     """Matrix that sums counts of joint codes to those of categories."""
     table: Array
     constants: Array
-    no_rows: ClassVar[tuple[Array, ...]] = (readonly(np.empty((0, 0)), np.uint8),)
-
-    @classmethod
-    def none(cls, r: int) -> CodesPart:
-        """Return the part of a scan that has no codes."""
-        return cls(None, np.zeros(1, np.int64), None, np.empty((0, r)), np.zeros(r))
 
     def check_shapes(self, r: int) -> None:
         """Require rows of the table for all joint codes and r classes: compiled code checks no bounds."""
@@ -156,8 +135,6 @@ def relative(weight: float, table: Array) -> Array:
 
 
 Part = GaussianPart | LookUpPart | CodesPart
-KINDS: tuple[type[Part], ...] = (GaussianPart, LookUpPart, CodesPart)
-"""In the order of the arguments of the compiled scan."""
 
 
 class CompiledScanner(Scanner):
@@ -206,12 +183,10 @@ class CompiledScan:
 
     def __init__(self, parts: Sequence[Part], weights: Sequence[float], constants: Array):
         self.parts, r = parts, len(constants)
-        given = {type(part): (part, weight) for part, weight in zip(parts, weights, strict=True)}
-        pairs = [given.get(kind, (kind.none(r), 0.0)) for kind in KINDS]
-        for part, _ in pairs:
+        for part in parts:
             part.check_shapes(r)
-        self._every = [part for part, _ in pairs]
-        self._parameters = [value for part, weight in pairs for value in part.parameters(weight)]
+        pairs = list(zip(parts, weights, strict=True))
+        self._parameters = [part.parameters(weight) for part, weight in pairs]
         self._constants = readonly(constants + sum(weight * part.constants for part, weight in pairs))
 
     def chunk(
@@ -220,22 +195,24 @@ class CompiledScan:
         """Return the residual statistics of each part and the risks; `rows` are encoded for each part."""
         from riskbayes.scanners.kernels import loops  # numba is slow to import, and optional
 
-        read = {type(part): part.rows(Z) for part, Z in zip(self.parts, rows, strict=True)}
-        sums = {type(part): part.sums() for part in self._every}
-        s0, risks = np.zeros(len(self._constants)), np.zeros(3)
+        s0, risks, sums = np.zeros(len(self._constants)), np.zeros(3), [part.sums() for part in self.parts]
+        given = {
+            type(part): (*part.rows(Z), *own, *added)
+            for part, Z, own, added in zip(self.parts, rows, self._parameters, sums, strict=True)
+        }
         loops.scan(
-            *chain.from_iterable(read.get(kind, kind.no_rows) for kind in KINDS),
-            *self._parameters,
+            *(given.get(kind) for kind in (GaussianPart, LookUpPart, CodesPart)),
             self._constants,
             readonly(y, np.int64),
-            NO_NUMBERS if w is None else readonly(w),
+            readonly(np.empty(0) if w is None else w),
             objective.power,
             known(len(s0) - 1),
             risks_only,
             s0,
-            *chain.from_iterable(sums.values()),
             risks,
         )
         mass = float(len(y) if w is None else w.sum())
-        found = None if risks_only else [part.statistics(s0, *sums[type(part)]) for part in self.parts]
+        found = (
+            None if risks_only else [p.statistics(s0, *own) for p, own in zip(self.parts, sums, strict=True)]
+        )
         return found, Risks(("soft_error", "error", "log_loss"), risks, mass)

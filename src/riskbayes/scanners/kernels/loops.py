@@ -8,7 +8,7 @@ rows are vectorised and a block fits the L1 cache. Parts of a model are a Gaussi
 -|W^T x + shift|^2 / 2 with an upper triangle W; look-ups between knots, where a value at place c + f between
 knots c and c + 1 has the hat weights 1 - f and f; and joint codes of categories. Tables of knots have two
 rows of zeros after those of the knots: missing values are looked up there, and the row after that of f = 0 is
-read too. A model without one of the parts passes no columns.
+read too.
 
 `write_residuals` and `add_rows` read CSR: the weights of the columns of a row lie far apart in memory, and so
 do their sums. `scan_sorted` reads blocks of sparse rows, of which `sort_blocks` has put the values in the
@@ -28,70 +28,54 @@ BLOCK = 256
 
 
 @compiled
-def scan(
-    X,
-    places,
-    beyond,
-    joint,
-    origin,
-    whiteners,
-    shifts,
-    weight,
-    offsets,
-    table,
-    first,
-    joint_table,
-    constants,
-    y,
-    w,
-    power,
-    others,
-    risks_only,
-    s0,
-    s1,
-    s2,
-    counts,
-    tails,
-    joint_counts,
-    risks,
-):
-    """Add the statistics of the residual and the risks of all rows to the last six arguments.
+def scan(gaussian, look_up, codes, constants, y, w, power, others, risks_only, s0, risks):
+    """Add the statistics of the residual and the risks of all rows to the sums of the parts, s0 and risks.
 
-    `weight` multiplies the Gaussian scores; both tables are weighted already, and relative to the last class.
-    An empty `w` stands for one each. Residuals of a row sum to zero, so that the last class's statistics are
-    minus the sum of the others. `others` is a tuple with an entry for each class but the last, whose length
-    the compiler knows, or an empty one for any number of classes.
+    A part is None, for which nothing is compiled, or a tuple of its rows, parameters and sums. An empty `w`
+    stands for one each. Residuals of a row sum to zero, so that the last class's statistics are minus the sum
+    of the others, and tables are relative to the last class. `others` is a tuple with an entry for each class
+    but the last, whose length the compiler knows, or an empty one for any number of classes.
     """
     m, last = len(y), len(constants) - 1
-    D, scores = np.empty((X.shape[1], BLOCK)), np.empty((last + 1, BLOCK))
+    D = np.empty((0 if gaussian is None else gaussian[0].shape[1], BLOCK))
+    scores = np.empty((last + 1, BLOCK))
     E = scores[:last]
     for start in range(0, m, BLOCK):
         size = min(BLOCK, m - start)
         for k in range(last + 1):
-            scores[k, :] = constants[k]
-        centre(X, origin, start, size, D)
-        add_gaussians(D, whiteners, shifts, weight, size, scores)
-        add_looked_up(places, offsets, table, start, size, others, scores)
-        add_joint(joint, first, joint_table, start, size, others, scores)
+            for i in range(size):
+                scores[k, i] = constants[k]
+        if gaussian is not None:
+            X, origin, whiteners, shifts, weight, s1, s2 = gaussian
+            centre(X, origin, start, size, D)
+            add_gaussians(D, whiteners, shifts, weight, size, scores)
+        if look_up is not None:
+            places, beyond, offsets, table, counts, tails = look_up
+            add_looked_up(places, offsets, table, start, size, others, scores)
+        if codes is not None:
+            joint, first, table_of_codes, counts_of_codes = codes
+            add_joint(joint, first, table_of_codes, start, size, others, scores)
         to_residual(scores, y, w, power, start, size, others, risks)
-        if not risks_only:
-            add_masses(beyond, E, start, size, s0, tails)
+        if risks_only:
+            continue
+        add_masses(E, size, s0)
+        if gaussian is not None:
             add_moments(D, E, size, s1, s2)
+        if look_up is not None:
+            add_tails(beyond, E, start, size, tails)
             add_counts(places, offsets, E, start, size, others, counts)
-            add_joint_counts(joint, first, E, start, size, others, joint_counts)
+        if codes is not None:
+            add_joint_counts(joint, first, E, start, size, others, counts_of_codes)
     for k in range(last):
         s0[last] -= s0[k]
-        tails[last] -= tails[k]
-        counts[:, last] -= counts[:, k]
-        joint_counts[:, last] -= joint_counts[:, k]
-        for j in range(s1.shape[1]):
-            s1[last, j] -= s1[k, j]
-            for c in range(j, s1.shape[1]):
-                s2[last, j, c] -= s2[k, j, c]
-                s2[k, c, j] = s2[k, j, c]
-    for j in range(s1.shape[1]):
-        for c in range(j):
-            s2[last, j, c] = s2[last, c, j]
+        if look_up is not None:
+            look_up[5][last] -= look_up[5][k]
+    if look_up is not None:
+        add_last(look_up[4])
+    if codes is not None:
+        add_last(codes[3])
+    if gaussian is not None:
+        mirror(gaussian[5], gaussian[6])
 
 
 @compiled
@@ -121,8 +105,6 @@ def add_gaussians(D, whiteners, shifts, weight, size, scores):
 def add_looked_up(places, offsets, table, start, size, classes, scores):
     """Add the sum over features of a table (knots + 2, classes), interpolated at each value, to scores."""
     n, r = places.shape[1], len(classes) or table.shape[1]
-    if n == 0:
-        return
     total = np.empty(r)
     for i in range(size):
         total[:] = 0.0
@@ -140,8 +122,6 @@ def add_looked_up(places, offsets, table, start, size, classes, scores):
 def add_joint(joint, first, table, start, size, others, scores):
     """Add the sum over groups of features of a table (joint codes, classes), read at each code, to scores."""
     groups, r = len(joint), len(others) or table.shape[1]
-    if groups == 0:
-        return
     total = np.zeros((BLOCK, r))
     # Four groups at a time: their tables fit the cache, and sums are written a quarter as often.
     for g in range(0, groups - 3, 4):
@@ -197,15 +177,22 @@ def to_residual(scores, y, w, power, start, size, others, risks):
 
 
 @compiled
-def add_masses(beyond, E, start, size, s0, tails):
-    """Add sum_i E[k, i] to s0 and sum_i E[k, i] beyond_i to tails, the distances into the tails."""
+def add_masses(E, size, s0):
+    """Add sum_i E[k, i] to s0."""
     for k in range(E.shape[0]):
-        mass, length = 0.0, 0.0
+        mass = 0.0
         for i in range(size):
             mass += E[k, i]
-        for i in range(min(size, len(beyond))):
-            length += beyond[start + i] * E[k, i]
         s0[k] += mass
+
+
+@compiled
+def add_tails(beyond, E, start, size, tails):
+    """Add sum_i E[k, i] beyond_i to tails, the distances into the tails."""
+    for k in range(E.shape[0]):
+        length = 0.0
+        for i in range(size):
+            length += beyond[start + i] * E[k, i]
         tails[k] += length
 
 
@@ -228,11 +215,32 @@ def add_moments(D, E, size, s1, s2):
 
 
 @compiled
+def add_last(counts):
+    """Write the counts of the last class into its column."""
+    for c in range(counts.shape[0]):
+        for k in range(counts.shape[1] - 1):
+            counts[c, -1] -= counts[c, k]
+
+
+@compiled
+def mirror(s1, s2):
+    """Write the sums of the last class, and the lower triangles of s2."""
+    last, n = s1.shape[0] - 1, s1.shape[1]
+    for k in range(last):
+        for j in range(n):
+            s1[last, j] -= s1[k, j]
+            for c in range(j, n):
+                s2[last, j, c] -= s2[k, j, c]
+                s2[k, c, j] = s2[k, j, c]
+    for j in range(n):
+        for c in range(j):
+            s2[last, j, c] = s2[last, c, j]
+
+
+@compiled
 def add_counts(places, offsets, E, start, size, classes, counts):
     """Add E, times the hat weights of each value, to the counts (knots + 2, classes) of its two knots."""
     n, r = places.shape[1], len(classes) or E.shape[0]
-    if n == 0:
-        return
     e = np.empty(r)
     for i in range(size):
         for k in range(r):
@@ -251,8 +259,6 @@ def add_counts(places, offsets, E, start, size, classes, counts):
 def add_joint_counts(joint, first, E, start, size, others, counts):
     """Add E to the counts (joint codes, classes) of the codes of each row; skip rows of no residual."""
     groups, r, kept = len(joint), len(others) or E.shape[0], 0
-    if groups == 0:
-        return
     e, active = np.empty((BLOCK, r)), np.empty(BLOCK, np.int64)
     for i in range(size):
         largest = 0.0

@@ -11,7 +11,7 @@ from conftest import closed_form
 from riskbayes import GenerativeClassifier
 from riskbayes.engines import memory
 from riskbayes.learners import RC
-from riskbayes.models import GaussianNBModel, ProductModel, QDAModel, SmoothModel, qda
+from riskbayes.models import CategoricalModel, GaussianNBModel, ProductModel, QDAModel, SmoothModel, qda
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
 from riskbayes.scanners import dense
 from riskbayes.scanners.compiled import CompiledScan, CompiledScanner
@@ -22,11 +22,14 @@ pytest.importorskip("numba", reason="needs the extra `fast`")
 
 CHUNK = CompiledScan.chunk
 QDA, SMOOTH = QDAModel(covariance_strength=5.0, mean_strength=1.0), SmoothModel(alpha=1.0)
+CODES = CategoricalModel(alpha=0.5)
 MODELS = {
     "qda": QDA,
     "smooth": SMOOTH,
     "product": ProductModel((QDA, SMOOTH), (0.3, 0.6)),
     "turned": ProductModel((SMOOTH, QDA), (0.5, -0.1)),
+    "codes": ProductModel((CODES, SMOOTH), (1.0, 1.0), ((1, 1), (0, 2, 3))),
+    "all": ProductModel((QDA, CODES, SMOOTH), (0.3, 0.7, 0.6), ((0, 2, 3), (1, 1), (0, 1, 2, 3))),
 }
 
 

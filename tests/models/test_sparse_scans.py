@@ -23,6 +23,7 @@ from riskbayes.scanners.kernels.sparse import SparseScan
 from riskbayes.scanners.sparse import SparseScanner
 
 pytest.importorskip("numba", reason="needs the extra `fast`")
+from riskbayes.scanners.kernels import loops
 
 MODELS = [MultinomialModel, BernoulliModel, ComplementModel, PoissonModel]
 OBJECTIVES = {
@@ -149,7 +150,7 @@ def test_sorted_blocks_hold_the_rows(seed, size):
     rng = np.random.default_rng(seed)
     X = sp.random_array((50, 20), density=rng.random(), format="csr", rng=rng)
     values = np.empty(X.nnz), np.empty(X.nnz, np.uint32), np.empty(X.nnz, np.uint16)
-    kernels.kernels()["sort_blocks"](*kernels.stored(X), 20, size, *values)
+    loops.sort_blocks(*kernels.stored(X), 20, size, *values)
     x, columns, places = values
     for start in range(0, 50, size):
         stop = min(50, start + size)

@@ -22,9 +22,8 @@ from riskbayes import GaussianNB, MixedNB, RiskBayesClassifier, SmoothNB, TreeAu
 from riskbayes.exceptions import ModelFileError
 from riskbayes.models.structure import topological_order
 from riskbayes.persistence import archive, describe
-from riskbayes.scanners.compiled import CompiledScan, GaussianPart
+from riskbayes.scanners.compiled import CodesPart, CompiledScan, GaussianPart
 from riskbayes.scanners.kernels import smooth
-from riskbayes.scanners.kernels.categorical import Groups
 from riskbayes.scanners.kernels.sparse import SparseScan
 
 
@@ -482,9 +481,9 @@ def test_compiled_code_is_not_given_other_shapes():
         CompiledScan((part,), (1.0,), np.zeros(2))
     with pytest.raises(ValueError, match="weights"):
         SparseScan(np.zeros((2, 4)), np.zeros(3), None)
-    groups = Groups(riskbayes.frames.Categories(np.array([2, 2])), np.zeros(2, dtype=bool))
+    coded = CodesPart(None, np.array([0, 4]), None, np.zeros((3, 2)), np.zeros(2))
     with pytest.raises(ValueError, match="table"):
-        groups.scan(np.zeros((1, 5), np.uint8), np.zeros(5, int), None, np.zeros(3), np.zeros((4, 2)), 0)
+        CompiledScan((coded,), (1.0,), np.zeros(2))
 
 
 def test_a_full_disk_leaves_nothing_behind(good, tmp_path, monkeypatch):

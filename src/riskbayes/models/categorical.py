@@ -32,10 +32,8 @@ from riskbayes.models.base import (
 )
 from riskbayes.models.codes import Codes, DeviceCodes, categories_of, check_codes, check_sizes, make_codes
 from riskbayes.models.traits import Traits
-from riskbayes.objectives import Objective
-from riskbayes.risks import Risks
 from riskbayes.scanners import Scanner
-from riskbayes.scanners.kernels.categorical import Groups
+from riskbayes.scanners.compiled import CodesPart, CompiledScanner
 from riskbayes.statistics import Statistics
 
 TINY = float(np.finfo(float).tiny)
@@ -54,40 +52,21 @@ class CategoricalParameters:
     floored: Array
 
 
-class JointScanner(Scanner):
-    """Compiled scans of codes of a few features each, for objectives that have a power."""
+class JointScanner(CompiledScanner):
+    """Compiled scans of codes of a few features each."""
 
-    def __init__(self, model: CategoricalModel, Z: Codes, groups: Groups):
-        super().__init__(model, Z, cells=Z.cells, releases_lock=True)
-        self.groups = groups
+    kind = CodesPart
 
-    def scan(
-        self,
-        theta: CategoricalParameters,
-        y: Array,
-        w: Array | None,
-        n_classes: int,
-        objective: Objective,
-        risks_only: bool = False,
-    ) -> tuple[Statistics | None, Risks]:
-        """Return dS (None with `risks_only`) and the risks of all rows."""
-        if objective.power is None:
-            return super().scan(theta, y, w, n_classes, objective, risks_only)
-        table = self.groups.table(theta.log_prob)
-
-        def work(Z: Codes, y: Array, w: Array | None) -> tuple[Statistics | None, Risks]:
-            assert Z.grouping is not None
-            joint = Z.grouping[1]
-            s0, counts, risks = self.groups.scan(joint, y, w, theta.log_prior, table, objective.power)
-            return None if risks_only else Statistics({"s0": s0, "counts": counts}, Z.frame), risks
-
-        return self.sum(work, y, w, n_classes)
+    def part(self, theta: CategoricalParameters) -> CodesPart:
+        """Return the codes of a compiled scan."""
+        groups, table = self.Z.grouping[0], self.Z.grouping[0].table(theta.log_prob)
+        return CodesPart(self.Z.frame, groups.first, groups.back, table, theta.log_prior)
 
     def chunk_of_labels(self, Z: Codes, y: Array, w: Array | None, n_classes: int) -> Statistics:
         """Return the counts of labelled rows."""
         assert Z.grouping is not None
         s0 = np.bincount(y, weights=w, minlength=n_classes).astype(np.float64)
-        counts = self.groups.label_counts(Z.grouping[1], y, w, n_classes)
+        counts = Z.grouping[0].label_counts(Z.grouping[1], y, w, n_classes)
         return Statistics({"s0": s0, "counts": counts}, Z.frame)
 
 
@@ -138,7 +117,8 @@ class CategoricalModel(GenerativeModel):
 
     def scanner(self, Z: Codes | DeviceCodes) -> Scanner:
         """Return a compiled scanner of rows that are coded jointly."""
-        return Scanner(self, Z, cells=Z.cells) if Z.grouping is None else JointScanner(self, Z, Z.grouping[0])
+        kind = Scanner if Z.grouping is None else JointScanner
+        return kind(self, Z, cells=Z.cells, releases_lock=Z.grouping is not None)
 
     def statistics(self, Z: Codes | DeviceCodes, W: Array) -> Statistics:
         """Return weighted counts of classes and of (class, feature, category); missing cells have none."""

@@ -33,8 +33,8 @@ from riskbayes.models.base import Described, GenerativeModel, Sample
 from riskbayes.models.categorical import COUNT_FLOOR, TINY
 from riskbayes.models.traits import Traits
 from riskbayes.scanners import Scanner
+from riskbayes.scanners.kernels import NO_RESIDUAL
 from riskbayes.scanners.kernels.sparse import is_worth_it, sums_by_class
-from riskbayes.scanners.kernels.sparse_rows import NO_RESIDUAL
 from riskbayes.scanners.sparse import SparseScanner
 from riskbayes.statistics import Statistics
 

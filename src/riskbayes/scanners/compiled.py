@@ -1,8 +1,8 @@
 """Compiled scans of large tables: one call for each chunk, in place of some eighty NumPy calls.
 
 Each of those releases the GIL and acquires it again, so that chunks in several threads would wait for one
-another. The scanner of a model has its part of such a scan: a Gaussian for each class, or look-ups between
-knots. A product of both is one scan.
+another. The scanner of a model has its part of such a scan: a Gaussian for each class, look-ups between
+knots, or joint codes of categories. A product of these is one scan.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
 from riskbayes.scanners.dense import Scanner
 from riskbayes.scanners.kernels import known, readonly
-from riskbayes.scanners.kernels.blocks import kernels
 from riskbayes.statistics import Statistics
+
+OTHER_COLUMNS = "rows have other columns than the model"
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,6 @@ class GaussianPart:
     shifts: Array
     constants: Array
 
-    @property
-    def n_columns(self) -> int:
-        """Columns of the rows."""
-        return len(self.origin)
-
     def check_shapes(self, r: int) -> None:
         """Require one shape for each of r classes: compiled code checks no bounds."""
         n = len(self.origin)
@@ -51,6 +47,7 @@ class GaussianPart:
 
     def rows(self, Z: Any) -> tuple[Array, ...]:
         """Return the rows of a chunk as compiled code reads them."""
+        require(Z.X.shape[1] == len(self.origin), OTHER_COLUMNS)
         return (readonly(Z.X),)
 
     def sums(self) -> tuple[Array, ...]:
@@ -72,22 +69,17 @@ class LookUpPart:
     table: Array
     constants: Array
 
-    @property
-    def n_columns(self) -> int:
-        """Columns of the rows."""
-        return len(self.offsets)
-
     def check_shapes(self, r: int) -> None:
         """Require rows of the table for all knots and r classes: compiled code checks no bounds."""
-        knots = 0 if self.frame is None else len(self.frame.positions) + 2
-        require_shape(self.table, (knots, r), "f", "table")
+        require_shape(self.table, (len(self.frame.positions) + 2, r), "f", "table")
 
     def parameters(self, weight: float) -> tuple[Any, ...]:
         """Return the arguments of the compiled scan besides rows; scores are relative to the last class."""
-        return readonly(self.offsets, np.int64), readonly(weight * (self.table[:, :-1] - self.table[:, -1:]))
+        return readonly(self.offsets, np.int64), relative(weight, self.table)
 
     def rows(self, Z: Any) -> tuple[Array, ...]:
         """Return the rows of a chunk as compiled code reads them."""
+        require(Z.places.shape[1] == len(self.offsets), OTHER_COLUMNS)
         return readonly(Z.places), readonly(Z.beyond)
 
     def sums(self) -> tuple[Array, ...]:
@@ -102,7 +94,47 @@ class LookUpPart:
         )
 
 
-Part = GaussianPart | LookUpPart
+@dataclass(frozen=True)
+class CodesPart:
+    """Scores from a table (joint codes, classes) + constant of each class, and counts of the categories."""
+
+    frame: Any
+    first: Array
+    """Rows of the table before those of each group of features, and after the last one."""
+    back: Any
+    """Matrix that sums counts of joint codes to those of categories."""
+    table: Array
+    constants: Array
+
+    def check_shapes(self, r: int) -> None:
+        """Require rows of the table for all joint codes and r classes: compiled code checks no bounds."""
+        require_shape(self.table, (int(self.first[-1]), r), "f", "table")
+
+    def parameters(self, weight: float) -> tuple[Any, ...]:
+        """Return the arguments of the compiled scan besides rows; scores are relative to the last class."""
+        return readonly(self.first, np.uint64), relative(weight, self.table)
+
+    def rows(self, Z: Any) -> tuple[Array, ...]:
+        """Return the joint codes of a chunk, group by group."""
+        joint = Z.grouping[1]
+        require(len(joint) == len(self.first) - 1, OTHER_COLUMNS)
+        return (readonly(joint, joint.dtype),)
+
+    def sums(self) -> tuple[Array, ...]:
+        """Return zeros to add counts of the joint codes to."""
+        return (np.zeros(self.table.shape),)
+
+    def statistics(self, s0: Array, counts: Array) -> Statistics:
+        """Return the sums by name."""
+        return Statistics({"s0": s0, "counts": (self.back @ counts).T}, self.frame)
+
+
+def relative(weight: float, table: Array) -> Array:
+    """Return the weighted table of all classes but the last, relative to it, as compiled code reads it."""
+    return readonly(weight * (table[:, :-1] - table[:, -1:]))
+
+
+Part = GaussianPart | LookUpPart | CodesPart
 
 
 class CompiledScanner(Scanner):
@@ -157,45 +189,36 @@ class CompiledScan:
 
     def __init__(self, parts: Sequence[Part], weights: Sequence[float], constants: Array):
         self.parts, r = parts, len(constants)
-        found = {type(part): (part, weight) for part, weight in zip(parts, weights, strict=True)}
-        no_gaussian = GaussianPart(None, NO_NUMBERS, np.empty((r, 0, 0)), np.empty((r, 0)), np.zeros(r))
-        no_look_up = LookUpPart(None, np.empty(0, np.int64), np.empty((0, r)), np.zeros(r))
-        gaussian, weight = found.get(GaussianPart, (no_gaussian, 0.0))
-        look_up, height = found.get(LookUpPart, (no_look_up, 0.0))
-        self._gaussian, self._look_up = gaussian, look_up
-        gaussian.check_shapes(r)
-        look_up.check_shapes(r)
-        self._parameters = (*gaussian.parameters(weight), *look_up.parameters(height))
-        total = constants + sum(weight * part.constants for part, weight in found.values())
-        self._constants = readonly(total)
+        for part in parts:
+            part.check_shapes(r)
+        pairs = list(zip(parts, weights, strict=True))
+        self._parameters = [part.parameters(weight) for part, weight in pairs]
+        self._constants = readonly(constants + sum(weight * part.constants for part, weight in pairs))
 
     def chunk(
         self, rows: Sequence[Any], y: Array, w: Array | None, objective: Objective, risks_only: bool
     ) -> tuple[list[Statistics] | None, Risks]:
         """Return the residual statistics of each part and the risks; `rows` are encoded for each part."""
-        read = {type(part): part.rows(Z) for part, Z in zip(self.parts, rows, strict=True)}
-        sums = {type(part): part.sums() for part in (self._gaussian, self._look_up)}
-        s0, risks = np.zeros(len(self._constants)), np.zeros(3)
-        for part in self.parts:
-            require(read[type(part)][0].shape[1] == part.n_columns, "rows have other columns than the model")
-        kernels()["scan"](
-            *read.get(GaussianPart, (NO_CELLS,)),
-            *read.get(LookUpPart, (NO_CELLS, NO_NUMBERS)),
-            *self._parameters,
+        from riskbayes.scanners.kernels import loops  # numba is slow to import, and optional
+
+        s0, risks, sums = np.zeros(len(self._constants)), np.zeros(3), [part.sums() for part in self.parts]
+        given = {
+            type(part): (*part.rows(Z), *own, *added)
+            for part, Z, own, added in zip(self.parts, rows, self._parameters, sums, strict=True)
+        }
+        loops.scan(
+            *(given.get(kind) for kind in (GaussianPart, LookUpPart, CodesPart)),
             self._constants,
             readonly(y, np.int64),
-            NO_NUMBERS if w is None else readonly(w),
+            readonly(np.empty(0) if w is None else w),
             objective.power,
             known(len(s0) - 1),
             risks_only,
             s0,
-            *sums[GaussianPart],
-            *sums[LookUpPart],
             risks,
         )
         mass = float(len(y) if w is None else w.sum())
-        found = None if risks_only else [part.statistics(s0, *sums[type(part)]) for part in self.parts]
+        found = (
+            None if risks_only else [p.statistics(s0, *own) for p, own in zip(self.parts, sums, strict=True)]
+        )
         return found, Risks(("soft_error", "error", "log_loss"), risks, mass)
-
-
-NO_NUMBERS, NO_CELLS = readonly(np.empty(0)), readonly(np.empty((0, 0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,19 @@ FEW_CLASSES = 5
 """Most classes for which the compiler is told their number and unrolls loops; longer loops use vectors."""
 
 
-def compiled(function: Callable, reorder: bool = True) -> Any:
+NO_RESIDUAL = 1e-12
+"""Rows whose residuals are all below this are left out of sums of residuals."""
+
+
+def compiled(function: Callable | None = None, *, reorder: bool = True) -> Any:
     """Return the function compiled by numba, without the GIL, and cached on disk.
 
     `reorder` allows the compiler to add the terms of a sum in another order, so that it can use vectors.
     """
     import numba  # slow to import, and small fits do not need it
 
+    if function is None:
+        return partial(compiled, reorder=reorder)
     freedom = {"contract", "nsz"} | ({"reassoc"} if reorder else set())
     options: dict[str, Any] = {"nogil": True, "fastmath": freedom}
     try:

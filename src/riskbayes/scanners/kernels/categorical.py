@@ -1,4 +1,4 @@
-"""A compiled scan of categorical naive Bayes: look-ups, softmax and counts in one pass over the codes.
+"""Joint codes of categories, for compiled scans.
 
 Neighbouring features are coded jointly while their joint categories fit a byte (three of five values
 are one of 125): a third of the look-ups. Codes are stored feature by feature, so that a block of rows reads
@@ -7,21 +7,13 @@ one small table at a time. Rows whose residual is below 1e-12 change nothing and
 
 from __future__ import annotations
 
-from functools import cache
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from riskbayes.frames import Categories
-from riskbayes.loaded import require_shape
-from riskbayes.risks import Risks
-from riskbayes.scanners.kernels import compiled
 from riskbayes.statistics import Array
-
-BLOCK = 512
-"""Rows that are looked up together: their scores fit the L1 cache."""
 
 SMALLEST = 2_000_000
 """Cells of a table below which compiled code is not worth the time to load it."""
@@ -96,93 +88,3 @@ class Groups:
                 size, r
             )
         return (self.back @ G).T
-
-    def scan(
-        self, joint: Array, y: Array, w: Array | None, log_prior: Array, table: Array, power: int | None
-    ) -> tuple[Array, Array, Risks]:
-        """Return the residual statistics, class masses and counts, and the risks."""
-        r = log_prior.shape[0]
-        require_shape(table, (int(self.first[-1]), r), "f", "table")  # compiled code checks no bounds
-        G, s0, sums = np.zeros((int(self.first[-1]), r)), np.zeros(r), np.zeros(3)
-        weights = np.ones(len(y)) if w is None else w
-        compiled_scan(r)(
-            joint,
-            self.first.astype(np.uint64),
-            table,
-            log_prior,
-            y,
-            weights,
-            power,
-            G,
-            s0,
-            sums,
-        )
-        risks = Risks(("soft_error", "error", "log_loss"), sums, float(weights.sum()))
-        return s0, (self.back @ G).T, risks
-
-
-@cache
-def compiled_scan(r: int) -> Any:
-    """Return the scan compiled for r classes: the compiler unrolls loops of known length."""
-
-    def scan(joint, first, T, prior, y, w, power, G, s0, risks):  # type: ignore[no-untyped-def]
-        groups, m = joint.shape
-        scores = np.empty((BLOCK, r))
-        active = np.empty(BLOCK, np.int64)
-        for b in range(0, m, BLOCK):
-            n = min(BLOCK, m - b)
-            for i in range(n):
-                for k in range(r):
-                    scores[i, k] = prior[k]
-            # Four groups at a time: their tables fit the cache, and scores are written a quarter as often.
-            for g in range(0, groups - 3, 4):
-                i0, i1, i2, i3 = first[g], first[g + 1], first[g + 2], first[g + 3]
-                for i in range(n):
-                    c0, c1 = i0 + joint[g, b + i], i1 + joint[g + 1, b + i]
-                    c2, c3 = i2 + joint[g + 2, b + i], i3 + joint[g + 3, b + i]
-                    for k in range(r):
-                        scores[i, k] += (T[c0, k] + T[c1, k]) + (T[c2, k] + T[c3, k])
-            for g in range(groups - groups % 4, groups):
-                for i in range(n):
-                    c = first[g] + joint[g, b + i]
-                    for k in range(r):
-                        scores[i, k] += T[c, k]
-            kept = 0
-            for i in range(n):
-                label, weight = y[b + i], w[b + i]
-                best = 0
-                for k in range(1, r):
-                    if scores[i, k] > scores[i, best]:
-                        best = k
-                top = scores[i, best]
-                own, evidence = scores[i, label] - top, 0.0
-                for k in range(r):
-                    scores[i, k] = np.exp(scores[i, k] - top)
-                    evidence += scores[i, k]
-                p = scores[i, label] / evidence
-                risks[0] += weight * (1.0 - p)
-                risks[1] += weight * (best != label)
-                risks[2] += weight * (np.log(evidence) - own)
-                # E[k] = p^power (1[y = k] - P[k]): the log loss has power 0, the soft error 1.
-                scale = weight * p if power else weight
-                largest = 0.0
-                for k in range(r):
-                    e = -scale * scores[i, k] / evidence
-                    if k == label:
-                        e += scale
-                    scores[i, k] = e
-                    largest = max(largest, abs(e))
-                if largest > 1e-12:
-                    for k in range(r):
-                        s0[k] += scores[i, k]
-                    active[kept] = i
-                    kept += 1
-            for g in range(groups):
-                start = first[g]
-                for q in range(kept):
-                    i = active[q]
-                    c = start + joint[g, b + i]
-                    for k in range(r):
-                        G[c, k] += scores[i, k]
-
-    return compiled(scan)

@@ -9,7 +9,6 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.loaded import require_shape
 from riskbayes.scanners.kernels import known, readonly
-from riskbayes.scanners.kernels.blocks import kernels
 from riskbayes.threads import available_threads, in_threads
 
 BLOCK = 2**12
@@ -18,7 +17,9 @@ BLOCK = 2**12
 
 def encode(X: Array, frame: Any) -> tuple[Array, Array]:
     """Return the place of every value between its knots, and the distance of each row into the tails."""
-    places, beyond, place = np.empty(X.shape), np.zeros(len(X)), kernels()["place"]
+    from riskbayes.scanners.kernels import loops  # numba is slow to import, and optional
+
+    places, beyond = np.empty(X.shape), np.zeros(len(X))
     tails = np.where(frame.few_values[:, None], np.inf, frame.tails)
     require_shape(frame.n_categories, X.shape[1:], "i", "n_categories")  # compiled code checks no bounds
     first, last = frame.offsets, frame.offsets + frame.n_categories - 1
@@ -26,7 +27,7 @@ def encode(X: Array, frame: Any) -> tuple[Array, Array]:
 
     def work(start: int) -> None:
         rows = slice(start, start + BLOCK)
-        place(readonly(X[rows]), *knots, places[rows], beyond[rows])
+        loops.place(readonly(X[rows]), *knots, places[rows], beyond[rows])
 
     starts = range(0, len(X), BLOCK)
     for _ in in_threads(work, starts, min(len(starts), available_threads())):
@@ -36,13 +37,13 @@ def encode(X: Array, frame: Any) -> tuple[Array, Array]:
 
 def look_up(places: Array, offsets: Array, table: Array, n_knots: int) -> Array:
     """Return, for each row, the sum over features of a table (knots + 2, classes) interpolated at it."""
+    from riskbayes.scanners.kernels import loops  # numba is slow to import, and optional
+
     (m, n), r = places.shape, table.shape[1]
     require_shape(offsets, (n,), "i", "offsets")
     require_shape(table, (n_knots + 2, r), "f", "table")
     out = np.zeros((r, m))
-    kernels()["add_looked_up"](
-        readonly(places), readonly(offsets, np.int64), readonly(table), 0, m, known(r), out
-    )
+    loops.add_looked_up(readonly(places), readonly(offsets, np.int64), readonly(table), 0, m, known(r), out)
     return out.T
 
 
@@ -51,8 +52,10 @@ def count(places: Array, offsets: Array, W: Array, n_knots: int) -> Array:
 
     The last two rows are those of missing values.
     """
+    from riskbayes.scanners.kernels import loops  # numba is slow to import, and optional
+
     m, r = W.shape
     require_shape(offsets, places.shape[1:], "i", "offsets")
     out = np.zeros((n_knots + 2, r))
-    kernels()["add_counts"](readonly(places), readonly(offsets, np.int64), readonly(W.T), 0, m, known(r), out)
+    loops.add_counts(readonly(places), readonly(offsets, np.int64), readonly(W.T), 0, m, known(r), out)
     return out

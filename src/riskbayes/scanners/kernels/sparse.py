@@ -18,7 +18,6 @@ from riskbayes.arrays import Array
 from riskbayes.loaded import require_shape
 from riskbayes.risks import Risks
 from riskbayes.scanners.kernels import known, readonly
-from riskbayes.scanners.kernels.sparse_rows import kernels
 from riskbayes.threads import available_threads, in_threads
 
 T = TypeVar("T")
@@ -68,6 +67,8 @@ def sorted_shares(Z: Any, n_classes: int) -> list[Share]:
     The weights of all columns are read for each block. It has about as many values as there are columns, and
     at least so many rows that the scores of the block stay in the cache, which the weights may not.
     """
+    from riskbayes.scanners.kernels import loops  # numba is slow to import, and optional
+
     n, first = Z.shape[1], int(Z.indptr[0])
     number = int(Z.indptr[-1]) - first
     size = min(2**16, max(512 if n_classes <= GROUP else 2048, int(n / max(1.0, Z.cells))))
@@ -78,7 +79,7 @@ def sorted_shares(Z: Any, n_classes: int) -> list[Share]:
         own = Z[rows]
         part = slice(int(own.indptr[0]) - first, int(own.indptr[-1]) - first)
         found = values[part], columns[part], places[part]
-        kernels()["sort_blocks"](*stored(own), n, size, *found)
+        loops.sort_blocks(*stored(own), n, size, *found)
         x, j, i = (readonly(A, A.dtype) for A in found)
         return Share(rows, x, j, i, readonly(own.indptr - own.indptr[0], np.int64), size)
 
@@ -128,14 +129,17 @@ class SparseScan:
 
     def _scan(self, y: Array, w: Array | None, power: int, risks_only: bool) -> tuple[Array, Array, Risks]:
         """Return the sums of all classes but the last, (others,) and (columns, others), and the risks."""
+        from riskbayes.scanners.kernels import loops  # numba is slow to import, and optional
+
         n, others = self.table.shape
-        scan = kernels()["scan_two" if others == 1 else "scan"]
 
         def on_share(share: Share) -> tuple[Array, Array, Array]:
             found = np.zeros(others), np.zeros((0 if risks_only else n, others)), np.zeros(3)
             rows = share.values, share.columns, share.places, share.indptr, share.block_size
             model = self.table, self.constants
-            scan(*rows, *model, *labels_of(y, w, share.rows), power, known(others), risks_only, *found)
+            loops.scan_sorted(
+                *rows, *model, *labels_of(y, w, share.rows), power, known(others), risks_only, *found
+            )
             return found
 
         assert self.shares is not None
@@ -146,13 +150,15 @@ class SparseScan:
         self, Z: Any, y: Array, w: Array | None, power: int, risks_only: bool
     ) -> tuple[Array, Risks]:
         """Return the residuals E of all rows (of none with `risks_only`), and the risks."""
+        from riskbayes.scanners.kernels import loops  # numba is slow to import, and optional
+
         require_shape(self.table, (Z.shape[1], len(self.constants)), "f", "table")  # no bounds are checked
         others = len(self.constants)
 
         def on_share(rows: slice) -> tuple[Array, Array]:
             E, risks = np.empty((rows.stop - rows.start, others + 1)), np.zeros(3)
             model = self.table, self.constants
-            kernels()["write_residuals"](
+            loops.write_residuals(
                 *stored(Z[rows]), *model, *labels_of(y, w, rows), power, known(others), E, risks
             )
             return E[:0] if risks_only else E, risks
@@ -164,6 +170,8 @@ class SparseScan:
 
 def sums_by_class(Z: Any, W: Array) -> Array:
     """Return sum_i W[i, k] x_i, of shape (classes, columns). Groups of classes are summed apart."""
+    from riskbayes.scanners.kernels import loops  # numba is slow to import, and optional
+
     n, r = Z.shape[1], W.shape[1]
     if r == 2 and (W[:, 0] == -W[:, 1]).all():  # a residual: one column says it all
         return with_last(sums_by_class(Z, W[:, :1]))
@@ -173,7 +181,7 @@ def sums_by_class(Z: Any, W: Array) -> Array:
     def on_share(part: tuple[Array, slice]) -> Array:
         V, rows = part
         out = np.zeros((n, V.shape[1]))
-        kernels()["add_rows"](*stored(Z[rows]), readonly(V[rows]), known(V.shape[1]), out)
+        loops.add_rows(*stored(Z[rows]), readonly(V[rows]), known(V.shape[1]), out)
         return out
 
     found = threaded(on_share, [(V, rows) for V in groups for rows in shares])

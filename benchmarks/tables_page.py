@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from holes import NAMES, SETS, TREATMENTS, WAYS
 from holes import RESULTS as HOLES
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from mixed import INTERACTIONS, METHODS, PEERS
 from mixed import RESULTS as MIXED
@@ -77,7 +78,8 @@ def picture(study: pd.DataFrame) -> None:
     ax.legend(frameon=False, loc="upper right", fontsize=8)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
-    figure.savefig(DOC / "tables.svg")
+    with rc_context({"svg.hashsalt": "tables.svg"}):
+        figure.savefig(DOC / "tables.svg", metadata={"Date": None})
 
 
 def main() -> None:
@@ -109,9 +111,9 @@ the data frames of pandas, polars and Arrow as they are. The same table gives th
 | numbers | a number | a density; at most 20 distinct values: a probability each (as in `SmoothNB`) |
 | strings, categoricals, booleans | a category | frequencies |
 | dates and times, also strings in ISO format | a date | days since 1970 as a number; weekday, month and hour as categories, where they vary |
-| durations, times of day | a number | days, hours |
+| durations, times of day | a number; to predict numbers in their place is refused, for they have no unit | days, hours |
 | named in `categorical_features` | a category | frequencies, whatever it holds |
-| named in `columns={"age": "number", ...}` | number, category or date, as you say; "text", "id" and "drop" leave it out | as above |
+| named in `columns={{"age": "number", ...}}` | number, category or date, as you say; "text", "id" and "drop" leave it out | as above |
 | named in `count_features` of `MixedNB` | a count | a Poisson rate |
 | constant, or missing everywhere | left out | |
 | strings of which most rows have one of their own | left out: an identifier | whether it is missing, if `missing="informative"` |
@@ -180,7 +182,8 @@ What they do:
   column*. `TreeAugmentedNB` sums over missing parents exactly; `KDependenceNB` with two parents or more does not: a
   missing parent has a value of its own there.
 - LDA, QDA and mixtures use the density of the observed part. Their closed form is EM, and RC's statistics are expected
-  ones given the observed part. Rows are grouped by the pattern of their missing cells.
+  ones given the observed part. Rows are grouped by the pattern of their missing cells. EM needs all rows at once:
+  `partial_fit` and `merge` refuse rows with missing cells here, and take them in naive Bayes.
 - "ignore" is right where cells are missing at random. Where the classes differ in what is missing, as in the second
   table, a mean that is filled in marks the hole and so betrays the class, and ignoring the hole does not:
   `missing="informative"` models the mask. Marks that do not depend on the class (a chi-square test at 1 %, in every

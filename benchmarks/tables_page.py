@@ -8,12 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from holes import NAMES, SETS, TREATMENTS, WAYS
-from holes import RESULTS as HOLES
+from holes import NAMES, TREATMENTS, WAYS, Holes
 from matplotlib import rc_context
 from matplotlib.figure import Figure
-from mixed import INTERACTIONS, METHODS, PEERS
-from mixed import RESULTS as MIXED
+from mixed import INTERACTIONS, METHODS, PEERS, Mixed
 
 DOC = Path(__file__).parents[1] / "doc"
 
@@ -83,7 +81,7 @@ def picture(study: pd.DataFrame) -> None:
 
 
 def main() -> None:
-    study, holes = pd.read_csv(MIXED), pd.read_csv(HOLES)
+    study, holes = Mixed().frame(), Holes().frame()
     errors, losses = by_set(study, "error", 100), by_set(study, "log_loss", 1)
     errors.index.name = losses.index.name = "table"
     seconds = by_set(study, "seconds", 1)
@@ -165,7 +163,7 @@ to CatBoost's, one thread each on a machine that did other work too, is {ratio["
 
 ## Missing cells
 
-`benchmarks/holes.py` (`benchmarks/results/holes.csv`) removes cells of {", ".join(SETS)} (cut to 3000 rows), in
+`benchmarks/holes.py` (`benchmarks/results/holes.csv`) removes cells of {", ".join(Holes.sets)} (cut to 3000 rows), in
 training and test rows, and fits with the holes, with the holes and a model of the mask, or after scikit-learn's
 imputers, which are fitted to the training rows. A first look at these splits, with 1500 rows and fixed steps for naive
 Bayes, came before marks were tested. Mean error over the sets and {holes["split"].nunique()} splits, in percent. 30 % removed at random:

@@ -19,7 +19,7 @@ from unittest.mock import patch
 import numpy as np
 from mixed import INTERACTIONS, Mixed
 from sklearn.preprocessing import QuantileTransformer
-from study import Part, Study, Unit
+from study import Part, Study
 
 from riskbayes import MixtureDiscriminantAnalysis, ProductOfExperts, RiskBayesClassifier, TreeAugmentedNB
 from riskbayes.estimators import family as module
@@ -146,13 +146,11 @@ class Compose(Study):
 
     name, splits, figures = "compose", (0, 1, 2, 100, 101, 102), ("error", "log_loss", "seconds")
     left_out: tuple[str, ...] = ("redwine",)
+    n_shared = 0
     methods = (
         *(f"{name} | {scans}" for name in (*FAMILY, *MORE) for scans in CHECKPOINTS),
         *(f"ensemble | {label}" for label in ENSEMBLES),
     )
-
-    def together(self, unit: Unit) -> None:
-        return None
 
     def encoded(self, part: Part) -> tuple[np.ndarray, Kinds]:
         """Training and test rows as the members read them, and the kinds of their columns."""

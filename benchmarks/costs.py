@@ -14,8 +14,7 @@ Run: RISKBAYES_DATA=<folder of csv.gz files> python benchmarks/costs.py
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
-from study import Part, Study, Unit, spread
+from study import Part, Study, print_table, spread
 
 from riskbayes import CategoricalNB
 from riskbayes.learners import RC
@@ -28,9 +27,7 @@ class Costs(Study):
     """Ways to train and to decide."""
 
     name, splits, methods, figures = "costs", range(5), WAYS, ("cost",)
-
-    def together(self, unit: Unit) -> None:
-        return None
+    n_shared = 0
 
     def fit(self, methods, part: Part) -> dict[str, dict]:
         y_all = self.data(part.set)[1]
@@ -47,18 +44,14 @@ class Costs(Study):
         return {way: {"cost": C[part.y_test, d].mean()} for way, d in zip(WAYS, decided, strict=True)}
 
     def show(self) -> None:
-        table = Table("data set", *WAYS, title="Mean held-out cost, one class ten times as dear")
         costs = np.stack([self.grid(way, "cost") for way in WAYS])
         means = costs.mean(axis=2)
-        for name, by_way in zip(self.sets, means.T, strict=True):
-            table.add_row(name, *(f"{c:.3f}" for c in by_way))
-        table.add_section()
-        table.add_row("mean", *(f"{c:.3f}" for c in means.mean(axis=1)))
-        console = Console(width=130)
-        console.print(table)
+        rows = [[name, *(f"{c:.3f}" for c in each)] for name, each in zip(self.sets, means.T, strict=True)]
+        rows += [[], ["mean", *(f"{c:.3f}" for c in means.mean(axis=1))]]
+        print_table("Mean held-out cost, one class ten times as dear", ("data set", *WAYS), rows, 130)
         for i in range(2):
             gap = (costs[2] - costs[i]).mean(axis=0)
-            console.print(
+            Console(width=130).print(
                 f"{WAYS[i]} against {WAYS[2]}: lower on {(means[i] < means[2]).sum()} of {len(self.sets)}, "
                 f"on average by {gap.mean():.3f} ± {spread(gap):.3f}"
             )

@@ -11,9 +11,7 @@ of a class do not determine; the library takes all of it.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rich.console import Console
-from rich.table import Table
-from study import Part, Study
+from study import Part, Study, print_table
 
 from riskbayes import GenerativeClassifier
 from riskbayes.learners import RC, TM, ClosedForm
@@ -66,13 +64,13 @@ class CovarianceFloor(Study):
 
     def show(self) -> None:
         heads = ("model", "learner", "floor", "share", "error %", "log loss")
-        table = Table(*heads, title="Held out, splits 0 to 2")
+        rows = []
         for method in self.methods:
             error, loss = (self.grid(method, figure).mean() for figure in self.figures)
             model, learner, floor, share = method.split(" | ")
             floor, share = floor.replace("None", ""), f"{float(share):g}"
-            table.add_row(model, learner, floor, share, f"{100 * error:.2f}", f"{loss:.3f}")
-        Console(width=100).print(table)
+            rows.append([model, learner, floor, share, f"{100 * error:.2f}", f"{loss:.3f}"])
+        print_table("Held out, splits 0 to 2", heads, rows, 100)
 
 
 if __name__ == "__main__":

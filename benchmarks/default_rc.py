@@ -10,13 +10,12 @@ what was chosen is judged on splits 3 to 7. Every fit is a row of `benchmarks/re
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from study import Part, Study, Unit, spread
+from study import Part, Study, Unit, print_table, spread
 
 import riskbayes
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm
@@ -92,18 +91,16 @@ class DefaultRC(Study):
 
     def show(self) -> None:
         """Mean error over sets; the paired difference to the closed form, its standard error over splits."""
-        console = Console(width=170)
+        heads = (
+            *("model", "learner", "error %", "below closed form", "better", "worse", "worst set"),
+            *("Brier", "calib. error", "scans", "seconds"),
+        )
         for title, splits in (
             ("splits 0 to 2, on which the choice was made", DECIDE),
             ("splits 3 to 7, fresh", JUDGE),
             ("splits 0 to 7, all of them", range(DECIDE.start, JUDGE.stop)),
         ):
-            table = Table(
-                *("model", "learner", "error %", "below closed form", "better", "worse", "worst set"),
-                *("Brier", "calib. error", "scans", "seconds"),
-                title=f"Held out, {len(self.sets)} sets, {title}",
-            )
-            found = dict.fromkeys(u.method for u in self.records if u.split == splits[-1])
+            rows, found = [], dict.fromkeys(u.method for u in self.records if u.split == splits[-1])
             for method in found:
                 model, learner = method.split(" | ")
                 error = 100 * self.grid(method, "error", splits)
@@ -125,9 +122,9 @@ class DefaultRC(Study):
                     ]
                 ends = (("brier", 3), ("calibration_error", 3), ("n_iter", 0), ("seconds", 2))
                 cells += [f"{self.grid(method, f, splits).mean():.{digits}f}" for f, digits in ends]
-                table.add_row(*cells)
-            console.print(table)
-        console.print(
+                rows.append(cells)
+            print_table(f"Held out, {len(self.sets)} sets, {title}", heads, rows, 170)
+        Console(width=170).print(
             "better, worse: sets whose mean error is lower or higher by more than 0.1. worst set: the "
             "largest mean difference to the closed form, ± its standard error over splits; '!' where it is "
             "more than one point and more than that error. scans, seconds: mean of a fit, one thread."

@@ -17,11 +17,9 @@ Constant columns are left out, and sets above 6000 rows are cut to 6000.
 """
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from study import Part, Study, Unit
+from study import Part, Study, print_table
 
 from riskbayes import GaussianNB, QuadraticDiscriminantAnalysis, SmoothNB
 from riskbayes.learners import RC, ClosedForm
@@ -47,15 +45,12 @@ class Density(Study):
 
     name, splits, figures = "density", range(3), ("mean", "median", "error", "flagged", "auc")
     sets, most_rows = ("satellite", "vehicle", "optdigits", "qsar", "magic", "pulsar"), 6000
-    stratified = True
+    stratified, n_shared = True, 1
     methods = tuple(f"{model} | {learner}" for model in MODELS for learner in learners())
 
     def load(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         X, y = super().load(name)
         return X[:, np.ptp(X, axis=0) > 0], y
-
-    def together(self, unit: Unit) -> str:
-        return unit.parts[0]
 
     def fit(self, methods, part: Part) -> dict[str, dict]:
         """The figures of every learner of a model; the closed form is the first."""
@@ -83,20 +78,18 @@ class Density(Study):
         return np.stack([s * self.grid(method, figure).mean(axis=1) for figure, s in figures], axis=1)
 
     def show(self) -> None:
-        console = Console(width=120)
-        each = Table("set", "model", "learner", *COLUMNS, title="By set")
-        whole = Table("model", "learner", *COLUMNS, title="Means over the sets")
+        each, whole = [], []
         for kind in MODELS:
             found = {learner: self.by_set(f"{kind} | {learner}") for learner in learners()}
             for learner, rows in found.items():
-                whole.add_row(kind, learner, *shown(np.nanmean(rows, axis=0)))
-            whole.add_section()
+                whole.append([kind, learner, *shown(np.nanmean(rows, axis=0))])
+            whole.append([])
             for i, name in enumerate(self.sets):
                 for learner, rows in found.items():
-                    each.add_row(name, kind, learner, *shown(rows[i]))
-                each.add_section()
-        console.print(whole)
-        console.print(each)
+                    each.append([name, kind, learner, *shown(rows[i])])
+                each.append([])
+        print_table("Means over the sets", ("model", "learner", *COLUMNS), whole, 120)
+        print_table("By set", ("set", "model", "learner", *COLUMNS), each, 120)
 
 
 def picture(study: Density, path: str) -> None:

@@ -26,11 +26,10 @@ from typing import Any
 import numpy as np
 import sklearn.naive_bayes as theirs
 from rich.console import Console
-from rich.table import Table
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from study import DATA, Part, Study, Unit, judged
+from study import DATA, Part, Study, judged, print_table
 
 from riskbayes import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from riskbayes.learners import DFE, RC
@@ -110,6 +109,7 @@ class Docstrings(Study):
 
     name, splits, sets, stratified = "docstrings", range(5), ("docstrings",), True
     figures, heads = ("error", "log_loss", "seconds"), ("model", "alpha", "learner")
+    n_shared = 0
     title = "Held out, mean of splits 0 to 4, 75 % to train"
 
     @cached_property
@@ -128,21 +128,18 @@ class Docstrings(Study):
         words_of = CountVectorizer(token_pattern=r"\S+").fit(part.X)
         return part._replace(X=words_of.transform(part.X), X_test=words_of.transform(part.X_test))
 
-    def together(self, unit: Unit) -> None:
-        return None
-
     def fit(self, methods: list[str], part: Part) -> dict[str, dict]:
         settings = self.settings()
         return {method: judged(settings[method], part, least=np.finfo(float).eps) for method in methods}
 
     def show(self) -> None:
-        table = Table(*self.heads, "error %", "by split", "log loss", "seconds to fit", title=self.title)
+        heads, rows = (*self.heads, "error %", "by split", "log loss", "seconds to fit"), []
         for method in self.methods:
             error, loss, seconds = (self.grid(method, figure)[0] for figure in self.figures)
             by_split = " ".join(f"{100 * e:.1f}" for e in error)
             cells = (f"{100 * error.mean():.2f}", by_split, f"{loss.mean():.3f}", f"{seconds.mean():.2f}")
-            table.add_row(*method.split(" | "), *cells)
-        Console(width=130).print(table)
+            rows.append([*method.split(" | "), *cells])
+        print_table(self.title, heads, rows, 130)
 
 
 class DocstringsChoose(Docstrings):

@@ -32,16 +32,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from study import Part, Study, Unit, judged, measures, spread
+from study import Part, Study, Unit, judged, measures, print_table, spread
 
 from riskbayes import CategoricalNB, RiskBayesClassifier
-from riskbayes.estimators.family import (
-    cross_validate,
-    family,
-    fold_posteriors,
-    folds_of,
-    recipe,
-)
+from riskbayes.estimators.family import cross_validate, family, fold_posteriors, folds_of, recipe
 from riskbayes.estimators.kinds import of_numbers
 from riskbayes.estimators.member import CHECKPOINTS
 from riskbayes.learners import RC
@@ -90,7 +84,6 @@ PEERS = (
     *("AnDE", "weighted AnDE"),
 )
 REMEDIES = ("single, 8 iterations", "single, g = 0.3", "single, calibrated")
-
 
 HEADS = {
     "summary": ("method", "error %", "without red wine", "to the random forest", "to CatBoost"),
@@ -145,11 +138,10 @@ class Family(Study):
     """The long table, as sets x splits of every method."""
 
     name, splits = "family", range(8, 13)
-    figures = ("error", "log_loss", "brier", "calibration_error", "seconds")
     methods = (*(method for method in ONE_FIT if method != PARTIAL), *CHOICES, CONTROL)
 
-    def together(self, unit: Unit) -> str:
-        return "choices" if unit.method in CHOICES else unit.method
+    def shared(self, unit: Unit):
+        return unit._replace(method="choices") if unit.method in CHOICES else unit
 
     def make(self, method: str, part: Part):
         return ONE_FIT[method]()
@@ -201,10 +193,7 @@ class Family(Study):
         console = Console(width=170)
         for name, head in HEADS.items():
             title = f"Held out, {len(self.sets)} sets, splits {list(self.splits)}: {name}"
-            table = Table(*head, title=title)
-            for row in getattr(self, name)():
-                table.add_row(*row)
-            console.print(table)
+            print_table(title, head, getattr(self, name)(), 170)
         for a, b, what in (
             ("single", "single, closed form", "what RC is worth to the single recipe"),
             ("cv", "cv, closed forms only", "what RC is worth to the choice by cross-validation"),

@@ -153,8 +153,8 @@ def partial_peer(study: Family) -> str:
         for m in (PARTIAL, "single", "ensemble", "CatBoost")
     )
     return (
-        "The explainable boosting machine of interpret-core takes minutes a fit "
-        "(`benchmarks/explainable_boosting.py`, on 16 cores), and all its fits ended within the limit on "
+        "The explainable boosting machine of interpret-core takes minutes a fit (`benchmarks/family.py "
+        '--methods "explainable boosting"`, on 16 cores), and all its fits ended within the limit on '
         f"{len(names)} sets only: {', '.join(names)}. Error and log loss there: {listed}."
     )
 

@@ -20,13 +20,8 @@ from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.model_selection import train_test_split
 from study import Part, Study, Unit, judged, spread
 
-from riskbayes import (
-    GaussianNB,
-    ProductOfExperts,
-    QuadraticDiscriminantAnalysis,
-    RiskBayesClassifier,
-    SmoothNB,
-)
+from riskbayes import GaussianNB, ProductOfExperts, RiskBayesClassifier, SmoothNB
+from riskbayes import QuadraticDiscriminantAnalysis as QDA
 from riskbayes.learners import RC
 
 WAYS = ("at random", "by class")
@@ -34,7 +29,7 @@ LEARNER = RC(max_iter=24, lr=0.3, generative_weight=0.03, monitor="log_loss")
 MODELS = {
     "Gaussian NB": lambda: GaussianNB(),
     "smooth NB": lambda: SmoothNB(),
-    "QDA with a prior": lambda: QuadraticDiscriminantAnalysis(prior="recommended", learner=LEARNER),
+    "QDA with a prior": lambda: QDA(prior="recommended", learner=LEARNER),
 }
 
 
@@ -72,9 +67,9 @@ class Holes(Study):
     sets, most_rows = ("satellite", "vehicle", "qsar", "optdigits"), 3000
     methods = tuple(map(" | ".join, product(WAYS, NAMES, TREATMENTS)))
 
-    def together(self, unit: Unit):
+    def shared(self, unit: Unit):
         how, _, treatment = unit.parts
-        return how, treatment
+        return unit.set, unit.split, how, treatment
 
     def fit(self, methods, part: Part) -> dict[str, dict]:
         how, _, treatment = methods[0].split(" | ")

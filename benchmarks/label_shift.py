@@ -18,8 +18,7 @@ from itertools import product
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
-from study import Part, Study, Unit, spread
+from study import Part, Study, print_table, spread
 
 from riskbayes import CategoricalNB, GaussianNB, RiskBayesClassifier, SmoothNB
 from riskbayes.preprocessing import KMeansBins
@@ -56,11 +55,9 @@ class LabelShift(Study):
     """Classifiers by the class that is thinned and what is done about it."""
 
     name, splits, figures = "label_shift", range(5), ("error",)
+    n_shared = 1
     sets, most_rows = ("adult_coded", "magic", "pulsar", "german_numer"), 20000
     methods = tuple(map(" | ".join, product(CLASSIFIERS, THINNED, WAYS)))
-
-    def together(self, unit: Unit) -> str:
-        return unit.parts[0]
 
     def fit(self, methods, part: Part) -> dict[str, dict]:
         kind, X, X_test, found = methods[0].split(" | ")[0], part.X, part.X_test, {}
@@ -76,26 +73,25 @@ class LabelShift(Study):
         return found
 
     def show(self) -> None:
-        console, title = Console(width=120), "Held-out error, percent, with one class thinned"
-        table = Table("set", "classifier", "thinned", *WAYS, title=title)
-        cases, by_way = [*product(CLASSIFIERS, THINNED)], {}
+        cases, by_way, lines = [*product(CLASSIFIERS, THINNED)], {}, []
         for way in WAYS:  # sets x cases x splits
             by_way[way] = 100 * np.stack([self.grid(" | ".join((*case, way))) for case in cases], axis=1)
         for i, name in enumerate(self.sets):
             for k, case in enumerate(cases):
-                table.add_row(name, *case, *(f"{by_way[way][i, k].mean():.2f}" for way in WAYS))
-            table.add_section()
-        console.print(table)
+                lines.append([name, *case, *(f"{by_way[way][i, k].mean():.2f}" for way in WAYS)])
+            lines.append([])
+        heads = ("set", "classifier", "thinned", *WAYS)
+        print_table("Held-out error, percent, with one class thinned", heads, lines, 120)
         fitted, estimated, true, replaced = by_way.values()
         lower = estimated.mean(axis=2) < fitted.mean(axis=2)
         gap = (fitted - estimated).mean(axis=(0, 1))
-        console.print(
+        Console(width=120).print(
             f"Mean over the table: {fitted.mean():.2f} as fitted, {estimated.mean():.2f} estimated, "
             f"{true.mean():.2f} true. Estimated is lower in {lower.sum()} of {lower.size}; on average by "
             f"{gap.mean():.2f} ± {spread(gap):.2f} points over the splits."
         )
         rows = ~np.isnan(replaced)
-        console.print(
+        Console(width=120).print(
             f"Without RiskBayesClassifier: estimated {estimated[rows].mean():.2f}, replaced "
             f"{replaced[rows].mean():.2f}."
         )

@@ -9,9 +9,7 @@ to 8000, and the paired difference to the recipe after 24 scans, ± its standard
 from dataclasses import dataclass
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from study import Part, Study, Unit, spread
+from study import Part, Study, print_table, spread
 
 from riskbayes import ProductOfExperts, QuadraticDiscriminantAnalysis, SmoothNB
 from riskbayes.estimators.family import fold_posteriors
@@ -71,10 +69,8 @@ class Recipe(Study):
     """Settings by scans."""
 
     name, splits, figures = "recipe", (0, 1, 2, 100, 101, 102, 103, 104), ("error",)
+    n_shared = 1
     methods = tuple(f"{setting} | {scans}" for setting in SETTINGS for scans in SHOWN)
-
-    def together(self, unit: Unit) -> str:
-        return unit.parts[0]
 
     def fit(self, methods, part: Part) -> dict[str, dict]:
         """Held-out errors of a setting along its path."""
@@ -90,14 +86,12 @@ class Recipe(Study):
     def show(self) -> None:
         shown = (*(f"{scans} scans" for scans in SHOWN), "to the recipe, 24 scans")
         title = f"Held out, {len(self.sets)} sets, splits {', '.join(map(str, self.splits))}"
-        table, base = Table("setting", *shown, title=title), self.grid("the recipe | 24")
+        rows, base = [], self.grid("the recipe | 24")
         for name in SETTINGS:
             means = (f"{100 * self.grid(f'{name} | {scans}').mean():.2f}" for scans in SHOWN)
             gap = 100 * (self.grid(f"{name} | 24") - base).mean(axis=0)
-            table.add_row(
-                name, *means, f"{gap.mean():+.2f} ± {spread(gap):.2f}" if name != "the recipe" else ""
-            )
-        Console(width=130).print(table)
+            rows.append([name, *means, f"{gap.mean():+.2f} ± {spread(gap):.2f}" if rows else ""])
+        print_table(title, ("setting", *shown), rows, 130)
 
 
 if __name__ == "__main__":

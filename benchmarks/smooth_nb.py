@@ -11,9 +11,7 @@ the mean excess.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from study import Part, Study, judged
+from study import Part, Study, judged, print_table
 
 from riskbayes import GenerativeClassifier
 from riskbayes.estimators.member import family_learner
@@ -69,19 +67,16 @@ class Smooth(Study):
 
     def show(self) -> None:
         base = self.grid(self.methods[0], "density")
-        table = Table(
-            *("form", "learner", "error %", "mean log density, to the first line", "sets x splits above it"),
-            title=f"SmoothNB, held out, {len(self.sets)} sets, splits 0 to 2",
-        )
+        rows, heads = [], ("mean log density, to the first line", "sets x splits above it")
         for method in self.methods:
             key, learner = method.split(" | ")
             gap = self.grid(method, "density") - base
             known = key in CANDIDATES and key != "unnormalised"  # others have no log density
             above = f"{np.median(gap):+.3f} (median)", f"{(gap > 0).sum()} of {gap.size}"
-            table.add_row(
-                key, learner, f"{100 * self.grid(method).mean():.2f}", *(above if known else ("", ""))
-            )
-        Console(width=120).print(table)
+            ends = above if known else ("", "")
+            rows.append([key, learner, f"{100 * self.grid(method).mean():.2f}", *ends])
+        title = f"SmoothNB, held out, {len(self.sets)} sets, splits 0 to 2"
+        print_table(title, ("form", "learner", "error %", *heads), rows, 120)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,7 @@ the paper's 15 tabular sets (in-train): naive Bayes by ML in five bins, and QDA 
 Run: RISKBAYES_DATA=<folder of csv.gz files> python benchmarks/soft_error.py
 """
 
-from rich.console import Console
-from rich.table import Table
-from study import Part, Study, Unit
+from study import Part, Study, print_table
 
 from riskbayes import CategoricalNB, QuadraticDiscriminantAnalysis
 from riskbayes.learners import RC
@@ -20,12 +18,10 @@ class SoftError(Study):
     """Models by learners, on all rows: there are no splits."""
 
     name, splits, most_rows, figures = "soft_error", (0,), None, ("soft_error",)
+    n_shared = 1
     methods = tuple(
         f"{model} | {learner}" for model in ("NB", "QDA") for learner in ("closed form", *LEARNERS)
     )
-
-    def together(self, unit: Unit) -> str:
-        return unit.parts[0]
 
     def fit(self, methods, part: Part) -> dict[str, dict]:
         (X, y), model, found = self.data(part.set), methods[0].split(" | ")[0], {}
@@ -38,17 +34,15 @@ class SoftError(Study):
         return found | {f"{model} | closed form": {"soft_error": history["soft_error"][0]}}
 
     def show(self) -> None:
-        table = Table("data set", *(method.replace(" |", ",") for method in self.methods))
-        table.title = "Training soft error (in-train)"
+        heads = ("data set", *(method.replace(" |", ",") for method in self.methods))
         found = {method: self.grid(method, "soft_error")[:, 0] for method in self.methods}
-        for name, *cells in zip(self.sets, *found.values(), strict=True):
-            table.add_row(name, *(f"{cell:.6f}" for cell in cells))
-        console = Console(width=130)
-        console.print(table)
+        cells = zip(self.sets, *found.values(), strict=True)
+        rows = [[name, *(f"{error:.6f}" for error in errors)] for name, *errors in cells]
+        print_table("Training soft error (in-train)", heads, rows, 130)
         for model in ("NB", "QDA"):
             g = found[f"{model} | paper"] - found[f"{model} | soft error"]
             lower, higher = (g > 1e-6).sum(), (g < -1e-6).sum()
-            console.print(f"{model}: lower on {lower}, tied on {len(g) - lower - higher}, higher on {higher}")
+            print(f"{model}: lower on {lower}, tied on {len(g) - lower - higher}, higher on {higher}")
 
 
 if __name__ == "__main__":

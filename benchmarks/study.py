@@ -10,7 +10,7 @@ stopped goes on where it was.
 
 import argparse
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 import pandas as pd
+from rich.console import Console
+from rich.table import Table
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
@@ -57,7 +59,7 @@ class Part(NamedTuple):
 class Study(runner.Study):
     """Methods on splits of data sets; `figures` are the columns of its table behind set, split and method."""
 
-    Unit = Unit
+    unit_type = Unit
     name: str
     methods: Sequence[str]
     splits: Sequence[int]
@@ -65,6 +67,8 @@ class Study(runner.Study):
     sets: Sequence[str] = PAPER_TABULAR
     most_rows: int | None = 8000
     stratified = False
+    n_shared: int | None = None
+    """Methods that are equal in so many of their first parts are run together; None: each alone."""
     kind: type = float
 
     def make(self, method: str, part: Part) -> Any:
@@ -92,12 +96,8 @@ class Study(runner.Study):
     def units(self) -> list[Unit]:
         return [Unit(n, s, m) for s in self.splits for n in self.sets for m in self.methods]
 
-    def together(self, unit: Unit) -> Hashable:
-        """What methods have in common that are run together on a split."""
-        return unit.method
-
     def shared(self, unit: Unit) -> Hashable:
-        return unit.set, unit.split, self.together(unit)
+        return unit.set, unit.split, unit.parts[: self.n_shared]
 
     def data(self, name: str) -> tuple[Any, np.ndarray]:
         """Features and classes of a data set, kept while its units run."""
@@ -151,12 +151,11 @@ class Study(runner.Study):
         words, layout = __import__("__main__").__doc__, argparse.RawTextHelpFormatter
         parser = argparse.ArgumentParser(description=words, formatter_class=layout)
         parser.add_argument("--print", action="store_true", help="only print what the table says")
-        parser.add_argument("--jobs", type=int, default=runner.default_jobs())
-        parser.add_argument("--sets", type=lambda s: s.split(","), default=self.sets, help="by commas")
-        splits = {"type": lambda s: [int(i) for i in s.split(",")], "default": self.splits}
-        parser.add_argument("--splits", **splits, help="by commas")
-        parser.add_argument("--methods", type=lambda s: s.split(";"), default=self.methods, help="by ;")
         parser.add_argument("--again", action="store_true", help="fit also what the table has")
+        for name, mark, kind in (("sets", ",", str), ("splits", ",", int), ("methods", ";", str)):
+            read = {"type": lambda s, m=mark, k=kind: [*map(k, s.split(m))], "default": getattr(self, name)}
+            parser.add_argument(f"--{name}", **read, help=f"only these, with {mark!r} between")
+        parser.add_argument("--jobs", type=int, default=runner.default_jobs())
         parser.add_argument("--out", type=Path, default=self.path, help="another table")
         return parser
 
@@ -166,7 +165,7 @@ class Study(runner.Study):
         self.path, self.sets, self.splits, self.methods = given.out, given.sets, given.splits, given.methods
         if not given.print:
             units = self.units()
-            if given.again:
+            if given.again and self.path.exists():
                 self.take_out(set(units))
             runner.run(self, units, self.path, given.jobs)
             vars(self).pop("records", None)
@@ -199,6 +198,14 @@ def judged(clf: Any, part: Part, least: float = 1e-15) -> dict[str, float]:
     P = np.zeros((len(part.y_test), 1 + max(part.y.max(), part.y_test.max())))
     P[:, clf.classes_] = clf.predict_proba(part.X_test)
     return found | measures(P, part.y_test, least)
+
+
+def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> None:
+    """Print rows of a table; a line between two of them is an empty row."""
+    table = Table(*heads, title=title)
+    for row in rows:
+        table.add_row(*row) if row else table.add_section()
+    Console(width=width).print(table)
 
 
 def spread(values: np.ndarray) -> float:

@@ -13,10 +13,8 @@ or more of each class. Mean held-out error in percent of the model fitted to
 """
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from sklearn.base import clone
-from study import Part, Study, spread
+from study import Part, Study, print_table, spread
 
 from riskbayes import GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
@@ -62,20 +60,20 @@ class Unlabelled(Study):
 
     def show(self) -> None:
         heads = ("set", "model", "learner", *WAYS, "gain, light", "gain, full")
-        table = Table(*heads, title="Held-out error, percent, 5 % of the labels")
+        rows = []
         errors = {pair: np.stack([100 * self.grid(f"{pair} | {w}") for w in WAYS]) for pair in self.pairs}
         gains = {pair: found[:1] - found[1:3] for pair, found in errors.items()}  # ways x sets x splits
         for i, name in enumerate(self.sets):
             for pair in self.pairs:
                 means = (f"{e:.2f}" for e in errors[pair][:, i].mean(axis=1))
                 ends = (f"{g.mean():+.2f} ± {spread(g):.2f}" for g in gains[pair][:, i])
-                table.add_row(name, *pair.split(" | "), *means, *ends)
-            table.add_section()
+                rows.append([name, *pair.split(" | "), *means, *ends])
+            rows.append([])
         for pair, gain in gains.items():
             by_set = gain.mean(axis=2)
             ends = (f"{g.mean():+.2f}, on {(g > 0).sum()} of {len(g)}" for g in by_set)
-            table.add_row("mean, sets won", *pair.split(" | "), *[""] * len(WAYS), *ends)
-        Console(width=120).print(table)
+            rows.append(["mean, sets won", *pair.split(" | "), *[""] * len(WAYS), *ends])
+        print_table("Held-out error, percent, 5 % of the labels", heads, rows, 120)
 
 
 if __name__ == "__main__":

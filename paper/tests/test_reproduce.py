@@ -250,9 +250,9 @@ def test_tables_that_are_refused(undisturbed, tmp_path):
     with pytest.raises(ExperimentError, match="run riskbayes reproduce first"):
         read_folder(tmp_path / "nothing")
     rows = read_folder(undisturbed)
-    other = [dataclasses.replace(rows[0], settings="GaussianNB()").to_record()]
+    write_table(tmp_path / "other" / "results.csv", [dataclasses.replace(rows[0], settings="GaussianNB()")])
     with pytest.raises(ExperimentError, match="other settings"):
-        Reproduction().left_to_do([rows[0].unit], other)
+        Reproduction().done(tmp_path / "other" / "results.csv", [rows[0].unit])
 
 
 def test_one_run_at_a_time(tmp_path):
@@ -306,7 +306,7 @@ def test_killed_ten_times(folder, tmp_path):
     run(units, killed, folder, console=quiet())
     rows, broken = read_file(table, COLUMNS)
     assert broken == 0
-    assert sorted(row.unit for row in rows) == sorted(units)
+    assert sorted(map(Reproduction().unit_of, rows)) == sorted(units)
     assert timeless(killed) == timeless(whole)
 
 

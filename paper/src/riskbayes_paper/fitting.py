@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -159,7 +159,7 @@ class Reproduction(Study):
         What holds the rows: "memory" is NumPy, "torch" and "cuda" are tensors on the processor or on a GPU.
     """
 
-    Unit, columns = Unit, COLUMNS
+    unit_type, columns = Unit, COLUMNS
 
     def __init__(self, data_dir: Path | None = None, engine: str = "memory"):
         self.data_dir, self.engine = data_dir, engine
@@ -181,21 +181,16 @@ class Reproduction(Study):
         splits = ",".join(str(unit.split) for unit in job)
         return f"{u.set} {u.model} {u.estimate} {u.learner}, {u.protocol} {splits}"
 
-    def done(self, path: Path) -> list[Record]:
-        """Return the rows of all tables in the folder."""
-        return [row.to_record() for row in read_folder(path.parent)]
-
-    def left_to_do(self, units: Iterable[Unit], done: Iterable[Record]) -> list[Unit]:
-        """Return the units without a row; refuse rows of other settings, which are no results of this run."""
-        found = {self.unit_of(record): record["settings"] for record in done}
-        for unit in units:
-            settings = found.get(unit)
-            if settings not in (None, settings_text(unit.model, unit.estimate, unit.learner)):
+    def done(self, path: Path, units: Sequence[Unit]) -> set[Unit]:
+        """Return the units of all tables in the folder; refuse other settings, as results of another run."""
+        found = {row.unit: row.settings for row in read_folder(path.parent)}
+        for unit in found.keys() & set(units):
+            if found[unit] != settings_text(unit.model, unit.estimate, unit.learner):
                 raise ExperimentError(
-                    f"The table has {' '.join(map(str, unit))} with other settings ({settings}): choose "
+                    f"The table has {' '.join(map(str, unit))} with other settings ({found[unit]}): choose "
                     "another --out, or move the table away."
                 )
-        return [unit for unit in units if unit not in found]
+        return set(found)
 
     def run_job(self, job: Job) -> list[Record]:
         """Fit once, and return a row for each unit."""

@@ -26,13 +26,13 @@ class Study:
 
     Attributes
     ----------
-    Unit : type of NamedTuple
+    unit_type : type of NamedTuple
         What a row is about.
     columns : mapping
         The columns of the table and their types, those of the unit first.
     """
 
-    Unit: type[Any]
+    unit_type: type[Any]
     columns: Columns
 
     def run_job(self, job: Job) -> list[Record]:
@@ -53,16 +53,11 @@ class Study:
 
     def unit_of(self, record: Record) -> Any:
         """Return what a row is about."""
-        return self.Unit(*(record[name] for name in self.Unit._fields))
+        return self.unit_type(*(record[name] for name in self.unit_type._fields))
 
-    def done(self, path: Path) -> list[Record]:
-        """Return the rows of units that are not run again."""
-        return read_file(path, self.columns)[0]
-
-    def left_to_do(self, units: Iterable[Any], done: Iterable[Record]) -> list[Any]:
-        """Return the units without a row."""
-        found = {self.unit_of(record) for record in done}
-        return [unit for unit in units if unit not in found]
+    def done(self, path: Path, units: Sequence[Any]) -> set[Any]:
+        """Return those units that are not run again."""
+        return {self.unit_of(record) for record in read_file(path, self.columns)[0]}
 
     def make_jobs(self, units: Iterable[Any]) -> list[Job]:
         """Return the jobs of some units."""
@@ -83,7 +78,8 @@ def run(
     with LongTable(path, study.columns) as table:
         if table.broken:
             console.print(f"{path}: {table.broken} broken line(s) taken out, to be run again.")
-        jobs = study.make_jobs(study.left_to_do(units, study.done(path)))
+        done = study.done(path, units)
+        jobs = study.make_jobs(unit for unit in units if unit not in done)
         workers = Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
         with Watch(console, study, jobs, len(units)) as watch:
             results = workers(delayed(study.run_job)(job) for job in watch.started(jobs))

@@ -18,7 +18,6 @@ import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -112,9 +111,8 @@ class Docstrings(Study):
     n_shared = 0
     title = "Held out, mean of splits 0 to 4, 75 % to train"
 
-    @cached_property
-    def methods(self) -> list[str]:
-        return list(self.settings())
+    def __init__(self):
+        self.methods = list(self.settings())
 
     def settings(self) -> dict[str, Any]:
         """The classifiers by their names, alpha and learner."""

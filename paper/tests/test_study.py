@@ -20,12 +20,12 @@ def study(monkeypatch):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_committed_tables(study, name, monkeypatch, tmp_path):
-    monkeypatch.setenv("RISKBAYES_DATA", str(tmp_path))
+def test_committed_tables(study, name):
     found = getattr(import_module(name), TABLES[name])()
     records, broken = read_file(BENCHMARKS / "results" / f"{name}.csv", found.columns)
     assert broken == 0
     assert len(found.records) == len(records)
+    assert {unit.set for unit in found.records} == set(found.sets)
     assert {unit.split for unit in found.records} == set(found.splits)
     assert set(found.methods) <= {unit.method for unit in found.records}
 

@@ -162,14 +162,16 @@ class Mixed(Study):
             unit = " (percent)" if what == "error" else ""
             print(f"{what.replace('_', ' ')}{unit}, mean of {study['split'].nunique()} held-out splits\n")
             print(means.round(digits).to_string(), "\n")
-        errors = 100 * study.pivot_table(index=["set", "split"], columns="method", values="error")
-        errors = errors[~errors.index.get_level_values("set").isin(INTERACTIONS)]
         for ours in ("single", "neighbours", "ensemble"):
             for peer in PEERS:
-                if {ours, peer} <= set(errors):
-                    by_split = (errors[ours] - errors[peer]).groupby("split").mean()
-                    gap = f"{by_split.mean():+.2f} ± {spread(by_split):.2f} points"
-                    print(f"{ours} - {peer}, without interactions: {gap}")
+                if {ours, peer} <= set(study["method"]):
+                    print(f"{ours} - {peer}, without interactions: {self.paired(ours, peer)} points")
+
+    def paired(self, ours: str, peer: str, what: str = "error", scale: float = 100, digits: int = 2) -> str:
+        """The mean difference over the sets without rules, ± its standard error over the splits."""
+        rows = [name not in INTERACTIONS for name in self.sets]
+        gap = scale * (self.grid(ours, what) - self.grid(peer, what))[rows].mean(axis=0)
+        return f"{gap.mean():+.{digits}f} ± {spread(gap):.{digits}f}"
 
 
 CONSTANTS = {"CATEGORY_POWER", "CATEGORY_ALPHA", "MIXED_RECIPE", "FEW_KNOTS", "MANY_KNOTS"}

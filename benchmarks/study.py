@@ -120,9 +120,6 @@ class Study(runner.Study):
         figures = [blank | dict(found.get(unit.method, {})) for unit in job]
         return [unit._asdict() | each for unit, each in zip(job, figures, strict=True)]
 
-    def describe(self, job: tuple[Unit, ...]) -> str:
-        return f"{job[0].set} {job[0].split} {job[0].method}" + (f" (of {len(job)})" if job[1:] else "")
-
     @cached_property
     def records(self) -> dict[Unit, dict]:
         return {self.unit_of(record): record for record in read_file(self.path, self.columns)[0]}

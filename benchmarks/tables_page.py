@@ -35,14 +35,6 @@ def by_set(study: pd.DataFrame, what: str, scale: float) -> pd.DataFrame:
     return pd.concat([means, means.mean().to_frame("mean").T, others.to_frame("mean without rules").T])
 
 
-def paired(study: pd.DataFrame, ours: str, peer: str, what: str, scale: float, digits: int) -> str:
-    """The mean difference over the sets without rules, ± its standard error over the splits."""
-    own = study[~study["set"].isin(INTERACTIONS)]
-    table = scale * own.pivot_table(index=["set", "split"], columns="method", values=what)
-    gap = (table[ours] - table[peer]).groupby("split").mean()
-    return f"{gap.mean():+.{digits}f} ± {gap.std() / len(gap) ** 0.5:.{digits}f}"
-
-
 def holes_table(study: pd.DataFrame, how: str) -> pd.DataFrame:
     own = study[study["how"] == how]
     table = own.groupby(["model", "treatment", "set"])["error"].mean().groupby(["model", "treatment"]).mean()
@@ -81,7 +73,8 @@ def picture(study: pd.DataFrame) -> None:
 
 
 def main() -> None:
-    study, holes = Mixed().frame(), Holes().frame()
+    tables, holes = Mixed(), Holes().frame()
+    study = tables.frame()
     errors, losses = by_set(study, "error", 100), by_set(study, "log_loss", 1)
     errors.index.name = losses.index.name = "table"
     seconds = by_set(study, "seconds", 1)
@@ -90,11 +83,11 @@ def main() -> None:
     means = 100 * study.pivot_table(index="set", columns="method", values="error").loc[sets]
     better = int((means["ensemble"] < means["CatBoost"]).sum())
     gaps = {
-        (ours, peer): paired(study, ours, peer, "error", 100, 2)
+        (ours, peer): tables.paired(ours, peer)
         for ours in ("single", "neighbours", "ensemble")
         for peer in PEERS
     }
-    loss_gap = paired(study, "ensemble", "CatBoost", "log_loss", 1, 4)
+    loss_gap = tables.paired("ensemble", "CatBoost", "log_loss", 1, 4)
     random, by_class = (holes_table(holes, how) for how in WAYS)
     picture(study)
     text = f"""# Tables with strings, dates and missing cells

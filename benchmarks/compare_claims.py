@@ -1,22 +1,21 @@
 """How often the verdict of `compare` is wrong: claims about noise, and "nothing" about a rare class.
 
-    python benchmarks/compare_claims.py > benchmarks/results/compare_claims.txt
-    python benchmarks/compare_claims.py --noise 20 --rare 5 --jobs 2 --all
+    python benchmarks/compare_claims.py    # prints benchmarks/results/compare_claims.txt
+    python benchmarks/compare_claims.py --splits 0,1,2 --methods all --jobs 2
 
 Noise: a target drawn without regard to the columns, in tables of 10 to 1000 rows and two to five classes,
 with numbers, categories and missing cells. Rare: one row in 200 is positive, and one column of 40000 rows is
 shifted for it such that its true AUC is 0.75. By default the closed forms, MixedNB by RC and logistic
-regression take part, which takes minutes; with `--all` every model that `compare` fits, which takes an hour.
+regression take part, which takes minutes; with `--methods all` every model that `compare` fits, which takes
+an hour.
 """
 
-import argparse
 import re
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from scipy.stats import norm
+from study import Study, Unit
 
 from riskbayes.compare.contenders import candidates
 from riskbayes.compare.data import Data
@@ -72,41 +71,47 @@ def rare(rng: np.random.Generator) -> pd.DataFrame:
     )
 
 
-def verdict_of(make: Callable[[np.random.Generator], pd.DataFrame], seed: int, every: bool) -> str:
-    """The verdict on a table, without the rest of the report."""
-    table = make(np.random.default_rng(seed))
-    data = Data.of(table, "target", time_column=None, group=None, max_rows=len(table), seed=0)
-    models = [c for c in candidates(data, ("single",), 0) if every or SOME.search(c.name)]
-    study = run_study(data, make_split(data, None, 0), models)
-    return verdict(study, contenders(study), ())
+class Claims(Study):
+    """Tables by their seeds, in place of splits, and the verdict on each."""
 
+    name, splits, methods, figures = "compare_claims", range(NOISE), ("some",), ("verdict",)
+    sets, kind = ("noise", "rare"), str
 
-def main(tables: int, rare_tables: int, jobs: int, every: bool) -> None:
-    """Print the shares, and every verdict that is wrong."""
-    found = Parallel(jobs)(delayed(verdict_of)(noise, seed, every) for seed in range(tables))
-    claims = {i: text for i, text in enumerate(found) if not text.startswith("Nothing about")}
-    for seed, text in claims.items():
-        print(f"noise {seed}: {text}")
-    print(
-        f"{tables} tables of noise, {LEAST} to {MOST} rows: the verdict claims something about {len(claims)} "
-        f"({100 * len(claims) / max(tables, 1):.1f} %).",
-        flush=True,
-    )
-    texts = Parallel(jobs)(delayed(verdict_of)(rare, seed, every) for seed in range(rare_tables))
-    missed = sum(text.startswith("Nothing about") for text in texts)
-    print(
-        f"{rare_tables} tables of {ROWS} rows with a class of one row in {1 / SHARE:.0f} and a true AUC of "
-        f'{AUC}: the verdict is "nothing" for {missed} ({100 * missed / max(rare_tables, 1):.1f} %).'
-    )
-    if texts:
-        print("The first of them:", texts[0])
+    def units(self) -> list[Unit]:
+        return [u for u in super().units() if u.set == "noise" or u.split < RARE]
+
+    def run_job(self, job: tuple[Unit, ...]) -> list[dict]:
+        """The verdict on a table, without the rest of the report."""
+        (unit,) = job
+        table = (noise if unit.set == "noise" else rare)(np.random.default_rng(unit.split))
+        data = Data.of(table, "target", time_column=None, group=None, max_rows=len(table), seed=0)
+        models = candidates(data, ("single",), 0)
+        models = [c for c in models if unit.method == "all" or SOME.search(c.name)]
+        study = run_study(data, make_split(data, None, 0), models)
+        return [unit._asdict() | {"verdict": verdict(study, contenders(study), ())}]
+
+    def show(self) -> None:
+        """Print the shares, and every verdict that is wrong."""
+        texts = {name: {} for name in self.sets}
+        for unit in self.units():
+            if unit in self.records:
+                texts[unit.set][unit.split] = self.records[unit]["verdict"]
+        found, missed = texts["noise"], texts["rare"]
+        claims = {i: text for i, text in found.items() if not text.startswith("Nothing about")}
+        for seed, text in claims.items():
+            print(f"noise {seed}: {text}")
+        print(
+            f"{len(found)} tables of noise, {LEAST} to {MOST} rows: the verdict claims something about "
+            f"{len(claims)} ({100 * len(claims) / max(len(found), 1):.1f} %)."
+        )
+        lost = sum(text.startswith("Nothing about") for text in missed.values())
+        print(
+            f"{len(missed)} tables of {ROWS} rows with a class of one row in {1 / SHARE:.0f} and a true AUC "
+            f'of {AUC}: the verdict is "nothing" for {lost} ({100 * lost / max(len(missed), 1):.1f} %).'
+        )
+        if missed:
+            print("The first of them:", next(iter(missed.values())))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--noise", type=int, default=NOISE)
-    parser.add_argument("--rare", type=int, default=RARE)
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--all", action="store_true", help="fit every model of `compare`")
-    given = parser.parse_args()
-    main(given.noise, given.rare, given.jobs, given.all)
+    Claims().main()

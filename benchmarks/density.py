@@ -13,27 +13,19 @@ means over sets and splits:
 
 Constant columns are left out, and sets above 6000 rows are cut to 6000.
 
-    RISKBAYES_DATA=<folder> python benchmarks/density.py --svg doc/density.svg \
-        > benchmarks/results/density.txt
+    RISKBAYES_DATA=<folder> python benchmarks/density.py --svg doc/density.svg    # prints results/density.txt
 """
 
-import warnings
-from argparse import ArgumentParser
-
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
+from study import Part, Study, print_table
 
-from riskbayes import FlooredWarning, GaussianNB, QuadraticDiscriminantAnalysis, SmoothNB
+from riskbayes import GaussianNB, QuadraticDiscriminantAnalysis, SmoothNB
 from riskbayes.learners import RC, ClosedForm
 from riskbayes.plotting import new_figure
-from riskbayes_paper.datasets import load_csv
 
-SETS = ("satellite", "vehicle", "optdigits", "qsar", "magic", "pulsar")
-SPLITS, MOST_ROWS, WEIGHTS = range(3), 6000, (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 MODELS = {
     "GaussianNB": GaussianNB(),
     "SmoothNB": SmoothNB(),
@@ -48,25 +40,59 @@ def learners() -> dict[str, RC | ClosedForm]:
     return {"closed form": ClosedForm(), **weights, "learner='rc'": RC.recommended()}
 
 
-def measured(model, X, y, X_test, y_test) -> np.ndarray:
-    """The columns of the table for every learner."""
-    closed, rows = None, []
-    for learner in learners().values():
-        clf = model.set_params(learner=learner).fit(X, y)
-        density = clf.score_samples(X_test)
-        closed = density if closed is None else closed
-        gap = (density - closed) / X.shape[1]
-        flagged = clf.is_outlier(X_test, 0.01, reference=X)
-        error = np.mean(clf.predict(X_test) != y_test)
-        rows.append([gap.mean(), np.median(gap), 100 * error, 100 * flagged.mean(), np.nan])
-        if y.max() > 1:
-            known, seen = y < y.max(), y_test < y_test.max()
-            part = model.fit(X[known], y[known])
-            rows[-1][4] = roc_auc_score(~seen, -part.score_samples(X_test))
-    return np.array(rows)
+class Density(Study):
+    """Models by learners."""
+
+    name, splits, figures = "density", range(3), ("mean", "median", "error", "flagged", "auc")
+    sets, most_rows = ("satellite", "vehicle", "optdigits", "qsar", "magic", "pulsar"), 6000
+    stratified, n_shared = True, 1
+    methods = tuple(f"{model} | {learner}" for model in MODELS for learner in learners())
+
+    def load(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        X, y = super().load(name)
+        return X[:, np.ptp(X, axis=0) > 0], y
+
+    def fit(self, methods, part: Part) -> dict[str, dict]:
+        """The figures of every learner of a model; the closed form is the first."""
+        kind, closed, found = methods[0].split(" | ")[0], None, {}
+        _, _, X, X_test, y, y_test = part
+        for name, learner in learners().items():
+            clf = clone(MODELS[kind]).set_params(learner=learner).fit(X, y)
+            density = clf.score_samples(X_test)
+            closed = density if closed is None else closed
+            gap = (density - closed) / X.shape[1]
+            flagged = clf.is_outlier(X_test, 0.01, reference=X)
+            figures = {"mean": gap.mean(), "median": np.median(gap), "flagged": flagged.mean()}
+            figures["error"] = np.mean(clf.predict(X_test) != y_test)
+            if y.max() > 1:
+                known, seen = y < y.max(), y_test < y_test.max()
+                rows = clf.fit(X[known], y[known])
+                figures["auc"] = roc_auc_score(~seen, -rows.score_samples(X_test))
+            found[f"{kind} | {name}"] = figures
+        return found
+
+    def by_set(self, method: str) -> np.ndarray:
+        """Means over the splits: sets x figures."""
+        scales = (1, 1, 100, 100, 1)
+        figures = zip(self.figures, scales, strict=True)
+        return np.stack([s * self.grid(method, figure).mean(axis=1) for figure, s in figures], axis=1)
+
+    def show(self) -> None:
+        each, whole = [], []
+        for kind in MODELS:
+            found = {learner: self.by_set(f"{kind} | {learner}") for learner in learners()}
+            for learner, rows in found.items():
+                whole.append([kind, learner, *shown(np.nanmean(rows, axis=0))])
+            whole.append([])
+            for i, name in enumerate(self.sets):
+                for learner, rows in found.items():
+                    each.append([name, kind, learner, *shown(rows[i])])
+                each.append([])
+        print_table("Means over the sets", ("model", "learner", *COLUMNS), whole, 120)
+        print_table("By set", ("set", "model", "learner", *COLUMNS), each, 120)
 
 
-def picture(found: dict[str, np.ndarray], path: str) -> None:
+def picture(study: Density, path: str) -> None:
     """Draw the held-out log density and the error by g, one line a model."""
     figure = new_figure(8, 3.2)
     marks = {"GaussianNB": ("#0072b2", "o-"), "SmoothNB": ("#e69f00", "s--"), "QDA, prior": ("#222222", "^:")}
@@ -74,7 +100,10 @@ def picture(found: dict[str, np.ndarray], path: str) -> None:
     for ax, k, title in zip(
         figure.subplots(1, 2), (1, 2), ("median change of log p(x), a column", "error, percent"), strict=True
     ):
-        for name, table in found.items():
+        for name in MODELS:
+            table = np.stack(
+                [np.nanmean(study.by_set(f"{name} | {learner}"), axis=0) for learner in learners()]
+            )
             colour, style = marks[name]
             values = np.append(table[1 : 1 + len(WEIGHTS), k], table[0, k])
             ax.plot(places, values, style, color=colour, label=name, markersize=4)
@@ -85,42 +114,16 @@ def picture(found: dict[str, np.ndarray], path: str) -> None:
     figure.savefig(path)
 
 
-def main() -> None:
-    parser = ArgumentParser()
-    parser.add_argument("--svg", help="file of the picture")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore", FlooredWarning)
-    console, means = Console(width=120), {}
-    each = Table("set", "model", "learner", *COLUMNS, title="By set")
-    whole = Table("model", "learner", *COLUMNS, title="Means over the sets")
-    for kind, model in MODELS.items():
-        by_set = []
-        for name in SETS:
-            data = load_csv(name).cut(MOST_ROWS)
-            X, y = data.X[:, np.ptp(data.X, axis=0) > 0], data.y
-            found = []
-            for split in SPLITS:
-                parts = train_test_split(X, y, test_size=0.25, random_state=split, stratify=y)
-                with threadpool_limits(1):
-                    found.append(measured(model, parts[0], parts[2], parts[1], parts[3]))
-            by_set.append(np.mean(found, axis=0))
-            for learner, row in zip(learners(), by_set[-1], strict=True):
-                each.add_row(name, kind, learner, *shown(row))
-            each.add_section()
-        means[kind] = np.nanmean(by_set, axis=0)
-        for learner, row in zip(learners(), means[kind], strict=True):
-            whole.add_row(kind, learner, *shown(row))
-        whole.add_section()
-    console.print(whole)
-    console.print(each)
-    if options.svg:
-        picture(means, options.svg)
-
-
 def shown(row: np.ndarray) -> list[str]:
     """The cells of a row of a table."""
     return ["" if np.isnan(v) else f"{v:.3f}" if k in (0, 1, 4) else f"{v:.2f}" for k, v in enumerate(row)]
 
 
 if __name__ == "__main__":
-    main()
+    study = Density()
+    parser = study.parser()
+    parser.add_argument("--svg", help="file of the picture")
+    given = parser.parse_args()
+    study.main(given)
+    if given.svg:
+        picture(study, given.svg)

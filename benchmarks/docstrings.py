@@ -5,12 +5,11 @@ package is the label. The names of the packages are no words of the task, a docs
 have is left out of all of them, and so are those of few words. Then the speed and the memory of RC on a
 generated table of 20000 x 50000.
 
-    python benchmarks/docstrings.py corpus > benchmarks/results/docstrings.txt
-    python benchmarks/docstrings.py speed >> benchmarks/results/docstrings.txt
-    python benchmarks/docstrings.py choose > benchmarks/results/docstrings_choose.txt
+    python benchmarks/docstrings.py corpus    # prints benchmarks/results/docstrings.txt
+    python benchmarks/docstrings.py speed     # prints the end of it
+    python benchmarks/docstrings.py choose    # prints benchmarks/results/docstrings_choose.txt
 """
 
-import argparse
 import ast
 import re
 import resource
@@ -25,14 +24,11 @@ from typing import Any
 
 import numpy as np
 import sklearn.naive_bayes as theirs
-from joblib import Parallel, delayed
 from rich.console import Console
-from rich.table import Table
 from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.metrics import log_loss
-from sklearn.model_selection import train_test_split
+from study import DATA, Part, Study, judged, print_table
 
 from riskbayes import BernoulliNB, ComplementNB, MultinomialNB, PoissonNB
 from riskbayes.learners import DFE, RC
@@ -102,40 +98,56 @@ def corpus() -> tuple[list[str], np.ndarray]:
     return list(kept), np.array(list(kept.values()))
 
 
-def split(texts: list[str], y: np.ndarray, seed: int) -> tuple:
-    """Return training and test counts and labels; the words are those of the training docstrings."""
-    train, test, y_train, y_test = train_test_split(texts, y, test_size=0.25, random_state=seed, stratify=y)
-    words_of = CountVectorizer(token_pattern=r"\S+").fit(train)
-    return words_of.transform(train), words_of.transform(test), y_train, y_test
+def with_codes(texts: list[str], y: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Return docstrings and codes of their packages."""
+    return texts, np.unique(y, return_inverse=True)[1]
 
 
-def measured(settings: dict[tuple, Any], texts: list[str], y: np.ndarray, seeds: range) -> dict[tuple, list]:
-    """Return (error in percent, log loss, seconds to fit) of each classifier on each split, two at a time."""
+class Docstrings(Study):
+    """Held-out errors on the docstrings; the words are those of the training docstrings."""
 
-    def on_split(seed: int) -> list[tuple[float, float, float]]:
-        X, X_test, y_train, y_test = split(texts, y, seed)
-        found = []
-        for clf in settings.values():
-            start = time.perf_counter()
-            clf.fit(X, y_train)
-            seconds = time.perf_counter() - start
-            P = clf.predict_proba(X_test)
-            error = 100 * np.mean(clf.classes_[P.argmax(axis=1)] != y_test)
-            found.append((error, log_loss(y_test, P, labels=clf.classes_), seconds))
-        return found
+    name, splits, sets, stratified = "docstrings", range(5), ("docstrings",), True
+    figures, heads = ("error", "log_loss", "seconds"), ("model", "alpha", "learner")
+    n_shared = 0
+    title = "Held out, mean of splits 0 to 4, 75 % to train"
 
-    rows = Parallel(2)(delayed(on_split)(seed) for seed in seeds)
-    return {name: [row[i] for row in rows] for i, name in enumerate(settings)}
+    def __init__(self):
+        self.methods = list(self.settings())
+
+    def settings(self) -> dict[str, Any]:
+        """The classifiers by their names, alpha and learner."""
+        return {" | ".join(map(str, key)): clf for key, clf in compared().items()}
+
+    def load(self, name: str) -> tuple[list[str], np.ndarray]:
+        return with_codes(*corpus())
+
+    def part(self, name: str, split: int) -> Part:
+        part = super().part(name, split)
+        words_of = CountVectorizer(token_pattern=r"\S+").fit(part.X)
+        return part._replace(X=words_of.transform(part.X), X_test=words_of.transform(part.X_test))
+
+    def fit(self, methods: list[str], part: Part) -> dict[str, dict]:
+        settings = self.settings()
+        return {method: judged(settings[method], part, least=np.finfo(float).eps) for method in methods}
+
+    def show(self) -> None:
+        heads, rows = (*self.heads, "error %", "by split", "log loss", "seconds to fit"), []
+        for method in self.methods:
+            error, loss, seconds = (self.grid(method, figure)[0] for figure in self.figures)
+            by_split = " ".join(f"{100 * e:.1f}" for e in error)
+            cells = (f"{100 * error.mean():.2f}", by_split, f"{loss.mean():.3f}", f"{seconds.mean():.2f}")
+            rows.append([*method.split(" | "), *cells])
+        print_table(self.title, heads, rows, 130)
 
 
-def shown(found: dict[tuple, list], title: str, columns: tuple[str, ...]) -> Table:
-    """Return means over the splits as a table."""
-    table = Table(*columns, "error %", "by split", "log loss", "seconds to fit", title=title)
-    for name, rows in found.items():
-        error, loss, seconds = np.mean(rows, axis=0)
-        by_split = " ".join(f"{row[0]:.1f}" for row in rows)
-        table.add_row(*map(str, name), f"{error:.2f}", by_split, f"{loss:.3f}", f"{seconds:.2f}")
-    return table
+class DocstringsChoose(Docstrings):
+    """The settings that were compared to choose alpha and the learner."""
+
+    name, splits, heads = "docstrings_choose", range(100, 105), ("model", "alpha", "RC")
+    title = "Held out, mean of splits 100 to 104, 27 settings"
+
+    def settings(self) -> dict[str, Any]:
+        return {" | ".join(map(str, key)): clf for key, clf in candidates().items()}
 
 
 def candidates() -> dict[tuple, Any]:
@@ -258,26 +270,22 @@ def speed(console: Console) -> None:
 
 def main() -> None:
     """Print one part of the study."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["corpus", "speed", "choose"])
-    part, console = parser.parse_args().part, Console(width=130)
+    part, console = sys.argv.pop(1) if sys.argv[1:] else "", Console(width=130)
     if part == "speed":
-        speed(console)
-        return
+        return speed(console)
+    if part not in ("corpus", "choose"):
+        sys.exit("Which part? corpus, speed or choose.")
     texts, y = corpus()
     X = CountVectorizer(token_pattern=r"\S+").fit_transform(texts)
     fill = f"{100 * X.nnz / np.prod(X.shape):.3f} % filled"
     console.print(f"{X.shape[0]} docstrings, {X.shape[1]} words, {fill}, of {len(set(y))} packages:")
     console.print(", ".join(f"{name} {number}" for name, number in Counter(y.tolist()).most_common()))
-    if part == "choose":
-        settings = candidates()
-        title = f"Held out, mean of splits 100 to 104, {len(settings)} settings"
-        console.print(shown(measured(settings, texts, y, range(100, 105)), title, ("model", "alpha", "RC")))
-        return
-    for line in differences(texts, y):
-        console.print(line, soft_wrap=True)
-    title = "Held out, mean of splits 0 to 4, 75 % to train"
-    console.print(shown(measured(compared(), texts, y, range(5)), title, ("model", "alpha", "learner")))
+    if part == "corpus":
+        for line in differences(texts, y):
+            console.print(line, soft_wrap=True)
+    study = DocstringsChoose() if part == "choose" else Docstrings()
+    DATA[study.name, "docstrings"] = with_codes(texts, y)
+    study.main()
 
 
 if __name__ == "__main__":

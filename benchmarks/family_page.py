@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from default_rc import MOST_ROWS
-from family import CONTROL, HEADS, OURS, PARTIAL, PEERS, REMEDIES, RESULTS, Study
+from family import CONTROL, HEADS, OURS, PARTIAL, PEERS, REMEDIES, Family
 from matplotlib import rc_context
+from study import RESULTS
 
 from riskbayes.pages.shell import COLOURS
 from riskbayes.plotting import new_figure
 from riskbayes_paper.datasets import PAPER_TABULAR
 
-TWINS, TIME = RESULTS.with_name("twins.txt"), RESULTS.with_name("family_time.txt")
-COMPOSED = RESULTS.with_name("compose.txt"), RESULTS.with_name("compose_mixed.txt")
+TWINS, TIME = RESULTS / "twins.txt", RESULTS / "family_time.txt"
+COMPOSED = RESULTS / "compose.txt", RESULTS / "compose_mixed.txt"
 MARKS = {
     "single": ("o", "#4aa8e0"),
     "neighbours": ("s", "#0072b2"),
@@ -30,7 +30,7 @@ MARKS_OF_README = (
 )
 
 
-def write(study: Study, doc: Path) -> None:
+def write(study: Family, doc: Path) -> None:
     """The page, beside it the picture that it shows, and the table of README."""
     begin, end = MARKS_OF_README
     before, _, rest = README.read_text(encoding="utf-8").partition(begin)
@@ -42,7 +42,7 @@ def write(study: Study, doc: Path) -> None:
     doc.write_text(page(study, picture.name), encoding="utf-8")
 
 
-def gaps_figure(study: Study) -> Any:
+def gaps_figure(study: Family) -> Any:
     """Each set's error less that of CatBoost, with the paired standard error over splits."""
     figure = new_figure(7.2, 5.6)
     ax = figure.add_subplot()
@@ -78,7 +78,7 @@ def markdown(head: tuple[str, ...], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def readme_table(study: Study) -> str:
+def readme_table(study: Family) -> str:
     """Mean error and log loss of the strategies and of their peers."""
     methods = ("single", "neighbours", "cv", "ensemble", *PEERS)
     errors = [f"{100 * study.grid(m).mean():.2f}" for m in methods]
@@ -90,12 +90,12 @@ def readme_table(study: Study) -> str:
     return markdown(("", *methods), rows)
 
 
-def worth(study: Study, a: str, b: str) -> str:
+def worth(study: Family, a: str, b: str) -> str:
     gap, error, better, worse = study.gap(a, b)
     return f"{gap:+.2f} ± {error:.2f} points, better on {better} sets, worse on {worse}"
 
 
-def sharpened(study: Study) -> str:
+def sharpened(study: Family) -> str:
     """Sets on which RC raised the log loss of the recipe, and what the remedies do there."""
     loss = {m: study.grid(m, "log_loss").mean(axis=1) for m in ("single", "single, closed form", *REMEDIES)}
     there = loss["single"] > loss["single, closed form"] + 0.001
@@ -142,7 +142,7 @@ def composed_table() -> str:
     return markdown(("", "15 sets of numbers", "13 tables"), rows)
 
 
-def partial_peer(study: Study) -> str:
+def partial_peer(study: Family) -> str:
     """Return what the explainable boosting machine reached, on the sets where all its fits ended."""
     whole = ~np.isnan(study.grid(PARTIAL)).any(axis=1)
     if not whole.any():
@@ -153,13 +153,13 @@ def partial_peer(study: Study) -> str:
         for m in (PARTIAL, "single", "ensemble", "CatBoost")
     )
     return (
-        "The explainable boosting machine of interpret-core takes minutes a fit "
-        "(`benchmarks/explainable_boosting.py`, on 16 cores), and all its fits ended within the limit on "
+        "The explainable boosting machine of interpret-core takes minutes a fit (`benchmarks/family.py "
+        '--methods "explainable boosting"`, on 16 cores), and all its fits ended within the limit on '
         f"{len(names)} sets only: {', '.join(names)}. Error and log loss there: {listed}."
     )
 
 
-def page(study: Study, picture: str) -> str:
+def page(study: Family, picture: str) -> str:
     """Return the page of the documentation; every number comes from a table of results."""
     ensemble, peer = (100 * study.grid(m).mean(axis=1) for m in ("ensemble", "CatBoost"))
     lost = [
@@ -178,7 +178,7 @@ def page(study: Study, picture: str) -> str:
 <!-- Written by `python benchmarks/family.py --doc doc/accuracy.md` from benchmarks/results/family.csv. -->
 
 `RiskBayesClassifier` beside its peers, with their defaults, on the {len(PAPER_TABULAR)} tabular sets of the
-paper: 75/25 splits, `random_state` {first} to {last}, sets cut to {MOST_ROWS} rows, everything chosen inside
+paper: 75/25 splits, `random_state` {first} to {last}, sets cut to {study.most_rows} rows, everything chosen inside
 the training rows. Errors in percent on **held-out** rows; gaps in points, ± their standard error over splits
 (paired), and on how many sets a method is better:worse. Tables with strings and holes: [tables.md](tables.md).
 

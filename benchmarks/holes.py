@@ -10,11 +10,7 @@ also models whether a cell is missing; "mean" and "iterative" are scikit-learn's
 training rows, before the same classifier; their seconds include the imputation.
 """
 
-import argparse
-import csv
-import warnings
 from itertools import product
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -22,26 +18,18 @@ import pandas as pd
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.model_selection import train_test_split
+from study import Part, Study, Unit, judged, spread
 
-from riskbayes import (
-    GaussianNB,
-    ProductOfExperts,
-    QuadraticDiscriminantAnalysis,
-    RiskBayesClassifier,
-    SmoothNB,
-)
+from riskbayes import GaussianNB, ProductOfExperts, RiskBayesClassifier, SmoothNB
+from riskbayes import QuadraticDiscriminantAnalysis as QDA
 from riskbayes.learners import RC
-from riskbayes_paper.datasets import load_csv
 
-RESULTS = Path(__file__).parent / "results" / "holes.csv"
-FIELDS = ("how", "set", "split", "model", "treatment", "error", "seconds")
 WAYS = ("at random", "by class")
-SETS, MOST_ROWS = ("satellite", "vehicle", "qsar", "optdigits"), 3000
 LEARNER = RC(max_iter=24, lr=0.3, generative_weight=0.03, monitor="log_loss")
 MODELS = {
     "Gaussian NB": lambda: GaussianNB(),
     "smooth NB": lambda: SmoothNB(),
-    "QDA with a prior": lambda: QuadraticDiscriminantAnalysis(prior="recommended", learner=LEARNER),
+    "QDA with a prior": lambda: QDA(prior="recommended", learner=LEARNER),
 }
 
 
@@ -72,74 +60,60 @@ def with_holes(X, y, how: str, seed: int):
     return np.where(rng.random(X.shape) < share, np.nan, X)
 
 
-def run(splits, out: Path) -> None:
-    """Fit what the table of results lacks."""
-    done = set()
-    if out.exists():
-        with out.open() as file:
-            done = {tuple(row[name] for name in FIELDS[:5]) for row in csv.DictReader(file)}
-    with out.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if not done:
-            writer.writeheader()
-        for how, name, split, treatment in product(WAYS, SETS, splits, TREATMENTS):
-            left = [m for m in NAMES if (how, name, str(split), m, treatment) not in done]
-            if not left:
-                continue
-            data = load_csv(name).cut(MOST_ROWS)
-            X = with_holes(data.X, data.y, how, split)
-            A, B, y, y_test = train_test_split(X, data.y, test_size=0.25, random_state=split)
-            start = perf_counter()
-            if treatment in IMPUTERS:
-                imputer = IMPUTERS[treatment]().fit(A)
-                A, B = imputer.transform(A), imputer.transform(B)
-            filled = perf_counter() - start
-            for model in left:
-                start = perf_counter()
-                error = (classifier(model, treatment).fit(A, y).predict(B) != y_test).mean()
-                values = (how, name, split, model, treatment, error, filled + perf_counter() - start)
-                writer.writerow(dict(zip(FIELDS, values, strict=True)))
-                file.flush()
+class Holes(Study):
+    """Ways that cells are missing, models, and treatments; the models of a treatment share its imputation."""
 
+    name, splits, figures = "holes", range(5), ("error", "seconds")
+    sets, most_rows = ("satellite", "vehicle", "qsar", "optdigits"), 3000
+    methods = tuple(map(" | ".join, product(WAYS, NAMES, TREATMENTS)))
 
-def show() -> None:
-    """Print the means over the splits, and the time of satellite."""
-    study = pd.read_csv(RESULTS)
-    print(f"Means over {study['split'].nunique()} splits: error in percent (seconds)\n")
-    for how in WAYS:
-        own = study[study["how"] == how]
-        errors, seconds = (
-            own.pivot_table(index=["model", "treatment"], columns="set", values=value, sort=False)[list(SETS)]
-            for value in ("error", "seconds")
+    def shared(self, unit: Unit):
+        how, _, treatment = unit.parts
+        return unit.set, unit.split, how, treatment
+
+    def fit(self, methods, part: Part) -> dict[str, dict]:
+        how, _, treatment = methods[0].split(" | ")
+        X, y = self.data(part.set)
+        X, X_test, *labels = train_test_split(
+            with_holes(X, y, how, part.split), y, test_size=0.25, random_state=part.split
         )
-        errors, seconds = (
-            (100 * errors).assign(mean=100 * errors.mean(axis=1)),
-            seconds.assign(mean=seconds.mean(axis=1)),
-        )
-        print(f"Cells removed {how}\n")
-        print((errors.map("{:.1f}".format) + " (" + seconds.map("{:.1f}".format) + ")").to_string(), "\n")
-        means = own.pivot_table(index=["model", "split"], columns="treatment", values="error") * 100
-        for model in NAMES:
-            for ours, other in (("holes", "mean"), ("holes", "iterative"), ("mask", "iterative")):
-                gap = (means[ours] - means[other])[model]
-                spread = gap.std() / len(gap) ** 0.5
-                print(f"{model}: {ours} - {other} {gap.mean():+.2f} ± {spread:.2f} points")
-        print()
-    data = load_csv("satellite")
-    X = with_holes(data.X, data.y, "at random", 0)[:4800]
-    start = perf_counter()
-    clf = MODELS["QDA with a prior"]().fit(X, data.y[:4800])
-    print(f"satellite, 4800 x 36 x 6, QDA with a prior, {clf.n_iter_} scans: {perf_counter() - start:.1f} s")
+        start = perf_counter()
+        if treatment in IMPUTERS:
+            imputer = IMPUTERS[treatment]().fit(X)
+            X, X_test = imputer.transform(X), imputer.transform(X_test)
+        filled = perf_counter() - start
+        part, found = Part(part.set, part.split, X, X_test, *labels), {}
+        for method in methods:
+            found[method] = judged(classifier(method.split(" | ")[1], treatment), part)
+            found[method]["seconds"] += filled
+        return found
+
+    def frame(self) -> pd.DataFrame:
+        found = super().frame()
+        found[["how", "model", "treatment"]] = found["method"].str.split(" | ", regex=False, expand=True)
+        return found
+
+    def show(self) -> None:
+        """Print the means over the splits."""
+        study = self.frame()
+        print(f"Means over {study['split'].nunique()} splits: error in percent (seconds)\n")
+        for how in WAYS:
+            own = study[study["how"] == how]
+            tables = []
+            for figure, scale in (("error", 100), ("seconds", 1)):
+                keys = {"index": ["model", "treatment"], "columns": "set", "values": figure, "sort": False}
+                table = own.pivot_table(**keys)[list(self.sets)]
+                means = (scale * table).assign(mean=scale * table.mean(axis=1))
+                tables.append(means.map("{:.1f}".format))
+            print(f"Cells removed {how}\n")
+            print((tables[0] + " (" + tables[1] + ")").to_string(), "\n")
+            means = own.pivot_table(index=["model", "split"], columns="treatment", values="error") * 100
+            for model in NAMES:
+                for ours, other in (("holes", "mean"), ("holes", "iterative"), ("mask", "iterative")):
+                    gap = (means[ours] - means[other])[model]
+                    print(f"{model}: {ours} - {other} {gap.mean():+.2f} ± {spread(gap):.2f} points")
+            print()
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # the iterative imputer does not converge
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--splits", default="0,1,2,3,4", help="splits, separated by commas")
-    parser.add_argument("--print", action="store_true", help="only print the summary")
-    parser.add_argument("--out", type=Path, help="a table of its own for these splits; nothing is printed")
-    given = parser.parse_args()
-    if not given.print:
-        run([int(split) for split in given.splits.split(",")], given.out or RESULTS)
-    if given.out is None:
-        show()
+    Holes().main()

@@ -11,22 +11,19 @@ one, are left out. Mean held-out error in percent of
 
 CategoricalNB reads five bins of each column. Sets above 20000 rows are cut to 20000.
 
-    RISKBAYES_DATA=<folder> python benchmarks/label_shift.py > benchmarks/results/label_shift.txt
+    RISKBAYES_DATA=<folder> python benchmarks/label_shift.py    # prints results/label_shift.txt
 """
 
-import warnings
+from itertools import product
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
-from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
+from study import Part, Study, print_table, spread
 
-from riskbayes import CategoricalNB, FlooredWarning, GaussianNB, RiskBayesClassifier, SmoothNB
+from riskbayes import CategoricalNB, GaussianNB, RiskBayesClassifier, SmoothNB
 from riskbayes.preprocessing import KMeansBins
-from riskbayes_paper.datasets import load_csv
 
-SETS, SPLITS, MOST_ROWS = ("adult_coded", "magic", "pulsar", "german_numer"), range(5), 20000
+THINNED = ("frequent class", "rare class")
 WAYS = ("as fitted", "estimated", "true", "replaced")
 CLASSIFIERS = {
     "GaussianNB, closed form": lambda: GaussianNB(learner="closed_form"),
@@ -38,14 +35,14 @@ CLASSIFIERS = {
 
 
 def errors(clf, X, y) -> list[float]:
-    """Error of each way on shifted rows; NaN where there is no p(y) to replace."""
+    """Errors on shifted rows by the ways; NaN where there is no p(y) to replace."""
     estimated, true = clf.estimate_priors(X), np.bincount(y, minlength=len(clf.classes_)) / len(y)
     moved = [clf, clf.with_priors(estimated), clf.with_priors(true)]
-    found = [100 * np.mean(each.predict(X) != y) for each in moved]
+    found = [np.mean(each.predict(X) != y) for each in moved]
     if isinstance(clf, RiskBayesClassifier):
         return [*found, np.nan]
     scores = clf.predict_log_proba(X) - clf.parameters_.log_prior + np.log(estimated)
-    return [*found, 100 * np.mean(scores.argmax(axis=1) != y)]
+    return [*found, np.mean(scores.argmax(axis=1) != y)]
 
 
 def thinned(y: np.ndarray, label: int, rng: np.random.Generator) -> np.ndarray:
@@ -54,48 +51,51 @@ def thinned(y: np.ndarray, label: int, rng: np.random.Generator) -> np.ndarray:
     return np.sort(np.concatenate([np.flatnonzero(y != label), own[: max(1, len(own) // 10)]]))
 
 
-def main() -> None:
-    warnings.simplefilter("ignore", FlooredWarning)
-    console = Console(width=120)
-    gains = []
-    title = "Held-out error, percent, with one class thinned"
-    table = Table("set", "classifier", "thinned", *WAYS, title=title)
-    for name in SETS:
-        data = load_csv(name).cut(MOST_ROWS)
-        common = int(np.bincount(data.y).argmax())
-        for kind, make in CLASSIFIERS.items():
-            by_split = []
-            for split in SPLITS:
-                X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=0.25, random_state=split)
-                if kind == "CategoricalNB":
-                    bins = KMeansBins().fit(X)
-                    X, X_test = bins.transform(X), bins.transform(X_test)
-                with threadpool_limits(1):
-                    clf = make().fit(X, y)
-                rng = np.random.default_rng(split)
-                parts = [thinned(y_test, label, rng) for label in (common, 1 - common)]
-                by_split.append([errors(clf, X_test[rows], y_test[rows]) for rows in parts])
-            for k, which in enumerate(("frequent class", "rare class")):
-                found = np.array(by_split)[:, k]
-                gains.append(found)
-                table.add_row(name, kind, which, *(f"{e:.2f}" for e in found.mean(axis=0)))
-        table.add_section()
-    console.print(table)
-    whole = np.array(gains)
-    mean = whole.mean(axis=(0, 1))
-    lower = (whole.mean(axis=1)[:, 1] < whole.mean(axis=1)[:, 0]).sum()
-    gap = (whole[:, :, 0] - whole[:, :, 1]).mean(axis=0)
-    console.print(
-        f"Mean over the table: {mean[0]:.2f} as fitted, {mean[1]:.2f} estimated, {mean[2]:.2f} true. "
-        f"Estimated is lower in {lower} of {len(whole)}; on average by {gap.mean():.2f} ± "
-        f"{gap.std(ddof=1) / np.sqrt(len(gap)):.2f} points over the splits."
-    )
-    rows = ~np.isnan(whole[:, 0, 3])
-    console.print(
-        f"Without RiskBayesClassifier: estimated {whole[rows][:, :, 1].mean():.2f}, replaced "
-        f"{whole[rows][:, :, 3].mean():.2f}."
-    )
+class LabelShift(Study):
+    """Classifiers by the class that is thinned and what is done about it."""
+
+    name, splits, figures = "label_shift", range(5), ("error",)
+    n_shared = 1
+    sets, most_rows = ("adult_coded", "magic", "pulsar", "german_numer"), 20000
+    methods = tuple(map(" | ".join, product(CLASSIFIERS, THINNED, WAYS)))
+
+    def fit(self, methods, part: Part) -> dict[str, dict]:
+        kind, X, X_test, found = methods[0].split(" | ")[0], part.X, part.X_test, {}
+        if kind == "CategoricalNB":
+            bins = KMeansBins().fit(X)
+            X, X_test = bins.transform(X), bins.transform(X_test)
+        clf, rng = CLASSIFIERS[kind]().fit(X, part.y), np.random.default_rng(part.split)
+        common = int(np.bincount(self.data(part.set)[1]).argmax())
+        for which, label in zip(THINNED, (common, 1 - common), strict=True):
+            rows = thinned(part.y_test, label, rng)
+            for way, error in zip(WAYS, errors(clf, X_test[rows], part.y_test[rows]), strict=True):
+                found[f"{kind} | {which} | {way}"] = {"error": error}
+        return found
+
+    def show(self) -> None:
+        cases, by_way, lines = [*product(CLASSIFIERS, THINNED)], {}, []
+        for way in WAYS:  # sets x cases x splits
+            by_way[way] = 100 * np.stack([self.grid(" | ".join((*case, way))) for case in cases], axis=1)
+        for i, name in enumerate(self.sets):
+            for k, case in enumerate(cases):
+                lines.append([name, *case, *(f"{by_way[way][i, k].mean():.2f}" for way in WAYS)])
+            lines.append([])
+        heads = ("set", "classifier", "thinned", *WAYS)
+        print_table("Held-out error, percent, with one class thinned", heads, lines, 120)
+        fitted, estimated, true, replaced = by_way.values()
+        lower = estimated.mean(axis=2) < fitted.mean(axis=2)
+        gap = (fitted - estimated).mean(axis=(0, 1))
+        Console(width=120).print(
+            f"Mean over the table: {fitted.mean():.2f} as fitted, {estimated.mean():.2f} estimated, "
+            f"{true.mean():.2f} true. Estimated is lower in {lower.sum()} of {lower.size}; on average by "
+            f"{gap.mean():.2f} ± {spread(gap):.2f} points over the splits."
+        )
+        rows = ~np.isnan(replaced)
+        Console(width=120).print(
+            f"Without RiskBayesClassifier: estimated {estimated[rows].mean():.2f}, replaced "
+            f"{replaced[rows].mean():.2f}."
+        )
 
 
 if __name__ == "__main__":
-    main()
+    LabelShift().main()

@@ -12,32 +12,27 @@ string of their own; the last two are in the group `bench`. One thread each; `be
 the times in two threads on a quiet machine.
 """
 
-import argparse
-import csv
 import os
+import sys
 import warnings
-from functools import partial
+from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
-from time import perf_counter
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from threadpoolctl import threadpool_limits
+from study import Part, Study, judged, spread
 
 from riskbayes import MixedNB, RiskBayesClassifier
 from riskbayes.estimators import family
 
-RESULTS = Path(__file__).parent / "results" / "mixed.csv"
-FIELDS = ("set", "split", "method", "error", "log_loss", "seconds")
-SPLITS, MOST_ROWS = range(8, 13), 8000
 INTERACTIONS = ("car_evaluation", "nursery")
 """Tables whose rules are exact interactions of all columns."""
 
@@ -92,10 +87,8 @@ class CatBoost:
         self.threads = threads
 
     def fit(self, X, y):
-        from catboost import CatBoostClassifier  # not always installed
-
         self.words = list(X.select_dtypes(exclude="number"))
-        self.clf = CatBoostClassifier(
+        self.clf = import_module("catboost").CatBoostClassifier(
             cat_features=self.words,
             verbose=False,
             random_seed=0,
@@ -112,12 +105,6 @@ class CatBoost:
         return self.clf.predict_proba(self.filled(X))
 
 
-def light_gbm():
-    from lightgbm import LGBMClassifier  # not always installed
-
-    return Boosting(LGBMClassifier(verbose=-1, n_jobs=1, random_state=0))
-
-
 METHODS = {
     "single": lambda: RiskBayesClassifier(),
     "neighbours": lambda: RiskBayesClassifier("neighbours"),
@@ -129,7 +116,9 @@ METHODS = {
     "histogram boosting": lambda: Boosting(
         HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0)
     ),
-    "LightGBM": light_gbm,
+    "LightGBM": lambda: Boosting(
+        import_module("lightgbm").LGBMClassifier(verbose=-1, n_jobs=1, random_state=0)
+    ),
     "CatBoost": lambda: CatBoost(),
 }
 
@@ -137,100 +126,55 @@ METHODS = {
 PEERS = ("logistic regression", "random forest", "histogram boosting", "LightGBM", "CatBoost")
 
 
-def folder() -> Path:
-    return Path(os.environ["RISKBAYES_DATA"])
+class Mixed(Study):
+    """Tables as data frames."""
 
-
-def names() -> list[str]:
-    return [*sorted(path.name[:-7] for path in (folder() / "mixed").glob("*.csv.gz")), "adult"]
-
-
-def table(name: str, most: int | None = MOST_ROWS) -> tuple[pd.DataFrame, np.ndarray]:
-    place = folder() / ("" if name == "adult" else "mixed") / f"{name}.csv.gz"
-    X = pd.read_csv(place, keep_default_na=False, na_values=[""])
-    if most is not None and len(X) > most:
-        X = X.sample(most, random_state=0).reset_index(drop=True)
-    return X.drop(columns="target"), X["target"].astype(str).to_numpy()
-
-
-def measured(make, X, y, X_test, y_test) -> dict:
-    """The held-out error, log loss and seconds of one fit; a class that training lacks has probability 0."""
-    start = perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        clf = make().fit(X, y)
-        seconds = perf_counter() - start
-        P = clf.predict_proba(X_test)
-    right = np.array([P[i, clf.classes_ == label].sum() for i, label in enumerate(y_test)])
-    error = (np.asarray(clf.classes_)[P.argmax(axis=1)] != y_test).mean()
-    return {"error": error, "log_loss": -np.log(np.maximum(right, 1e-15)).mean(), "seconds": seconds}
-
-
-def unit(name: str, split: int, done: set) -> list[dict]:
-    """Every method that the table of results lacks, on one split."""
-    X, y = table(name)
-    train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=split)
-    rows = []
-    with threadpool_limits(1):
-        for method, make in METHODS.items():
-            if (name, str(split), method) not in done:
-                found = measured(make, train, y_train, test, y_test)
-                rows.append({"set": name, "split": split, "method": method, **found})
-    return rows
-
-
-def run(jobs: int) -> None:
-    done = set()
-    if RESULTS.exists():
-        with RESULTS.open() as file:
-            done = {(row["set"], row["split"], row["method"]) for row in csv.DictReader(file)}
-    todo = [(name, split) for split in SPLITS for name in names()]
-    with RESULTS.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if not done:
-            writer.writeheader()
-        parts = Parallel(jobs, return_as="generator_unordered")(delayed(unit)(*one, done) for one in todo)
-        for number, rows in enumerate(parts, 1):
-            writer.writerows(rows)
-            file.flush()
-            print(
-                f"{number}/{len(todo)}: {rows[0]['set']} {rows[0]['split']}" if rows else number, flush=True
-            )
-
-
-def show() -> None:
-    """Print the means over splits for each set, and over the sets."""
-    study = pd.read_csv(RESULTS)
-    for what, scale, digits in (("error", 100, 2), ("log_loss", 1, 4), ("seconds", 1, 2)):
-        means = scale * study.pivot_table(index="set", columns="method", values=what)[list(METHODS)]
-        others = means.drop(index=list(INTERACTIONS))
-        means.loc["mean"] = means.mean()
-        means.loc["mean without interactions"] = others.mean()
-        if what == "seconds":
-            means.loc["median ratio to CatBoost"] = means[:-2].div(means[:-2]["CatBoost"], axis=0).median()
-        unit = " (percent)" if what == "error" else ""
-        print(f"{what.replace('_', ' ')}{unit}, mean of {study['split'].nunique()} held-out splits\n")
-        print(means.round(digits).to_string(), "\n")
-    errors = 100 * study.pivot_table(index=["set", "split"], columns="method", values="error")
-    errors = errors[~errors.index.get_level_values("set").isin(INTERACTIONS)]
-    for ours in ("single", "neighbours", "ensemble"):
-        for peer in PEERS:
-            by_split = (errors[ours] - errors[peer]).groupby("split").mean()
-            spread = by_split.std() / len(by_split) ** 0.5
-            print(f"{ours} - {peer}, without interactions: {by_split.mean():+.2f} ± {spread:.2f} points")
-    X, y = table("adult", None)
-    found = []
-    for split in SPLITS:
-        train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=split)
-        found.append(measured(RiskBayesClassifier, train, y_train, test, y_test))
-    means = pd.DataFrame(found).mean()
-    print(
-        f"\nadult, all {len(X)} rows, single: error {100 * means['error']:.2f} %, log loss "
-        f"{means['log_loss']:.4f}, {means['seconds']:.2f} s a fit"
+    name, splits, methods = "mixed", range(8, 13), tuple(METHODS)
+    figures = ("error", "log_loss", "seconds")
+    sets = (
+        *("bank_marketing", "car_evaluation", "credit_approval", "german_credit", "heart_cleveland"),
+        *("hepatitis", "horse_colic", "house_votes_84", "nursery", "penguins_raw", "telco_churn", "titanic"),
+        "adult",
     )
 
+    def load(self, name: str) -> tuple[pd.DataFrame, np.ndarray]:
+        place = Path(os.environ["RISKBAYES_DATA"]) / ("" if name == "adult" else "mixed") / f"{name}.csv.gz"
+        X = pd.read_csv(place, keep_default_na=False, na_values=[""])
+        if self.most_rows is not None and len(X) > self.most_rows:
+            X = X.sample(self.most_rows, random_state=0).reset_index(drop=True)
+        return X.drop(columns="target"), np.unique(X["target"].astype(str), return_inverse=True)[1]
 
-CONSTANTS = ("CATEGORY_POWER", "CATEGORY_ALPHA", "MIXED_RECIPE", "FEW_KNOTS", "MANY_KNOTS")
+    def make(self, method: str, part: Part):
+        return METHODS[method]()
+
+    def show(self) -> None:
+        """Print the means over splits for each set, and over the sets."""
+        study = self.frame()
+        for what, scale, digits in (("error", 100, 2), ("log_loss", 1, 4), ("seconds", 1, 2)):
+            means = scale * study.pivot_table(index="set", columns="method", values=what)[list(self.methods)]
+            others = means.drop(index=list(INTERACTIONS), errors="ignore")
+            means.loc["mean"] = means.mean()
+            means.loc["mean without interactions"] = others.mean()
+            if what == "seconds" and "CatBoost" in means:
+                means.loc["median ratio to CatBoost"] = (
+                    means[:-2].div(means[:-2]["CatBoost"], axis=0).median()
+                )
+            unit = " (percent)" if what == "error" else ""
+            print(f"{what.replace('_', ' ')}{unit}, mean of {study['split'].nunique()} held-out splits\n")
+            print(means.round(digits).to_string(), "\n")
+        for ours in ("single", "neighbours", "ensemble"):
+            for peer in PEERS:
+                if {ours, peer} <= set(study["method"]):
+                    print(f"{ours} - {peer}, without interactions: {self.paired(ours, peer)} points")
+
+    def paired(self, ours: str, peer: str, what: str = "error", scale: float = 100, digits: int = 2) -> str:
+        """The mean difference over the sets without rules, ± its standard error over the splits."""
+        rows = [name not in INTERACTIONS for name in self.sets]
+        gap = scale * (self.grid(ours, what) - self.grid(peer, what))[rows].mean(axis=0)
+        return f"{gap.mean():+.{digits}f} ± {spread(gap):.{digits}f}"
+
+
+CONSTANTS = {"CATEGORY_POWER", "CATEGORY_ALPHA", "MIXED_RECIPE", "FEW_KNOTS", "MANY_KNOTS"}
 NEIGHBOURS = {
     "the recipe": {},
     "power of categories 0.25": {"CATEGORY_POWER": 0.25},
@@ -247,36 +191,30 @@ NEIGHBOURS = {
 }
 
 
-def compose() -> None:
-    """Print the recipe and its neighbours on the splits that it was composed on."""
-    usual = {name: getattr(family, name) for name in CONSTANTS}
-    print("mean over the tables without interactions, splits 100 to 103\n")
-    for label, changes in NEIGHBOURS.items():
-        options = {"missing": changes.get("missing", "informative")}
-        for name, value in usual.items():
-            setattr(family, name, changes.get(name, value))
-        found = []
-        for name in names():
-            X, y = table(name)
-            for split in range(100, 104):
-                train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=split)
-                one = measured(partial(RiskBayesClassifier, **options), train, y_train, test, y_test)
-                found.append({"set": name, **one})
-        means = pd.DataFrame(found).groupby("set").mean().drop(index=list(INTERACTIONS)).mean()
-        print(f"{label:40s} error {100 * means['error']:.2f} %, log loss {means['log_loss']:.4f}")
-    for name, value in usual.items():
-        setattr(family, name, value)
+class MixedCompose(Mixed):
+    """The recipe and its neighbours on the splits that it was composed on."""
+
+    name, splits, methods = "mixed_compose", range(100, 104), tuple(NEIGHBOURS)
+
+    def fit(self, methods, part: Part) -> dict[str, dict]:
+        changes = NEIGHBOURS[methods[0]]
+        clf = RiskBayesClassifier(missing=changes.get("missing", "informative"))
+        with ExitStack() as changed:
+            for name in CONSTANTS & changes.keys():
+                changed.enter_context(patch.object(family, name, changes[name]))
+            return {methods[0]: judged(clf, part)}
+
+    def show(self) -> None:
+        print("mean over the tables without interactions, splits 100 to 103\n")
+        rows = [name not in INTERACTIONS for name in self.sets]
+        for label in self.methods:
+            error, loss = (self.grid(label, figure)[rows].mean() for figure in ("error", "log_loss"))
+            print(f"{label:40s} error {100 * error:.2f} %, log loss {loss:.4f}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--print", action="store_true", help="only print the summary")
-    parser.add_argument("--compose", action="store_true", help="the recipe among its neighbours")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    given = parser.parse_args()
-    if given.compose:
-        compose()
+    if "--compose" in sys.argv:
+        sys.argv.remove("--compose")
+        MixedCompose().main()
     else:
-        if not given.print:
-            run(given.jobs)
-        show()
+        Mixed().main()

@@ -3,28 +3,19 @@
 Mean held-out error in percent over the paper's 15 tabular sets after so many scans, sets above 8000 rows cut
 to 8000, and the paired difference to the recipe after 24 scans, ± its standard error over splits.
 
-    RISKBAYES_DATA=<folder> python benchmarks/recipe.py > benchmarks/results/recipe.txt
+    RISKBAYES_DATA=<folder> python benchmarks/recipe.py    # prints benchmarks/results/recipe.txt
 """
 
-import os
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from default_rc import MOST_ROWS
-from joblib import Parallel, delayed
-from rich.console import Console
-from rich.table import Table
-from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
+from study import Part, Study, print_table, spread
 
 from riskbayes import ProductOfExperts, QuadraticDiscriminantAnalysis, SmoothNB
 from riskbayes.estimators.family import fold_posteriors
 from riskbayes.estimators.member import ANCHOR, RATE, Member
 from riskbayes.learners import RC
-from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
-SPLITS = (0, 1, 2, 100, 101, 102, 103, 104)
 SHOWN = (0, 8, 16, 24, 32)
 
 
@@ -74,41 +65,34 @@ SETTINGS = {
 }
 
 
-def errors(name: str, split: int) -> list[list[float]]:
-    """Held-out errors of every setting along its path."""
-    data = load_csv(name).cut(MOST_ROWS)
-    codes = data.y
-    kept, held = train_test_split(np.arange(len(codes)), test_size=0.25, random_state=split)
-    found = []
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for setting in SETTINGS.values():
-            learner = setting.learner(SHOWN[-1])
-            member, r = setting.member(data.X.shape[1]), int(codes.max()) + 1
-            P = fold_posteriors(member, data.X, codes, None, kept, held, r, learner, SHOWN)
-            found.append([100 * (p.argmax(axis=1) != codes[held]).mean() for p in P])
-    return found
+class Recipe(Study):
+    """Settings by scans."""
 
+    name, splits, figures = "recipe", (0, 1, 2, 100, 101, 102, 103, 104), ("error",)
+    n_shared = 1
+    methods = tuple(f"{setting} | {scans}" for setting in SETTINGS for scans in SHOWN)
 
-def main() -> None:
-    units = [(name, split) for split in SPLITS for name in PAPER_TABULAR]
-    rows = Parallel(os.cpu_count())(delayed(errors)(*unit) for unit in units)
-    found = np.array(rows).reshape(len(SPLITS), len(PAPER_TABULAR), len(SETTINGS), len(SHOWN))
-    table = Table(
-        "setting",
-        *(f"{scans} scans" for scans in SHOWN),
-        "to the recipe, 24 scans",
-        title=f"Held out, {len(PAPER_TABULAR)} sets, splits {', '.join(map(str, SPLITS))}",
-    )
-    at = SHOWN.index(24)
-    for i, name in enumerate(SETTINGS):
-        gap = (found[:, :, i, at] - found[:, :, 0, at]).mean(axis=1)
-        error = gap.std(ddof=1) / np.sqrt(len(gap))
-        means = found[:, :, i].mean(axis=(0, 1))
-        cells = (f"{mean:.2f}" for mean in means)
-        table.add_row(name, *cells, f"{gap.mean():+.2f} ± {error:.2f}" if i else "")
-    Console(width=130).print(table)
+    def fit(self, methods, part: Part) -> dict[str, dict]:
+        """Held-out errors of a setting along its path."""
+        name = methods[0].split(" | ")[0]
+        setting, r = SETTINGS[name], 1 + int(max(part.y.max(), part.y_test.max()))
+        X, y = np.concatenate([part.X, part.X_test]), np.concatenate([part.y, part.y_test])
+        kept, held = np.split(np.arange(len(y)), [len(part.y)])
+        learner, member = setting.learner(SHOWN[-1]), setting.member(X.shape[1])
+        P = fold_posteriors(member, X, y, None, kept, held, r, learner, SHOWN)
+        errors = [(p.argmax(axis=1) != part.y_test).mean() for p in P]
+        return {f"{name} | {scans}": {"error": e} for scans, e in zip(SHOWN, errors, strict=True)}
+
+    def show(self) -> None:
+        shown = (*(f"{scans} scans" for scans in SHOWN), "to the recipe, 24 scans")
+        title = f"Held out, {len(self.sets)} sets, splits {', '.join(map(str, self.splits))}"
+        rows, base = [], self.grid("the recipe | 24")
+        for name in SETTINGS:
+            means = (f"{100 * self.grid(f'{name} | {scans}').mean():.2f}" for scans in SHOWN)
+            gap = 100 * (self.grid(f"{name} | 24") - base).mean(axis=0)
+            rows.append([name, *means, f"{gap.mean():+.2f} ± {spread(gap):.2f}" if rows else ""])
+        print_table(title, ("setting", *shown), rows, 130)
 
 
 if __name__ == "__main__":
-    main()
+    Recipe().main()

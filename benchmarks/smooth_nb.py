@@ -8,22 +8,16 @@ the mean excess.
     RISKBAYES_DATA=<folder> python benchmarks/smooth_nb.py
 """
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
-from default_rc import DECIDE, MOST_ROWS
-from rich.console import Console
-from rich.table import Table
-from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
+from study import Part, Study, judged, print_table
 
 from riskbayes import GenerativeClassifier
 from riskbayes.estimators.member import family_learner
 from riskbayes.models import ProductModel, QDAModel, SmoothModel
 from riskbayes.models.smooth import SmoothParameters
 from riskbayes.statistics import Statistics
-from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
 
 @dataclass(frozen=True)
@@ -54,37 +48,36 @@ def recipe_with_tails(n: int, outer: float) -> ProductModel:
     return ProductModel((gaussian, SmoothModel(alpha=5.0, outer=outer)), (0.25, 0.25))
 
 
-def main() -> None:
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name in PAPER_TABULAR:
-            data = load_csv(name).cut(MOST_ROWS)
-            for split in DECIDE:
-                X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=0.25, random_state=split)
-                for learner in LEARNERS:
-                    for key, model in CANDIDATES.items():
-                        clf = GenerativeClassifier(model, learner).fit(X, y)
-                        error = (clf.predict(X_test) != y_test).mean()
-                        found.setdefault((key, learner), []).append((error, clf.score_samples(X_test).mean()))
-                for key, outer in IN_PRODUCT.items():
-                    model = recipe_with_tails(X.shape[1], outer)
-                    clf = GenerativeClassifier(model, family_learner(24)).fit(X, y)
-                    error = (clf.predict(X_test) != y_test).mean()
-                    found.setdefault((key, "rc, 24 scans"), []).append((error, np.nan))
-    base = np.array(found["normalised, tails of 1 %", "closed_form"])[:, 1]
-    table = Table(
-        *("form", "learner", "error %", "mean log density, to the first line", "sets x splits above it"),
-        title=f"SmoothNB, held out, {len(PAPER_TABULAR)} sets, splits 0 to 2",
+class Smooth(Study):
+    """Forms of the density by learners, and in the recipe."""
+
+    name, splits, figures = "smooth_nb", range(3), ("error", "density")
+    methods = (
+        *(f"{key} | {learner}" for learner in LEARNERS for key in CANDIDATES),
+        *(f"{key} | rc, 24 scans" for key in IN_PRODUCT),
     )
-    for (key, learner), values in found.items():
-        error, density = np.array(values).T
-        gap = density - base
-        known = key in CANDIDATES and key != "unnormalised"  # others have no log density
-        cells = (f"{np.median(gap):+.3f} (median)", f"{(gap > 0).sum()} of {len(gap)}") if known else ("", "")
-        table.add_row(key, learner, f"{100 * error.mean():.2f}", *cells)
-    Console(width=120).print(table)
+
+    def fit(self, methods, part: Part) -> dict[str, dict]:
+        key, learner = methods[0].split(" | ")
+        if key in IN_PRODUCT:
+            model = recipe_with_tails(part.X.shape[1], IN_PRODUCT[key])
+            return {methods[0]: judged(GenerativeClassifier(model, family_learner(24)), part)}
+        clf = GenerativeClassifier(CANDIDATES[key], learner)
+        return {methods[0]: judged(clf, part) | {"density": clf.score_samples(part.X_test).mean()}}
+
+    def show(self) -> None:
+        base = self.grid(self.methods[0], "density")
+        rows, heads = [], ("mean log density, to the first line", "sets x splits above it")
+        for method in self.methods:
+            key, learner = method.split(" | ")
+            gap = self.grid(method, "density") - base
+            known = key in CANDIDATES and key != "unnormalised"  # others have no log density
+            above = f"{np.median(gap):+.3f} (median)", f"{(gap > 0).sum()} of {gap.size}"
+            ends = above if known else ("", "")
+            rows.append([key, learner, f"{100 * self.grid(method).mean():.2f}", *ends])
+        title = f"SmoothNB, held out, {len(self.sets)} sets, splits 0 to 2"
+        print_table(title, ("form", "learner", "error %", *heads), rows, 120)
 
 
 if __name__ == "__main__":
-    main()
+    Smooth().main()

@@ -5,48 +5,45 @@ the paper's 15 tabular sets (in-train): naive Bayes by ML in five bins, and QDA 
 Run: RISKBAYES_DATA=<folder of csv.gz files> python benchmarks/soft_error.py
 """
 
-import warnings
+from study import Part, Study, print_table
 
-import numpy as np
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
-
-from riskbayes import CategoricalNB, FlooredWarning, QuadraticDiscriminantAnalysis
+from riskbayes import CategoricalNB, QuadraticDiscriminantAnalysis
 from riskbayes.learners import RC
 from riskbayes.preprocessing import KMeansBins
-from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 
 LEARNERS = {"paper": RC.paper(), "soft error": RC(objective="soft_error", step="adaptive")}
 
 
-def main() -> None:
-    table = Table("data set", *(f"{m}, {k}" for m in ("NB", "QDA") for k in ("closed form", *LEARNERS)))
-    table.title = "Training soft error (in-train)"
-    gaps: dict[str, list[float]] = {"NB": [], "QDA": []}
-    for name in track(PAPER_TABULAR, description="data sets", console=Console(stderr=True)):
-        data = load_csv(name)
-        cells = []
-        for model, clf, X in (
-            ("NB", CategoricalNB(alpha=0), KMeansBins().fit_transform(data.X)),
-            ("QDA", QuadraticDiscriminantAnalysis(), data.X),
-        ):
-            reached = []
-            for learner in LEARNERS.values():
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", FlooredWarning)  # ML: that is what the floor is for
-                    history = clf.set_params(learner=learner).fit(X, data.y).history_
-                reached.append(history["soft_error"][history["accepted"]][-1])
-            cells += [history["soft_error"][0], *reached]
-            gaps[model].append(reached[0] - reached[1])
-        table.add_row(name, *(f"{cell:.6f}" for cell in cells))
-    console = Console(width=130)
-    console.print(table)
-    for model, gap in gaps.items():
-        g = np.array(gap)
-        lower, higher = (g > 1e-6).sum(), (g < -1e-6).sum()
-        console.print(f"{model}: lower on {lower}, tied on {len(g) - lower - higher}, higher on {higher}")
+class SoftError(Study):
+    """Models by learners, on all rows: there are no splits."""
+
+    name, splits, most_rows, figures = "soft_error", (0,), None, ("soft_error",)
+    n_shared = 1
+    methods = tuple(
+        f"{model} | {learner}" for model in ("NB", "QDA") for learner in ("closed form", *LEARNERS)
+    )
+
+    def fit(self, methods, part: Part) -> dict[str, dict]:
+        (X, y), model, found = self.data(part.set), methods[0].split(" | ")[0], {}
+        clf = CategoricalNB(alpha=0) if model == "NB" else QuadraticDiscriminantAnalysis()
+        X = KMeansBins().fit_transform(X) if model == "NB" else X
+        for name, learner in LEARNERS.items():
+            history = clf.set_params(learner=learner).fit(X, y).history_
+            path = history["soft_error"][history["accepted"]]
+            found[f"{model} | {name}"] = {"soft_error": path[-1]}
+        return found | {f"{model} | closed form": {"soft_error": history["soft_error"][0]}}
+
+    def show(self) -> None:
+        heads = ("data set", *(method.replace(" |", ",") for method in self.methods))
+        found = {method: self.grid(method, "soft_error")[:, 0] for method in self.methods}
+        cells = zip(self.sets, *found.values(), strict=True)
+        rows = [[name, *(f"{error:.6f}" for error in errors)] for name, *errors in cells]
+        print_table("Training soft error (in-train)", heads, rows, 130)
+        for model in ("NB", "QDA"):
+            g = found[f"{model} | paper"] - found[f"{model} | soft error"]
+            lower, higher = (g > 1e-6).sum(), (g < -1e-6).sum()
+            print(f"{model}: lower on {lower}, tied on {len(g) - lower - higher}, higher on {higher}")
 
 
 if __name__ == "__main__":
-    main()
+    SoftError().main()

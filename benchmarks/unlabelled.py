@@ -9,21 +9,16 @@ or more of each class. Mean held-out error in percent of the model fitted to
 - full:      the same, with weight one for every row
 - all:       all training rows with all labels, for scale
 
-    RISKBAYES_DATA=<folder> python benchmarks/unlabelled.py > benchmarks/results/unlabelled.txt
+    RISKBAYES_DATA=<folder> python benchmarks/unlabelled.py    # prints results/unlabelled.txt
 """
 
-import warnings
-
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from sklearn.model_selection import train_test_split
-from threadpoolctl import threadpool_limits
+from sklearn.base import clone
+from study import Part, Study, print_table, spread
 
-from riskbayes import FlooredWarning, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from riskbayes_paper.datasets import load_csv
+from riskbayes import GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
-SETS, SPLITS, SHARE = ("satellite", "optdigits", "vehicle", "german_numer", "pulsar"), range(5), 0.05
+SHARE = 0.05
 MODELS = {
     "GaussianNB": GaussianNB(),
     "LDA": LinearDiscriminantAnalysis(),
@@ -42,56 +37,44 @@ def hidden(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return found
 
 
-def main() -> None:
-    warnings.simplefilter("ignore", FlooredWarning)
-    table = Table(
-        "set",
-        "model",
-        "learner",
-        *WAYS,
-        "gain, light",
-        "gain, full",
-        title="Held-out error, percent, 5 % of the labels",
-    )
-    gains: dict[tuple[str, str], list[np.ndarray]] = {}
-    for name in SETS:
-        data = load_csv(name)
-        for kind, model in MODELS.items():
-            for learner in ("closed_form", "rc"):
-                found = []
-                for split in SPLITS:
-                    X, X_test, y, y_test = train_test_split(
-                        data.X, data.y, test_size=0.25, random_state=split, stratify=data.y
-                    )
-                    part = hidden(y, np.random.default_rng(split))
-                    known = part >= 0
-                    w = np.where(known, 1.0, known.sum() / (~known).sum())
-                    with threadpool_limits(1):
-                        fits = (
-                            model.set_params(learner=learner).fit(X[known], y[known]).predict(X_test),
-                            model.fit(X, part, w, unlabelled=-1).predict(X_test),
-                            model.fit(X, part, unlabelled=-1).predict(X_test),
-                            model.fit(X, y).predict(X_test),
-                        )
-                    found.append([100 * np.mean(predicted != y_test) for predicted in fits])
-                errors = np.array(found)
-                gaps = errors[:, :1] - errors[:, 1:3]
-                gains.setdefault((kind, learner), []).append(gaps.mean(axis=0))
-                spread = gaps.std(axis=0, ddof=1) / np.sqrt(len(gaps))
-                table.add_row(
-                    name,
-                    kind,
-                    learner,
-                    *(f"{e:.2f}" for e in errors.mean(axis=0)),
-                    *(f"{g:+.2f} ± {s:.2f}" for g, s in zip(gaps.mean(axis=0), spread, strict=True)),
-                )
-        table.add_section()
-    for (kind, learner), by_set in gains.items():
-        mean, better = np.mean(by_set, axis=0), (np.array(by_set) > 0).sum(axis=0)
-        ends = (f"{g:+.2f}, on {b} of {len(by_set)}" for g, b in zip(mean, better, strict=True))
-        table.add_row("mean, sets won", kind, learner, *[""] * len(WAYS), *ends)
-    Console(width=120).print(table)
+class Unlabelled(Study):
+    """Models by learners by what they are fitted to."""
+
+    name, splits, figures = "unlabelled", range(5), ("error",)
+    sets, most_rows = ("satellite", "optdigits", "vehicle", "german_numer", "pulsar"), None
+    stratified = True
+    pairs = tuple(f"{model} | {learner}" for model in MODELS for learner in ("closed_form", "rc"))
+    methods = tuple(f"{pair} | {way}" for pair in pairs for way in WAYS)
+
+    def fit(self, methods, part: Part) -> dict[str, dict]:
+        kind, learner, way = methods[0].split(" | ")
+        X, y, clf = part.X, part.y, clone(MODELS[kind]).set_params(learner=learner)
+        labels = hidden(y, np.random.default_rng(part.split))
+        known = labels >= 0
+        w = np.where(known, 1.0, known.sum() / (~known).sum())
+        if way in ("labelled", "all"):
+            clf.fit(*((X, y) if way == "all" else (X[known], y[known])))
+        else:
+            clf.fit(X, labels, w if way == "light" else None, unlabelled=-1)
+        return {methods[0]: {"error": (clf.predict(part.X_test) != part.y_test).mean()}}
+
+    def show(self) -> None:
+        heads = ("set", "model", "learner", *WAYS, "gain, light", "gain, full")
+        rows = []
+        errors = {pair: np.stack([100 * self.grid(f"{pair} | {w}") for w in WAYS]) for pair in self.pairs}
+        gains = {pair: found[:1] - found[1:3] for pair, found in errors.items()}  # ways x sets x splits
+        for i, name in enumerate(self.sets):
+            for pair in self.pairs:
+                means = (f"{e:.2f}" for e in errors[pair][:, i].mean(axis=1))
+                ends = (f"{g.mean():+.2f} ± {spread(g):.2f}" for g in gains[pair][:, i])
+                rows.append([name, *pair.split(" | "), *means, *ends])
+            rows.append([])
+        for pair, gain in gains.items():
+            by_set = gain.mean(axis=2)
+            ends = (f"{g.mean():+.2f}, on {(g > 0).sum()} of {len(g)}" for g in by_set)
+            rows.append(["mean, sets won", *pair.split(" | "), *[""] * len(WAYS), *ends])
+        print_table("Held-out error, percent, 5 % of the labels", heads, rows, 120)
 
 
 if __name__ == "__main__":
-    main()
+    Unlabelled().main()

@@ -11,9 +11,11 @@ from click.testing import CliRunner
 from sklearn.datasets import load_iris
 
 from riskbayes.cli import main
-from riskbayes_paper import ExperimentError, datasets, longtable, runner
+from riskbayes_paper import ExperimentError, datasets, fitting
+from riskbayes_paper.longtable import header
+from riskbayes_paper.rows import COLUMNS
 
-HEADER = "a,b,c,d,target\n"
+HEADER, HEAD = "a,b,c,d,target\n", header(COLUMNS)
 IRIS = np.column_stack(load_iris(return_X_y=True))
 GOOD = HEADER + "".join(",".join(map(str, row)) + "\n" for row in IRIS.tolist())
 
@@ -90,7 +92,7 @@ def no_fits(monkeypatch):
     def run_job(*_):
         raise AssertionError("fitted before it looked")
 
-    monkeypatch.setattr(runner, "run_job", run_job)
+    monkeypatch.setattr(fitting.Reproduction, "run_job", run_job)
 
 
 def refused(result, *words):
@@ -177,7 +179,7 @@ def test_a_folder_in_place_of_the_page(command, no_fits, tmp_path):
     refused(found, "there/index.html", "is a folder")
 
 
-@pytest.mark.parametrize("content", ["", longtable.HEADER, longtable.HEADER + "iris,0,nb,ml,gd,held-o"])
+@pytest.mark.parametrize("content", ["", HEAD, HEAD + "iris,0,nb,ml,gd,held-o"])
 def test_a_table_without_results(command, tmp_path, content):
     (tmp_path / "results.csv").write_text(content)
     refused(command("report", tmp_path), tmp_path, "riskbayes reproduce")
@@ -192,7 +194,7 @@ def test_a_table_of_something_else(command, tmp_path, content):
 def test_a_documentation_page_that_is_no_text(command, tmp_path):
     pytest.importorskip("matplotlib")
     (tmp_path / "page.md").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "results.csv").write_text(longtable.HEADER)
+    (tmp_path / "results.csv").write_text(HEAD)
     refused(command("report", tmp_path, "--doc", "page.md"), "page.md", "UTF-8")
 
 
@@ -218,7 +220,7 @@ def test_what_the_folder_lacks_comes_from_openml_in_a_line_or_not_at_all(command
     with pytest.raises(datasets.Missing, match="iris"):
         datasets.load("iris", tmp_path)
     monkeypatch.setattr(datasets, "load_openml", lambda _: datasets.DataSet(X, y, "OpenML"))
-    monkeypatch.setattr(runner, "make_jobs", lambda _: [])
+    monkeypatch.setattr(fitting.Reproduction, "make_jobs", lambda *_: [])
     result = command("--data-dir", tmp_path, "--sets", "iris,vehicle")
     assert f"From OpenML, since {str(tmp_path)!r} lacks it: iris" in result.stderr
 

@@ -13,7 +13,7 @@ from sklearn.datasets import _openml
 
 from riskbayes.cli import main
 from riskbayes_paper import datasets
-from riskbayes_paper.longtable import read_folder
+from riskbayes_paper.rows import read_folder
 
 rng = np.random.default_rng(0)
 LABELS = np.array(["M", "R"])[np.arange(60) % 2]

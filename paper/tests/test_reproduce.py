@@ -19,13 +19,21 @@ from sklearn.datasets import load_iris
 from sklearn.utils import Bunch
 
 from riskbayes.cli import main
-from riskbayes_paper import ExperimentError, datasets, fitting, longtable, protocols, runner
-from riskbayes_paper.longtable import LongTable, Row, read_file, read_folder
+from riskbayes_paper import ExperimentError, datasets, fitting, protocols, runner
+from riskbayes_paper.fitting import Reproduction
+from riskbayes_paper.longtable import LongTable, from_line, read_file, to_line
 from riskbayes_paper.protocols import Unit, plan
 from riskbayes_paper.published import figure
 from riskbayes_paper.results import Results, Setting
+from riskbayes_paper.rows import COLUMNS, Row, read_folder
+
+from .test_reproduce_tables import write_table
 
 TIMES = {"seconds": 0.0, "finished": ""}
+
+
+def run(units, folder, data_dir, console=None, engine="memory"):
+    runner.run(Reproduction(data_dir, engine), units, folder / "results.csv", console=console)
 
 
 def quiet():
@@ -58,7 +66,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def undisturbed(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("undisturbed")
-    runner.run(small_plan(), out, folder, console=quiet())
+    run(small_plan(), out, folder, console=quiet())
     return out
 
 
@@ -143,10 +151,10 @@ def test_plan():
 
 def test_jobs_share_in_train_fits():
     units = small_plan(3)
-    jobs = runner.make_jobs(units)
-    assert sorted(u for job in jobs for u in job.units) == sorted(units)
-    assert {len(job.units) for job in jobs if job.units[0].protocol == "in-train"} == {3}
-    assert {len(job.units) for job in jobs if job.units[0].protocol == "held-out"} == {1}
+    jobs = Reproduction().make_jobs(units)
+    assert sorted(u for job in jobs for u in job) == sorted(units)
+    assert {len(job) for job in jobs if job[0].protocol == "in-train"} == {3}
+    assert {len(job) for job in jobs if job[0].protocol == "held-out"} == {1}
 
 
 def test_only_training_rows_shape_bins_and_scales(folder):
@@ -190,7 +198,8 @@ def test_rows_of_the_family(folder):
     X, y = load_iris(return_X_y=True)
     train, test = protocols.split_rows(150, 0)
     unit = Unit("iris", 0, "family", "map", "single", "held-out")
-    (row,) = fitting.run_job(fitting.Job((unit,)), folder, "memory")
+    (record,) = Reproduction(folder).run_job((unit,))
+    row = Row.from_record(record)
     clf = RiskBayesClassifier().fit(X[train], y[train])
     assert row.test_wrong == ((clf.predict(X[test]) != y[test]).sum(),)
     assert row.train_error == pytest.approx(1 - clf.score(X[train], y[train]))
@@ -206,16 +215,16 @@ def test_a_row_of_an_ensemble(folder, monkeypatch):
     quick = RiskBayesClassifier(random_state=0, time_limit=1e-3)
     monkeypatch.setitem(protocols.PRIORS, ("family", "map"), quick)
     unit = Unit("iris", 0, "family", "map", "ensemble", "held-out")
-    (row,) = fitting.run_job(fitting.Job((unit,)), folder, "memory")
+    (record,) = Reproduction(folder).run_job((unit,))
+    row = Row.from_record(record)
     assert (row.status, row.scans) == ("ensemble", 0)
-    assert Row.from_line(row.to_line()).unit == unit
+    assert Row.from_record(from_line(to_line(record, COLUMNS), COLUMNS)).unit == unit
 
 
 def test_table_survives_a_round_trip(undisturbed):
     for row in read_folder(undisturbed):
-        again = Row.from_line(row.to_line())
-        assert again.to_line() == row.to_line()
-        assert again.unit == row.unit
+        line = to_line(row.to_record(), COLUMNS)
+        assert Row.from_record(from_line(line, COLUMNS)) == row
 
 
 def test_a_broken_line_is_taken_out(undisturbed, tmp_path):
@@ -224,44 +233,45 @@ def test_a_broken_line_is_taken_out(undisturbed, tmp_path):
     last = len(whole) - len(lines[-1])
     for cut in (last + 1, last + 20, len(whole) - 9, len(whole) - 1, 5, len(lines[0]) - 1):
         (tmp_path / "results.csv").write_bytes(whole[:cut])
-        with LongTable(tmp_path) as table:
+        with LongTable(tmp_path / "results.csv", COLUMNS) as table:
             assert table.broken == 1
-        rows, broken = read_file(tmp_path / "results.csv")
+        rows, broken = read_file(tmp_path / "results.csv", COLUMNS)
         assert (len(rows), broken) == (len(lines) - 2 if cut >= last else 0, 0)
     damaged = lines.copy()
     damaged[3] = damaged[3].replace(b"0", b"1", 1)
     (tmp_path / "results.csv").write_bytes(b"".join(damaged))
-    assert read_file(tmp_path / "results.csv")[1] == 1
+    assert read_file(tmp_path / "results.csv", COLUMNS)[1] == 1
 
 
 def test_tables_that_are_refused(undisturbed, tmp_path):
     (tmp_path / "results.csv").write_text("other,columns\n1,2\n")
     with pytest.raises(ExperimentError, match="no table of this version's results"):
-        LongTable(tmp_path)
+        LongTable(tmp_path / "results.csv", COLUMNS)
     with pytest.raises(ExperimentError, match="run riskbayes reproduce first"):
         read_folder(tmp_path / "nothing")
     rows = read_folder(undisturbed)
-    other = [dataclasses.replace(rows[0], settings="GaussianNB()")]
+    write_table(tmp_path / "other" / "results.csv", [dataclasses.replace(rows[0], settings="GaussianNB()")])
     with pytest.raises(ExperimentError, match="other settings"):
-        runner.left_to_do([rows[0].unit], other)
+        Reproduction().done(tmp_path / "other" / "results.csv", [rows[0].unit])
 
 
 def test_one_run_at_a_time(tmp_path):
     pytest.importorskip("fcntl")
-    with LongTable(tmp_path), pytest.raises(ExperimentError, match="Another run writes"):
-        LongTable(tmp_path)
-    with LongTable(tmp_path):
+    path = tmp_path / "results.csv"
+    with LongTable(path, COLUMNS), pytest.raises(ExperimentError, match="Another run writes"):
+        LongTable(path, COLUMNS)
+    with LongTable(path, COLUMNS):
         pass
 
 
 def test_several_tables_are_read_together(undisturbed, folder, tmp_path):
     rows = read_folder(undisturbed)
-    longtable.replace_file(tmp_path / "a.csv", rows[:10])
-    longtable.replace_file(tmp_path / "b.csv", rows[5:])
+    write_table(tmp_path / "a.csv", rows[:10])
+    write_table(tmp_path / "b.csv", rows[5:])
     assert {r.unit for r in read_folder(tmp_path)} == {r.unit for r in rows}
     assert len(read_folder(tmp_path)) == len(rows)
-    runner.run(small_plan(), tmp_path, folder, console=quiet())  # all is done: no row is added
-    assert read_file(tmp_path / "results.csv") == ([], 0)
+    run(small_plan(), tmp_path, folder, console=quiet())  # all is done: no row is added
+    assert read_file(tmp_path / "results.csv", COLUMNS) == ([], 0)
 
 
 def test_killed_ten_times(folder, tmp_path):
@@ -269,18 +279,18 @@ def test_killed_ten_times(folder, tmp_path):
     if "forkserver" not in multiprocessing.get_all_start_methods():
         pytest.skip("needs a system that can fork")
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["riskbayes_paper.runner"])  # so that a start is quick
+    processes.set_forkserver_preload(["riskbayes_paper.fitting"])  # so that a start is quick
     whole, killed, units, moments = tmp_path / "whole", tmp_path / "killed", small_plan(5), random.Random(0)
     whole.mkdir()
     killed.mkdir()
-    runner.run(units, whole, folder, console=quiet())
+    run(units, whole, folder, console=quiet())
     table = killed / "results.csv"
 
     def lines():
         return table.read_bytes().count(b"\n") if table.exists() else 0
 
     for _ in range(10):
-        child = processes.Process(target=runner.run, args=(units, killed, folder))
+        child = processes.Process(target=runner.run, args=(Reproduction(folder), units, table))
         enough = lines() + moments.randint(0, 3)
         child.start()
         while child.is_alive() and lines() < enough:
@@ -293,10 +303,10 @@ def test_killed_ten_times(folder, tmp_path):
             with table.open("ab") as file:
                 file.write(b"iris,0,nb,ml,gd,held-o")
     assert 10 < lines() < len(units)
-    runner.run(units, killed, folder, console=quiet())
-    rows, broken = read_file(table)
+    run(units, killed, folder, console=quiet())
+    rows, broken = read_file(table, COLUMNS)
     assert broken == 0
-    assert sorted(row.unit for row in rows) == sorted(units)
+    assert sorted(map(Reproduction().unit_of, rows)) == sorted(units)
     assert timeless(killed) == timeless(whole)
 
 
@@ -381,7 +391,7 @@ def test_engine_of_tensors(folder, tmp_path, monkeypatch, undisturbed):
 
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(asarray=asarray))
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
-    runner.run(small_plan(1), tmp_path, folder, engine="cuda", console=quiet())
+    run(small_plan(1), tmp_path, folder, engine="cuda", console=quiet())
     assert set(devices) == {"cuda"}
     assert len(devices) == 3 * 2 * 2  # X, y and judged rows, of two models under two protocols
     same = {"engine": "memory", **TIMES}
@@ -391,7 +401,7 @@ def test_engine_of_tensors(folder, tmp_path, monkeypatch, undisturbed):
 
 def test_progress_in_a_log(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(runner, "QUIET_SECONDS", 0.0)
-    runner.run(small_plan(1), tmp_path, folder)
+    run(small_plan(1), tmp_path, folder)
     lines = capsys.readouterr().err.splitlines()
     assert "0 of 12 units, time left unknown; running: iris nb ml closed_form, held-out 0" in lines[0]
     assert "12 of 12 units, about 0 s left; running: nothing" in lines[-1]

@@ -10,12 +10,12 @@ from click.testing import CliRunner
 
 from html_checks import checked
 from riskbayes.cli import main
-from riskbayes_paper import longtable
 from riskbayes_paper.datasets import STAND_IN
 from riskbayes_paper.results import Results, Setting
+from riskbayes_paper.rows import read_folder
 from riskbayes_paper.tables import markdown_rows
 
-from .test_reproduce_tables import made_up
+from .test_reproduce_tables import made_up, write_table
 
 figures = pytest.importorskip("riskbayes_paper.figures")
 pytest.importorskip("matplotlib")
@@ -26,8 +26,8 @@ def report(tmp_path_factory):
     """The folder of a report on made-up results."""
     folder, out = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("report")
     rows = made_up(("iris", "sonar", "mnist"))
-    longtable.replace_file(folder / "results.csv", rows[: len(rows) // 2])
-    longtable.replace_file(folder / "more.csv", rows[len(rows) // 2 :])
+    write_table(folder / "results.csv", rows[: len(rows) // 2])
+    write_table(folder / "more.csv", rows[len(rows) // 2 :])
     result = CliRunner().invoke(main, ["reproduce", "report", str(folder), "--out", str(out)])
     assert result.exit_code == 0, result.output
     assert "held-out  Naive Bayes by ML     0 / 0 / 3  3 / 0 / 0  3 / 0 / 0" in result.stdout
@@ -228,7 +228,7 @@ def test_a_wide_screen_has_no_hint(page):
 def test_summary_in_documentation_pages(tmp_path):
     from riskbayes_paper.report import BEGIN, BEGIN_HEADLINE, END, END_HEADLINE, write_report
 
-    longtable.replace_file(tmp_path / "results.csv", made_up(("sonar",), splits=1))
+    write_table(tmp_path / "results.csv", made_up(("sonar",), splits=1))
     docs = tmp_path / "doc.md", tmp_path / "readme.md"
     docs[0].write_text(f"# Before\n\n{BEGIN}\nstale words\n{END}\n\nAfter.\n")
     docs[1].write_text(f"# Before\n\n{BEGIN_HEADLINE}\nstale words\n{END_HEADLINE}\n\nAfter.\n")
@@ -259,7 +259,7 @@ def test_committed_documentation_says_what_the_committed_table_says():
     folder = root / "benchmarks" / "results" / "reproduction"
     if not folder.is_dir():
         pytest.skip("the results of a full run are not committed yet")
-    results = Results(longtable.read_folder(folder))
+    results = Results(read_folder(folder))
     part = doc_part(headline(results), only_in_train(results), all_tables(results))
     assert part in (root / "doc" / "reproduction.md").read_text(encoding="utf-8")
     assert markdown_rows(headline(results)) in (root / "README.md").read_text(encoding="utf-8")

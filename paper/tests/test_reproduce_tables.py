@@ -12,12 +12,13 @@ from html_checks import checked
 from riskbayes.pages.table import as_html, plain
 from riskbayes_paper import published, tables
 from riskbayes_paper.datasets import PAPER_SETS, STAND_IN
-from riskbayes_paper.longtable import Row
+from riskbayes_paper.longtable import LongTable
 from riskbayes_paper.paper_tables import only_in_train
 from riskbayes_paper.protocols import LEARNERS, Unit, plan
 from riskbayes_paper.published import PAPER_TABLES
 from riskbayes_paper.report import all_tables
 from riskbayes_paper.results import Results, Setting
+from riskbayes_paper.rows import COLUMNS, Row
 
 QDA = Setting("qda", "ml", "held-out")
 
@@ -44,6 +45,11 @@ def made_up(sets=("sonar", "mnist"), splits=2):
         stand_in = STAND_IN if PAPER_SETS[unit.set].images else ""
         rows.append(row(unit, wrong, tuple(soft.tolist()), wrong / 200, stand_in))
     return rows
+
+
+def write_table(path, rows):
+    with LongTable(path, COLUMNS) as table:
+        table.append(row.to_record() for row in rows)
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
-"""Fit a classifier on training rows and judge it on test rows: the one way of the runner."""
+"""Fit a classifier on training rows and judge it on test rows; the reproduction as a study of such fits."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -19,9 +19,18 @@ from threadpoolctl import threadpool_limits
 from riskbayes import FlooredWarning, __version__
 from riskbayes.arrays import Array, to_numpy
 from riskbayes.preprocessing.bins import KMeansBins
-from riskbayes_paper.datasets import DataSet, load
-from riskbayes_paper.longtable import Row
-from riskbayes_paper.protocols import STRATEGIES, Unit, make_classifier, settings_text, split_rows
+from riskbayes_paper import ExperimentError
+from riskbayes_paper.datasets import PAPER_SETS, DataSet, load
+from riskbayes_paper.longtable import Record
+from riskbayes_paper.protocols import MAX_ITER, STRATEGIES, Unit, make_classifier, settings_text, split_rows
+from riskbayes_paper.rows import COLUMNS, Row, read_folder
+from riskbayes_paper.runner import Job, Study
+
+FAMILY_SCANS = 4000
+"""About how many scans a family takes: those of all members, folds and iterations."""
+
+OVERHEAD = 2e6
+"""What a scan costs beside its products, in the units of `cost`."""
 
 
 class Rows(NamedTuple):
@@ -118,17 +127,6 @@ def fit_and_judge(clf: Any, rows: Rows, has_path: bool, along: bool = False) -> 
     return Fitted(clf, train_error, path, wrong, len(others) < len(caught), seconds)
 
 
-class Job(NamedTuple):
-    """Units that one fit serves: in-train, every split has the same training rows."""
-
-    units: tuple[Unit, ...]
-
-    def __str__(self) -> str:
-        u = self.units[0]
-        splits = ",".join(str(unit.split) for unit in self.units)
-        return f"{u.set} {u.model} {u.estimate} {u.learner}, {u.protocol} {splits}"
-
-
 @lru_cache(maxsize=1)
 def data(name: str, data_dir: Path | None) -> DataSet:
     """Return the data set, kept while its units run."""
@@ -150,20 +148,64 @@ def prepared(name: str, data_dir: Path | None, protocol: str, split: int, form: 
     return Rows(X, y, X_test, rows.y_test)
 
 
-def run_job(job: Job, data_dir: Path | None, engine: str) -> list[Row]:
-    """Fit once, and return a row for each unit."""
-    u = job.units[0]
-    form = "bins" if u.model == "nb" else "scaled" if u.learner == "gd_scaled" else "raw"
-    with threadpool_limits(1), config_context(array_api_dispatch=engine != "memory"):
-        rows = prepared(u.set, data_dir, u.protocol, u.split, form, engine)
-        has_path = u.learner not in ("closed_form", *STRATEGIES)
-        fitted = fit_and_judge(make_classifier(u.model, u.estimate, u.learner), rows, has_path, along=True)
-    loaded, found = data(u.set, data_dir), []
-    for unit in job.units:
-        test = split_rows(len(loaded.y), unit.split)[1]
-        wrong = [w if u.protocol == "held-out" else w[test] for w in fitted.wrong]
-        found.append(
-            Row(
+class Reproduction(Study):
+    """The paper's experiments, on the data sets of a folder.
+
+    Parameters
+    ----------
+    data_dir : Path, default=None
+        Folder of data sets.
+    engine : str, default="memory"
+        What holds the rows: "memory" is NumPy, "torch" and "cuda" are tensors on the processor or on a GPU.
+    """
+
+    unit_type, columns = Unit, COLUMNS
+
+    def __init__(self, data_dir: Path | None = None, engine: str = "memory"):
+        self.data_dir, self.engine = data_dir, engine
+
+    def shared(self, unit: Unit) -> Unit:
+        """Return what units of one fit have in common: in-train, every split has the same training rows."""
+        return unit._replace(split=0) if unit.protocol == "in-train" else unit
+
+    def cost(self, job: Job) -> float:
+        """Return about how long a job takes, in multiplications."""
+        unit, paper = job[0], PAPER_SETS[job[0].set]
+        scans = {"closed_form": 1, "cv": FAMILY_SCANS, "ensemble": FAMILY_SCANS}.get(unit.learner, MAX_ITER)
+        columns = 1 if unit.model == "nb" else paper.n
+        return scans * (OVERHEAD + paper.m * paper.n * paper.classes * columns)
+
+    def describe(self, job: Job) -> str:
+        """Return a job in words."""
+        u = job[0]
+        splits = ",".join(str(unit.split) for unit in job)
+        return f"{u.set} {u.model} {u.estimate} {u.learner}, {u.protocol} {splits}"
+
+    def done(self, path: Path, units: Sequence[Unit]) -> set[Unit]:
+        """Return the units of all tables in the folder; refuse other settings, as results of another run."""
+        found = {row.unit: row.settings for row in read_folder(path.parent)}
+        for unit in found.keys() & set(units):
+            if found[unit] != settings_text(unit.model, unit.estimate, unit.learner):
+                raise ExperimentError(
+                    f"The table has {' '.join(map(str, unit))} with other settings ({found[unit]}): choose "
+                    "another --out, or move the table away."
+                )
+        return set(found)
+
+    def run_job(self, job: Job) -> list[Record]:
+        """Fit once, and return a row for each unit."""
+        u = job[0]
+        form = "bins" if u.model == "nb" else "scaled" if u.learner == "gd_scaled" else "raw"
+        with threadpool_limits(1), config_context(array_api_dispatch=self.engine != "memory"):
+            rows = prepared(u.set, self.data_dir, u.protocol, u.split, form, self.engine)
+            has_path = u.learner not in ("closed_form", *STRATEGIES)
+            clf = make_classifier(u.model, u.estimate, u.learner)
+            fitted = fit_and_judge(clf, rows, has_path, along=True)
+        loaded, found = data(u.set, self.data_dir), []
+        for unit in job:
+            test = split_rows(len(loaded.y), unit.split)[1]
+            wrong = [w if u.protocol == "held-out" else w[test] for w in fitted.wrong]
+            row = Row(
                 unit,
                 m=loaded.X.shape[0],
                 n=loaded.X.shape[1],
@@ -176,12 +218,12 @@ def run_job(job: Job, data_dir: Path | None, engine: str) -> list[Row]:
                 status=u.learner if u.model == "family" else str(fitted.clf.status_),
                 scans=0 if u.model == "family" else int(fitted.clf.n_iter_),
                 seconds=fitted.seconds,
-                engine=engine,
+                engine=self.engine,
                 version=__version__,
                 finished=datetime.now(UTC).isoformat(timespec="seconds"),
                 settings=settings_text(u.model, u.estimate, u.learner),
                 soft_error=fitted.soft_error,
                 test_wrong=tuple(int(w.sum()) for w in wrong),
             )
-        )
-    return found
+            found.append(row.to_record())
+        return found

@@ -17,11 +17,11 @@ from riskbayes_paper import learner_tables as learners
 from riskbayes_paper.datasets import PAPER_SETS
 from riskbayes_paper.figures import BANDED, all_figures
 from riskbayes_paper.files import reading
-from riskbayes_paper.longtable import read_folder
 from riskbayes_paper.paper_tables import agreement, only_in_train, paper_table, three_columns
 from riskbayes_paper.protocols import ESTIMATES, LEARNERS, LR, MAX_ITER, MODELS, PROTOCOLS, STRATEGIES
 from riskbayes_paper.published import PAPER_TABLES
 from riskbayes_paper.results import Results
+from riskbayes_paper.rows import read_folder
 from riskbayes_paper.svg import embed_svg, svg_source
 from riskbayes_paper.tables import Measured, as_markdown, markdown_rows
 

@@ -12,8 +12,8 @@ from scipy.stats import rankdata
 from riskbayes.pages.table import Cell, verdict
 from riskbayes.statistics import Array
 from riskbayes_paper.datasets import PAPER_SETS
-from riskbayes_paper.longtable import Row
 from riskbayes_paper.protocols import LEARNERS, PROTOCOLS
+from riskbayes_paper.rows import Row
 from riskbayes_paper.tables import Measured, mark_best
 
 POINT = 0.1

@@ -1,114 +1,118 @@
-"""Run units side by side, write each result at once, and go on where a run was stopped."""
+"""Run the units of a study side by side, write each result at once, and go on where a run was stopped."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from riskbayes_paper import ExperimentError
-from riskbayes_paper.datasets import PAPER_SETS
-from riskbayes_paper.fitting import Job, run_job
-from riskbayes_paper.longtable import FILE, LongTable, Row, read_folder
-from riskbayes_paper.protocols import MAX_ITER, Unit, settings_text
-
-FAMILY_SCANS = 4000
-"""About how many scans a family takes: those of all members, folds and iterations."""
-
-OVERHEAD = 2e6
-"""What a scan costs beside its products, in the units of `cost`."""
+from riskbayes_paper.longtable import Columns, LongTable, Record, read_file
 
 QUIET_SECONDS = 30.0
 """How often a log that is no terminal gets a line."""
 
-
-def make_jobs(units: Iterable[Unit]) -> list[Job]:
-    """Return the jobs of some units: those that share their training rows share one fit."""
-    groups: dict[tuple, list[Unit]] = {}
-    for unit in units:
-        shared = unit._replace(split=0) if unit.protocol == "in-train" else unit
-        groups.setdefault(shared, []).append(unit)
-    return [Job(tuple(group)) for group in groups.values()]
+Job = tuple[Any, ...]
+"""Units that are run together; each is a NamedTuple of the first columns of the table."""
 
 
-def cost(job: Job) -> float:
-    """Return about how long a job takes, in multiplications."""
-    unit, paper = job.units[0], PAPER_SETS[job.units[0].set]
-    scans = {"closed_form": 1, "cv": FAMILY_SCANS, "ensemble": FAMILY_SCANS}.get(unit.learner, MAX_ITER)
-    return scans * (OVERHEAD + paper.m * paper.n * paper.classes * (1 if unit.model == "nb" else paper.n))
+class Study:
+    """What is run, and what of it goes into the long table; a subclass says how a job is run.
 
+    Attributes
+    ----------
+    unit_type : type of NamedTuple
+        What a row is about.
+    columns : mapping
+        The columns of the table and their types, those of the unit first.
+    """
 
-def left_to_do(units: Iterable[Unit], done: Iterable[Row]) -> list[Unit]:
-    """Return the units without a row; refuse rows of other settings, which are no results of this run."""
-    found = {row.unit: row for row in done}
-    left = []
-    for unit in units:
-        row = found.get(unit)
-        if row is None:
-            left.append(unit)
-        elif row.settings != settings_text(unit.model, unit.estimate, unit.learner):
-            raise ExperimentError(
-                f"The table has {' '.join(map(str, unit))} with other settings ({row.settings}): choose "
-                "another --out, or move the table away."
-            )
-    return left
+    unit_type: type[Any]
+    columns: Columns
+
+    def run_job(self, job: Job) -> list[Record]:
+        """Return a row for each unit of a job."""
+        raise NotImplementedError
+
+    def shared(self, unit: Any) -> Hashable:
+        """Return what a unit shares with those that are run together with it; by default it runs alone."""
+        return unit
+
+    def cost(self, job: Job) -> float:
+        """Return about how long a job takes, in any unit."""
+        return len(job)
+
+    def describe(self, job: Job) -> str:
+        """Return a job in words."""
+        return " ".join(map(str, job[0]))
+
+    def unit_of(self, record: Record) -> Any:
+        """Return what a row is about."""
+        return self.unit_type(*(record[name] for name in self.unit_type._fields))
+
+    def done(self, path: Path, units: Sequence[Any]) -> set[Any]:
+        """Return those units that are not run again."""
+        return {self.unit_of(record) for record in read_file(path, self.columns)[0]}
+
+    def make_jobs(self, units: Iterable[Any]) -> list[Job]:
+        """Return the jobs of some units."""
+        groups: dict[Hashable, list[Any]] = {}
+        for unit in units:
+            groups.setdefault(self.shared(unit), []).append(unit)
+        return [tuple(group) for group in groups.values()]
 
 
 def run(
-    units: list[Unit],
-    out: Path,
-    data_dir: Path | None = None,
-    n_jobs: int = 1,
-    engine: str = "memory",
-    console: Console | None = None,
+    study: Study, units: Sequence[Any], path: Path, n_jobs: int = 1, console: Console | None = None
 ) -> None:
-    """Fit the units that the tables in the folder `out` lack, and append their rows to its `results.csv`.
+    """Run the units that have no row yet, `n_jobs` jobs at a time, and append their rows to a table.
 
-    `n_jobs` fits run at a time. The engine holds the rows: "memory" is NumPy, "torch" and "cuda" are tensors
-    on the processor or on a GPU. The progress goes to the console, by default to standard error.
+    The progress goes to the console, by default to standard error.
     """
     console = console or Console(stderr=True)
-    with LongTable(out) as table:
+    with LongTable(path, study.columns) as table:
         if table.broken:
-            console.print(f"{out / FILE}: {table.broken} broken line(s) taken out, to be run again.")
-        jobs = make_jobs(left_to_do(units, read_folder(out)))
+            console.print(f"{path}: {table.broken} broken line(s) taken out, to be run again.")
+        done = study.done(path, units)
+        jobs = study.make_jobs(unit for unit in units if unit not in done)
         workers = Parallel(n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs")
-        with Watch(console, jobs, len(units)) as watch:
-            results = workers(delayed(run_job)(job, data_dir, engine) for job in watch.started(jobs))
-            for rows in results:
-                table.append(rows)
-                watch.written(rows)
+        with Watch(console, study, jobs, len(units)) as watch:
+            results = workers(delayed(study.run_job)(job) for job in watch.started(jobs))
+            for records in results:
+                table.append(records)
+                watch.written(study.unit_of(records[0]))
 
 
 class Watch(Progress):
     """Says what is running and how long the rest will take: live in a terminal, now and then in a log."""
 
-    def __init__(self, console: Console, jobs: list[Job], total: int):
+    def __init__(self, console: Console, study: Study, jobs: list[Job], total: int):
         hidden = not console.is_terminal
         super().__init__(TextColumn("{task.description}"), BarColumn(), console=console, disable=hidden)
-        self.total, self.all_cost, self.done_cost = total, sum(map(cost, jobs)), 0.0
-        self.n_done = total - sum(len(job.units) for job in jobs)
-        self.running: dict[Unit, Job] = {}
+        self.study, self.total, self.done_cost = study, total, 0.0
+        self.all_cost = sum(map(study.cost, jobs))
+        self.n_done = total - sum(map(len, jobs))
+        self.running: dict[Any, Job] = {}
         self.begin = self.spoke = monotonic()
         self.task = self.add_task("", total=self.all_cost)
 
     def started(self, jobs: Iterable[Job]) -> Iterator[Job]:
         """Pass jobs on as workers take them."""
         for job in jobs:
-            self.running[job.units[0]] = job
+            self.running[job[0]] = job
             self.show()
             yield job
 
-    def written(self, rows: list[Row]) -> None:
-        """Count a job as done: its rows are on the disk."""
-        job = self.running.pop(rows[0].unit)
-        self.done_cost += cost(job)
-        self.n_done += len(job.units)
+    def written(self, unit: Any) -> None:
+        """Count the job that begins with a unit as done: its rows are on the disk."""
+        job = self.running.pop(unit)
+        self.done_cost += self.study.cost(job)
+        self.n_done += len(job)
         self.show(speak=self.n_done == self.total)  # in a log the next start has more to say
 
     def time_left(self) -> str:
@@ -120,7 +124,7 @@ class Watch(Progress):
 
     def show(self, speak: bool = True) -> None:
         """Bring the display up to date; where it is a log, print a line unless the last one is recent."""
-        named = [str(job) for job in self.running.values()]
+        named = [self.study.describe(job) for job in self.running.values()]
         more = f" and {len(named) - 3} more" if len(named) > 3 else ""
         words = f"{self.n_done} of {self.total} units, {self.time_left()}; running: "
         words += "; ".join(named[:3]) + more if named else "nothing"

@@ -111,7 +111,9 @@ def reproduce(
     from rich.console import Console
 
     from riskbayes_paper import datasets, runner
+    from riskbayes_paper.fitting import Reproduction
     from riskbayes_paper.protocols import plan
+    from riskbayes_paper.rows import FILE
 
     console = Console(stderr=True)
     with one_line_errors():
@@ -128,7 +130,8 @@ def reproduce(
         if engine != "memory" and "family" in models:
             raise click.UsageError("RiskBayesClassifier takes NumPy arrays: run family with --engine memory.")
         try:
-            runner.run(units, out, data_dir, jobs or runner.default_jobs(), engine, console)
+            study = Reproduction(data_dir, engine)
+            runner.run(study, units, out / FILE, jobs or runner.default_jobs(), console)
         except KeyboardInterrupt:
             click.echo("Stopped. The same command goes on from here.", err=True)
             context.exit(signals.status_after_interrupt)

@@ -31,6 +31,7 @@ from riskbayes.input.files.notation import (
     PLAIN,
     TEXT,
     TIME,
+    TIMES,
     TRUE,
     Notation,
     digits_pattern,
@@ -44,6 +45,7 @@ from riskbayes.input.files.options import Options, kind_option
 from riskbayes.preprocessing.encoder import FEW_VALUES, ID_SHARE
 
 CODE, WHOLE = r"^[+-]?0\d", r"^[+-]?\d+$"
+DIGIT = "[0-9]"
 
 SIGNS = ((".", ","), (",", "."))
 """Decimal signs, and the signs between thousands that go with them."""
@@ -173,6 +175,8 @@ def evidence_of(cells: Cells, wanted: str | None) -> Evidence | None:
         return None
     step = -(-len(cells.values) // SAMPLE)
     some = cells.values.take(np.arange(0, len(cells.values), step))
+    if wanted is None and 2 * matches(some, DIGIT).sum() < len(some):
+        return None  # words: the patterns of numbers and dates take much longer
     found = None
     for kind, gather in ((NUMBER, number_evidence), (DATE, date_evidence)):
         if found is None and wanted in (None, kind):
@@ -252,7 +256,11 @@ def decide_column(
         if not rare and (5 * odd <= total or len(values) > FEW_VALUES):
             return Notation(TEXT), [unread(cells, seen.kind, example, fits, odd)]
         return Notation(TEXT), []
-    if not any(read_times(some).null_count for some in (values.slice(0, SAMPLE), values)):
+    if (
+        re.search(DIGIT, values[0].as_py())
+        and all_match(values.slice(0, SAMPLE), TIMES)
+        and not read_times(values).null_count
+    ):
         return Notation(TIME, example=values[0].as_py()), []
     spelled = {value.lower() for value in values.to_pylist()} if len(values) < 9 else set()
     if spelled & TRUE and spelled & FALSE and spelled <= TRUE | FALSE:

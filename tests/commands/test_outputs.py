@@ -130,7 +130,7 @@ def test_an_output_is_never_an_input(folder, monkeypatch, command, out):
     before = contents()
     for reader in (
         "riskbayes.input.files.table.open_file",
-        "riskbayes.input.files.batches.open_file",
+        "riskbayes.input.files.blocks.open_file",
         "riskbayes.load",
     ):
         monkeypatch.setattr(reader, lambda *_: pytest.fail("it was read"))

@@ -66,27 +66,25 @@ __all__ = [
 
 
 def __getattr__(name: str) -> "Any":
-    """Import a public name, or a module of this package, when it is first used: all of them take a while."""
+    """Import a module of this package, or all public names, when one is first used: that takes a while."""
+    import sys
     from importlib import import_module
     from importlib.util import find_spec
 
-    if name in __all__:
-        learners = ("ClosedForm", "DFE", "GD", "RC", "RCCV", "TM")
-        homes = {
-            "FlooredWarning": "exceptions",
-            "load": "persistence",
-            "rows": "input.sources",
-            "Rows": "input.sources",
-        }
-        home = homes.get(name, "learners" if name in learners else "estimators")
-        value = getattr(import_module(f"riskbayes.{home}"), name)
-    elif not name.startswith("_") and find_spec(f"riskbayes.{name}") is not None:
-        value = import_module(f"riskbayes.{name}")
-    else:
+    module = f"riskbayes.{name}"
+    if module in sys.modules:
+        return sys.modules[module]
+    if name not in __all__ and (name.startswith("_") or find_spec(module) is None):
         raise AttributeError(f"module 'riskbayes' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    homes = [vars(import_module(f"riskbayes.{home}")) for home in _HOMES]
+    found = {own: home[own] for own in __all__ for home in homes if own in home}
+    globals().update(found)
+    return found[name] if name in found else import_module(module)
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+_HOMES = ("estimators", "exceptions", "input.sources", "learners", "persistence")
+"""The modules of public names."""

@@ -21,7 +21,9 @@ from riskbayes_paper.speed_jobs import Iterations, synthetic
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("RISKBAYES_DATA", raising=False)
-    return lambda *arguments: CliRunner().invoke(main, ["bench", "--quick", *map(str, arguments)])
+    return lambda *arguments: CliRunner(env={"COLUMNS": "200"}).invoke(
+        main, ["bench", "--quick", *map(str, arguments)]
+    )
 
 
 @pytest.fixture

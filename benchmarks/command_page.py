@@ -21,12 +21,17 @@ BLOCK = re.compile(r"^```\n\$ riskbayes (.*)\n(?:.*\n)*?```$", re.MULTILINE)
 
 
 def write_wine() -> None:
-    """Write scikit-learn's wine data as a CSV."""
+    """Write the wine data as a CSV, and in three parts, of which the last has more alcohol and no target."""
     wine = load_wine()
     lines = [",".join([*wine.feature_names, "cultivar"])]
     for row, code in zip(wine.data, wine.target, strict=True):
         lines.append(",".join([*(f"{value:g}" for value in row), f"cultivar {code + 1}"]))
     Path("wine.csv").write_text("\n".join(lines) + "\n")
+    Path("early.csv").write_text("\n".join(lines[:1] + lines[1::3]) + "\n")
+    Path("held.csv").write_text("\n".join(lines[:1] + lines[2::3]) + "\n")
+    later = [line.split(",")[:-1] for line in lines[3::3]]
+    rows = [[f"{float(first) + 1:g}", *others] for first, *others in later]
+    Path("later.csv").write_text("\n".join(",".join(row) for row in [wine.feature_names, *rows]) + "\n")
 
 
 def page() -> str:

@@ -211,7 +211,7 @@ class ComposeMixed(Compose, Mixed):
     name, splits, left_out = "compose_mixed", (100, 101, 102, 103), INTERACTIONS
 
     def encoded(self, part: Part) -> tuple[np.ndarray, Kinds]:
-        clf = RiskBayesClassifier()
+        clf = RiskBayesClassifier("single")
         cells = clf._input.read(clf, part.X, reset=True, learn=True)
         clf._input.decide(clf, clf._input.schema_of(clf, cells), more=False)
         test_cells = clf._input.read(clf, part.X_test, reset=False, learn=False)

@@ -1,4 +1,5 @@
-"""The pages that are made from the code: doc/findings.md, the codes, and doc/report.md, the JSON of a report.
+"""The pages that are made from the code: doc/findings.md, the codes; a page for each code in doc/findings/;
+doc/report.md, the JSON of a report.
 
 python benchmarks/contract_pages.py
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from riskbayes.compare import report
-from riskbayes.findings import CODES, Finding
+from riskbayes.findings import CODES, Code, Finding
 
 DOC = Path(__file__).parents[1] / "doc"
 
@@ -22,9 +23,23 @@ FINDINGS = """# Findings
 What `riskbayes compare` and `checks_` of a fitted estimator report. A code keeps its meaning. To leave
 findings out: `riskbayes compare --ignore RB004`, `compare(..., ignore=["RB004"])`, or
 `riskbayes.findings.without(clf.checks_, ["RB004"])`. A finding is an `info`, a `warning`, or an `error`: then
-the figures cannot be trusted before it is looked at.
+the figures cannot be trusted before it is looked at. `riskbayes findings RB004` prints what a code means.
 
 Made by `python benchmarks/contract_pages.py`."""
+
+CODE = """# {code} {name}
+
+{meaning}
+
+**When not to worry.** {when_not_to_worry}
+
+**What to do.** {what_to_do}
+
+In a terminal: `riskbayes findings {code}`. To leave it out: `riskbayes compare --ignore {code}`, or
+`riskbayes.findings.without(clf.checks_, ["{code}"])`. [All findings](../findings.md).
+
+Made by `python benchmarks/contract_pages.py`.
+"""
 
 REPORT = f"""# The report of a comparison as JSON
 
@@ -39,7 +54,13 @@ Made by `python benchmarks/contract_pages.py`."""
 
 def pages() -> dict[str, str]:
     """The pages by their file names."""
-    return {"findings.md": findings_page(), "report.md": report_page()}
+    single = {f"findings/{code}.md": code_page(code, about) for code, about in CODES.items()}
+    return {"findings.md": findings_page(), **single, "report.md": report_page()}
+
+
+def code_page(code: str, about: Code) -> str:
+    """The page of one code, whose address stays."""
+    return CODE.format(code=code, **dataclasses.asdict(about))
 
 
 def findings_page() -> str:
@@ -86,5 +107,6 @@ def parameter_docs(about: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    (DOC / "findings").mkdir(exist_ok=True)
     for name, page in pages().items():
         (DOC / name).write_text(page, encoding="utf-8")

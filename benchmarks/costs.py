@@ -37,10 +37,13 @@ class Costs(Study):
             raise ValueError(f"{part.set}, split {part.split}: a class has no training row.")
         bins = KMeansBins().fit(part.X)
         X, X_test = bins.transform(part.X), bins.transform(part.X_test)
-        trained = CategoricalNB(learner=RC(objective=C, step="adaptive")).fit(X, part.y)
-        plain = CategoricalNB(learner=RC(step="adaptive")).fit(X, part.y)
+        trained = CategoricalNB(learner=RC(objective=C, step="adaptive", generative_weight=0.0)).fit(
+            X, part.y
+        )
+        plain = CategoricalNB(learner=RC(step="adaptive", generative_weight=0.0)).fit(X, part.y)
         default = CategoricalNB().fit(X, part.y)
-        decided = [trained.predict(X_test), *(clf.decide(X_test, C) for clf in (trained, plain, default))]
+        largest = trained.classes_[trained.predict_proba(X_test).argmax(axis=1)]
+        decided = [largest, *(clf.decide(X_test, C) for clf in (trained, plain, default))]
         return {way: {"cost": C[part.y_test, d].mean()} for way, d in zip(WAYS, decided, strict=True)}
 
     def show(self) -> None:

@@ -40,7 +40,7 @@ def settings(n: int) -> dict[str, tuple]:
 
 def each_setting(n: int) -> Iterator[tuple]:
     """Yield names of model and learner, floor and share, model and learner."""
-    rc, paper = RC.recommended(), RC.paper()
+    rc, paper = RC(), RC.paper()
     for share in SHARES:
         yield "QDA", "closed form", None, share, SharedQDAModel(share=share), ClosedForm()
         yield "QDA", "rc", 1e-2, share, SharedQDAModel(share=share), rc

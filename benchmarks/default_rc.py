@@ -6,6 +6,7 @@ what was chosen is judged on splits 3 to 7. Every fit is a row of `benchmarks/re
 
     RISKBAYES_DATA=<folder> python benchmarks/default_rc.py            # fit, then print
     python benchmarks/default_rc.py --print                            # print what is there
+    python benchmarks/default_rc.py --print --doc                      # and write it into doc/default.md
 """
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from study import Part, Study, Unit, print_table, spread
+from study import Part, Study, Unit, markdown, print_table, spread, write_between
 
 import riskbayes
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm
@@ -30,14 +31,17 @@ def models(n: int) -> dict:
     return {
         "NB": make_pipeline(KMeansBins(), riskbayes.CategoricalNB(alpha=1, class_alpha=1)),
         "QDA, prior": make_pipeline(shrunk),
-        "QDA": make_pipeline(riskbayes.QuadraticDiscriminantAnalysis()),
-        "GaussianNB": make_pipeline(riskbayes.GaussianNB()),
-        "LDA": make_pipeline(riskbayes.LinearDiscriminantAnalysis()),
+        "QDA": make_pipeline(riskbayes.QuadraticDiscriminantAnalysis(prior=None)),
+        "GaussianNB": make_pipeline(riskbayes.GaussianNB(prior=None)),
+        "LDA": make_pipeline(riskbayes.LinearDiscriminantAnalysis(prior=None)),
     }
 
 
 CANDIDATES = {
-    **{f"fixed, g={g}": RC(monitor="objective", generative_weight=g) for g in (0, 0.03, 0.1, 0.3, "auto")},
+    **{
+        f"fixed, g={g}": RC(step="fixed", monitor="objective", generative_weight=g)
+        for g in (0, 0.03, 0.1, 0.3, "auto")
+    },
     **{f"adaptive, g={g}": RC(step="adaptive", generative_weight=g) for g in (0, 0.03, 0.1, 0.3)},
     **{
         f"adaptive soft error, g={g}": RC(objective="soft_error", step="adaptive", generative_weight=g)
@@ -49,12 +53,20 @@ CANDIDATES = {
 LEARNERS = {
     "closed form": ClosedForm(),
     "RC.paper": RC.paper(),
-    "rc (default)": RC.recommended(),
+    "rc (default)": RC(),
     "TM": TM(),
     "GD": GD(),
     "DFE": DFE(),
     "RCCV": RCCV(random_state=0),
 }
+NAMES = {
+    "NB": "categorical NB",
+    "QDA, prior": "QDA with a prior",
+    "QDA": "QDA by ML",
+    "GaussianNB": "Gaussian NB",
+    "LDA": "LDA",
+}
+"""What the page calls the models."""
 ONLY = {"DFE": {"NB"}, "RCCV": {"NB", "QDA, prior"}}
 PEERS = {
     "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
@@ -130,6 +142,69 @@ class DefaultRC(Study):
             "more than one point and more than that error. scans, seconds: mean of a fit, one thread."
         )
 
+    def lines(self) -> list[str]:
+        """The table of doc/default.md, and what it says of sets and of probabilities."""
+        rows = [
+            [
+                f"{name}, {title}",
+                *(self.mean(f"{model} | {learner}", splits) for learner in LEARNERS),
+            ]
+            for model, name in NAMES.items()
+            for title, splits in (("fresh", JUDGE), ("all eight", range(DECIDE.start, JUDGE.stop)))
+        ]
+        peers = "; ".join(f"{peer} {self.mean(f'peers | {peer}', JUDGE)}" for peer in PEERS)
+        fresh = ("error", "brier", "calibration_error")
+        fell = "; ".join(
+            f"{NAMES[model]}: Brier score {before[1]:.3f} to {after[1]:.3f}, calibration error "
+            f"{before[2]:.3f} to {after[2]:.3f}"
+            for model in NAMES
+            for before, after in [
+                [
+                    [self.grid(f"{model} | {learner}", figure, JUDGE).mean() for figure in fresh]
+                    for learner in ("closed form", "rc (default)")
+                ]
+            ]
+        )
+        worse = "; ".join(
+            f"`{name}`, {title}: {self.worse_than_closed_form(learner, splits) or 'none'}"
+            for learner, name in (("rc (default)", '"rc"'), ("RCCV", '"rc_cv"'), ("TM", '"tm"'))
+            for title, splits in (("fresh", JUDGE), ("all eight", range(DECIDE.start, JUDGE.stop)))
+        )
+        return [
+            *markdown(("model, splits", *LEARNERS), rows),
+            "",
+            f"On the fresh splits the peers have: {peers}.",
+            "",
+            "**Where it is worse than the closed form**, by more than one point and more than a standard "
+            f"error over splits: {worse}.",
+            "",
+            f'**Probabilities.** Of the closed form and of `"rc"`, on the fresh splits. {fell}.',
+        ]
+
+    def mean(self, method: str, splits) -> str:
+        """The mean error in percent; blank where not all sets and splits were fitted."""
+        found = 100 * self.grid(method, "error", splits).mean()
+        return "" if np.isnan(found) else f"{found:.2f}"
+
+    def worse_than_closed_form(self, learner: str, splits) -> str:
+        """Models and sets on which a learner is worse."""
+        found = []
+        for model in NAMES:
+            gap = 100 * (
+                self.grid(f"{model} | {learner}", "error", splits)
+                - self.grid(f"{model} | closed form", "error", splits)
+            )
+            for name, own in zip(self.sets, gap, strict=True):
+                if own.mean() > max(1.0, spread(own)):
+                    found.append(f"{NAMES[model]} on {name} (+{own.mean():.2f} ± {spread(own):.2f})")
+        return ", ".join(found)
+
 
 if __name__ == "__main__":
-    DefaultRC().main()
+    study = DefaultRC()
+    parser = study.parser()
+    parser.add_argument("--doc", action="store_true", help="write the page of the documentation, too")
+    given = parser.parse_args()
+    study.main(given)
+    if given.doc:
+        write_between("default.md", "default_rc", study.lines())

@@ -27,7 +27,7 @@ from riskbayes.plotting import new_figure
 
 WEIGHTS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 MODELS = {
-    "GaussianNB": GaussianNB(),
+    "GaussianNB": GaussianNB(prior=None),
     "SmoothNB": SmoothNB(),
     "QDA, prior": QuadraticDiscriminantAnalysis(prior="recommended"),
 }
@@ -37,7 +37,7 @@ COLUMNS = ("log p(x), mean", "median", "error", "flagged", "AUC")
 def learners() -> dict[str, RC | ClosedForm]:
     """The closed form, RC by g, and the default."""
     weights = {f"g = {g:g}": RC(step="adaptive", generative_weight=g) for g in WEIGHTS}
-    return {"closed form": ClosedForm(), **weights, "learner='rc'": RC.recommended()}
+    return {"closed form": ClosedForm(), **weights, "learner='rc'": RC()}
 
 
 class Density(Study):

@@ -1,12 +1,10 @@
 """How accurate is `RiskBayesClassifier`? Held-out errors on the paper's 15 tabular sets, beside its peers.
 
-Splits are `train_test_split(test_size=.25, random_state=8..12)`; sets above 8000 rows are cut to 8000 by a
-fixed seed; everything is chosen inside the training rows. The recipe and the family were composed on splits
-0 to 2 and 100 to 104 (`benchmarks/compose.py`). Peers have their defaults, columns scaled for those that ask
-for it; those of other packages are in the group `bench`. Every fit is a row of
-`benchmarks/results/family.csv`. "cv" and "ensemble" share one walk of the family's paths, whose folds have
-the seed 0. "Ensemble, forest for leaves" is the control: a plain forest of the same trees in place of the
-leaves that RC calibrates. The explainable boosting machine takes minutes a fit, so it is run when asked for:
+Splits are `train_test_split(test_size=.25, random_state=13, 14, ...)`; sets above 8000 rows are cut to 8000
+by a fixed seed; everything is chosen inside the training rows, and was composed on splits 0 to 2 and 100 to
+104 (`benchmarks/compose.py`). Peers have their defaults, columns scaled for those that ask for it; those of
+other packages are in the group `bench`. Every fit is a row of `benchmarks/results/family.csv`. The
+explainable boosting machine takes minutes a fit, so it is run when asked for:
 `timeout 400 python benchmarks/family.py --methods "explainable boosting"`; what has ended by then stays.
 
     RISKBAYES_DATA=<folder> python benchmarks/family.py            # fit, then print
@@ -17,30 +15,24 @@ leaves that RC calibrates. The explainable boosting machine takes minutes a fit,
 
 import os
 import resource
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
-from compose import forest
 from rich.console import Console
 from rich.table import Table
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from study import Part, Study, Unit, judged, measures, print_table, spread
+from study import Part, Study, judged, print_table, spread
 
 from riskbayes import CategoricalNB, RiskBayesClassifier
-from riskbayes.estimators.family import cross_validate, family, fold_posteriors, folds_of, recipe
-from riskbayes.estimators.kinds import of_numbers
-from riskbayes.estimators.member import CHECKPOINTS
+from riskbayes.estimators.family import recipe
 from riskbayes.learners import RC
 from riskbayes.preprocessing import KMeansBins
-from riskbayes.search import HeldOut
 from riskbayes_paper.datasets import load_csv
 
 SEED = 0
@@ -52,11 +44,10 @@ ONE_FIT = {
         KMeansBins(), CategoricalNB(alpha=1, class_alpha=1, learner=RC.paper())
     ),
     "single, closed form": lambda: recipe(0),
-    "single": lambda: RiskBayesClassifier(),
-    "single, 8 iterations": lambda: recipe(8),
-    "single, g = 0.3": lambda: recipe().set_params(learner__generative_weight=0.3),
-    "single, calibrated": lambda: CalibratedClassifierCV(RiskBayesClassifier(), cv=4),
+    "single": lambda: RiskBayesClassifier("single"),
     "neighbours": lambda: RiskBayesClassifier("neighbours"),
+    "glass": lambda: RiskBayesClassifier("glass"),
+    "default": lambda: RiskBayesClassifier(random_state=SEED),
     "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
     "RBF SVC": lambda: make_pipeline(StandardScaler(), SVC()),
     "random forest": lambda: RandomForestClassifier(random_state=SEED),
@@ -65,91 +56,29 @@ ONE_FIT = {
         verbose=False, random_seed=SEED, thread_count=1, allow_writing_files=False
     ),
     "LightGBM": lambda: import_module("lightgbm").LGBMClassifier(verbose=-1, n_jobs=1, random_state=SEED),
-    "AnDE": lambda: make_pipeline(KMeansBins(), import_module("skbn").AnDE()),
-    "weighted AnDE": lambda: make_pipeline(KMeansBins(), import_module("skbn").WeightedAnDE()),
     PARTIAL: lambda: import_module("interpret.glassbox").ExplainableBoostingClassifier(
         n_jobs=1, random_state=SEED
     ),
 }
-CONTROL = "ensemble, forest for leaves"
-CHOICES = {
-    "cv": lambda found, closed: found.best(),
-    "cv, closed forms only": lambda found, closed: closed.best(),
-    "ensemble": lambda found, closed: found.ensemble(),
-    "ensemble, closed forms only": lambda found, closed: closed.ensemble(),
-}
-OURS = ("RC.paper NB", "single, closed form", "single", "neighbours", *CHOICES, CONTROL)
-PEERS = (
-    *("logistic regression", "RBF SVC", "random forest", "hist. gradient boosting", "CatBoost", "LightGBM"),
-    *("AnDE", "weighted AnDE"),
-)
-REMEDIES = ("single, 8 iterations", "single, g = 0.3", "single, calibrated")
+OURS = ("RC.paper NB", "single, closed form", "single", "neighbours", "glass", "default")
+PEERS = ("logistic regression", "RBF SVC", "random forest", "hist. gradient boosting", "CatBoost", "LightGBM")
+SHOWN = ("single", "neighbours", "glass", "default", *PEERS)
 
 HEADS = {
     "summary": ("method", "error %", "without red wine", "to the random forest", "to CatBoost"),
     "probabilities": ("method", "error %", "log loss", "Brier", "calibration error", "seconds"),
-    "by_set": ("set", "single", "neighbours", "cv", "ensemble", *PEERS),
+    "by_set": ("set", *SHOWN),
 }
 
 
-def choices(part: Part) -> dict[str, dict]:
-    """What the family chooses by one walk of its paths."""
-    start, members, y = perf_counter(), family(of_numbers(part.X.shape[1])), part.y
-    r, folds = int(y.max()) + 1, folds_of(4, y, None, SEED)
-    walked, _ = cross_validate(members, part.X, y, None, folds, combine=True)
-    seconds = perf_counter() - start
-    closed = HeldOut(walked.y, None, r, combine=True)
-    for member in members:
-        parts = [fold_posteriors(member, part.X, y, None, *fold, r) for fold in folds]
-        closed.add([each[:1] for each in parts])
-    found = {}
-    for method, choose in CHOICES.items():
-        start, P = perf_counter(), 0.0
-        for (i, place), weight in choose(walked, closed).items():
-            clf = members[i].with_iterations(CHECKPOINTS[place]).fit(part.X, y)
-            P = P + weight * clf.predict_proba(part.X_test)
-        found[method] = measures(P, part.y_test) | {"seconds": seconds + perf_counter() - start}
-    return found
-
-
-def control(part: Part) -> dict[str, dict]:
-    """The ensemble with a plain forest of the trees of "leaves" in their place."""
-    X, X_test, y, y_test = part[2:]
-    start, members, r = perf_counter(), family(of_numbers(X.shape[1])), int(y.max()) + 1
-    rows, codes = np.concatenate([X, X_test]), np.concatenate([y, y_test])
-    test = np.arange(len(y)), np.arange(len(y), len(codes))
-    folds = folds_of(4, y, None, SEED)
-    found = HeldOut(y[np.concatenate([held for _, held in folds])], None, r, combine=True)
-    for member in members:
-        plain = member.name == "leaves"
-        posteriors = forest if plain else partial(fold_posteriors, member)
-        found.add([posteriors(X, y, *(() if plain else (None,)), *fold, r) for fold in folds])
-    P = 0.0
-    for (i, place), weight in found.ensemble().items():
-        if members[i].name == "leaves":
-            own = forest(rows, codes, *test, int(codes.max()) + 1)[0][:, :r]
-        else:
-            own = members[i].with_iterations(CHECKPOINTS[place]).fit(X, y).predict_proba(X_test)
-        P = P + weight * own
-    return {CONTROL: measures(P, y_test) | {"seconds": perf_counter() - start}}
-
-
 class Family(Study):
-    """The long table, as sets x splits of every method."""
+    """The long table, as sets x splits of every method; the splits are those that CatBoost ended on."""
 
-    name, splits = "family", range(8, 13)
-    methods = (*(method for method in ONE_FIT if method != PARTIAL), *CHOICES, CONTROL)
-
-    def shared(self, unit: Unit):
-        return unit._replace(method="choices") if unit.method in CHOICES else unit
+    name, splits = "family", range(13, 18)
+    methods = tuple(method for method in ONE_FIT if method != PARTIAL)
 
     def make(self, method: str, part: Part):
         return ONE_FIT[method]()
-
-    def fit(self, methods, part: Part) -> dict[str, dict]:
-        if methods[0] in CHOICES:
-            return choices(part)
-        return control(part) if methods[0] == CONTROL else super().fit(methods, part)
 
     def gap(self, a: str, b: str) -> tuple[float, float, int, int]:
         """Mean error of a less that of b in points, its standard error over splits, sets better and worse."""
@@ -172,7 +101,7 @@ class Family(Study):
     def probabilities(self) -> list[list[str]]:
         """Log loss, Brier score, calibration error and seconds of a fit."""
         fields = ("log_loss", "brier", "calibration_error", "seconds")
-        methods = [m for m in (*OURS, *REMEDIES, *PEERS) if m != "RBF SVC"]
+        methods = [m for m in (*OURS, *PEERS) if m != "RBF SVC"]
         return [
             [m, f"{100 * self.grid(m).mean():.2f}", *(f"{self.grid(m, f).mean():.3f}" for f in fields)]
             for m in methods
@@ -185,8 +114,7 @@ class Family(Study):
 
     def by_set(self) -> list[list[str]]:
         """Mean error of each set."""
-        methods = ("single", "neighbours", "cv", "ensemble", *PEERS)
-        grids = [100 * self.grid(m).mean(axis=1) for m in methods]
+        grids = [100 * self.grid(m).mean(axis=1) for m in SHOWN]
         return [[n, *(f"{g[i]:.2f}" for g in grids)] for i, n in enumerate(self.sets)]
 
     def show(self) -> None:
@@ -196,19 +124,21 @@ class Family(Study):
             print_table(title, head, getattr(self, name)(), 170)
         for a, b, what in (
             ("single", "single, closed form", "what RC is worth to the single recipe"),
-            ("cv", "cv, closed forms only", "what RC is worth to the choice by cross-validation"),
-            ("ensemble", "ensemble, closed forms only", "what RC is worth to the ensemble"),
-            ("ensemble", "RC.paper NB", "the ensemble against RC.paper NB"),
-            ("ensemble", CONTROL, "leaves that RC calibrates against a plain forest of the same trees"),
-            ("ensemble", "CatBoost", "the ensemble against CatBoost"),
+            ("glass", "single", "what the tables are worth to the single recipe"),
+            ("glass", "CatBoost", "the glass box against CatBoost"),
             ("neighbours", "single", "the neighbours beside the recipe"),
+            ("default", "single", "the default against the single recipe"),
+            ("default", "CatBoost", "the default against CatBoost"),
         ):
             gap, error, better, worse = self.gap(a, b)
             console.print(
                 f"{what}: {gap:+.2f} ± {error:.2f} points, better on {better}, worse on {worse} sets"
             )
-        gap, error = self.loss_gap("ensemble", "CatBoost")
-        console.print(f"log loss of the ensemble less that of CatBoost: {gap:+.4f} ± {error:.4f}")
+        better, worse = self.worse_sets("glass", "single")
+        console.print(f"glass is better than single on {better} sets, worse by a standard error on {worse}")
+        for ours in ("default", "glass"):
+            gap, error = self.loss_gap(ours, "CatBoost")
+            console.print(f"log loss of {ours!r} less that of CatBoost: {gap:+.4f} ± {error:.4f}")
 
 
 def time_fits() -> None:
@@ -216,38 +146,42 @@ def time_fits() -> None:
     from mixed import CatBoost, Mixed
 
     console = Console(width=110)
-    found = Table("set", "rows x columns, classes", "single", "neighbours", "ensemble", "CatBoost", "ratio")
-    ratios, warm, strategies = [], load_csv("iris"), ("single", "neighbours", "ensemble")
+    ours = ("single", "glass", "auto")
+    found = Table("set", "rows x columns, classes", *ours, "CatBoost", *(f"{s} / CatBoost" for s in ours[1:]))
+    ratios, warm = [], load_csv("iris")
     numbers, tables = Family(), Mixed()
 
     def two_threads():
         return ONE_FIT["CatBoost"]().set_params(thread_count=2)
 
-    for strategy in strategies:  # what is imported once
+    for strategy in ours:  # what is imported once
         RiskBayesClassifier(strategy, random_state=SEED).fit(warm.X, warm.y).predict(warm.X)
     for name in (*numbers.sets, *tables.sets):
         tabular = name in numbers.sets
         part = numbers.part(name, 0) if tabular else tables.part(name, 100)
         X, y = part.X, part.y
-        methods = [RiskBayesClassifier(s, random_state=SEED) for s in strategies]
+        methods = [RiskBayesClassifier(s, random_state=SEED) for s in ours]
         methods.append(two_threads() if tabular else CatBoost(2))
         seconds = [judged(clf, part)["seconds"] for clf in methods]
-        ratios.append(seconds[2] / seconds[3])
+        ratios.append([seconds[1] / seconds[3], seconds[2] / seconds[3]])
         shape = f"{X.shape[0]} x {X.shape[1]}, {len(set(y))}"
-        found.add_row(name, shape, *(f"{t:.2f}" for t in seconds), f"{ratios[-1]:.2f}")
+        found.add_row(name, shape, *(f"{t:.2f}" for t in [*seconds, *ratios[-1]]))
     console.print(found)
-    median = f"median over {len(ratios)} sets: {np.median(ratios):.2f}"
-    console.print(f"{os.cpu_count()} cores; ensemble / CatBoost, {median}")
+    glass, default = np.median(ratios, axis=0)
+    console.print(
+        f"{os.cpu_count()} cores; median over {len(ratios)} sets: glass / CatBoost {glass:.3f}, default / "
+        f"CatBoost {default:.3f}"
+    )
     rng = np.random.default_rng(0)
     for m, n, r in ((15000, 16, 26), (100000, 20, 2)):
         y = rng.integers(r, size=m)
         X = rng.standard_normal((m, n)) + rng.standard_normal((r, n))[y] / 2
         before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, perf_counter()
-        clf = RiskBayesClassifier("ensemble", random_state=SEED).fit(X, y)
+        clf = RiskBayesClassifier(random_state=SEED).fit(X, y)
         middle, peak = perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         clf.predict(X[:10000])
         console.print(
-            f"{m} x {n}, {r} classes: the ensemble fits in {middle - start:.1f} s, predicts 10000 rows in "
+            f"{m} x {n}, {r} classes: the default fits in {middle - start:.1f} s, predicts 10000 rows in "
             f"{perf_counter() - middle:.2f} s; the peak of resident memory rose from {before / 1024:.0f} to "
             f"{peak / 1024:.0f} MB, where the rows have {X.nbytes / 2**20:.0f}"
         )

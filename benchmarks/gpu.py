@@ -31,7 +31,7 @@ from riskbayes import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
-from riskbayes.engines import engine_for
+from riskbayes.engines import MemoryEngine
 from riskbayes.learners import RC
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import LogLoss
@@ -69,7 +69,7 @@ def make(kind, learner, **parameters):
 def iteration(clf, X, y):
     """One iteration a call: parameters, scan, step."""
     model, start = clf.fit(X, y).model_, clf.statistics_
-    engine = engine_for(X, y, None, int(clf.classes_.shape[0]))
+    engine = MemoryEngine(X, y, None, int(clf.classes_.shape[0]))
     state = {"S": start}
 
     def step():
@@ -90,7 +90,10 @@ def five_levels(X):
 def distance_to_cpu(kind, table, y, dtype):
     """The largest difference of posteriors after the same learner on a few of the rows."""
     # Few columns too: with all of them every posterior is 0 or 1.
-    learner, X = RC(lr=0.1, max_iter=8, monitor="log_loss"), table[:FEW, ::16].astype(dtype)
+    learner, X = (
+        RC(lr=0.1, max_iter=8, monitor="log_loss", step="fixed", generative_weight=0.0),
+        table[:FEW, ::16].astype(dtype),
+    )
     here = kind(learner).fit(X, y[:FEW]).predict_proba(X)
     Xd = torch.asarray(X, device="cuda")
     there = kind(learner).fit(Xd, torch.asarray(y[:FEW], device="cuda")).predict_proba(Xd)
@@ -100,7 +103,7 @@ def distance_to_cpu(kind, table, y, dtype):
 def measure(kind, table, y, dtype):
     """The figures of one model and one type."""
     X, yd = torch.asarray(table, dtype=getattr(torch, dtype), device="cuda"), torch.asarray(y, device="cuda")
-    fixed = kind(RC(lr=0.1, max_iter=64, monitor="log_loss"))
+    fixed = kind(RC(lr=0.1, max_iter=64, monitor="log_loss", step="fixed", generative_weight=0.0))
     return {
         "iteration_ms": timed(iteration(kind("closed_form"), X, yd), 40),
         "fit64_ms": timed(lambda: fixed.fit(X, yd), 3),

@@ -25,9 +25,9 @@ from riskbayes import QuadraticDiscriminantAnalysis as QDA
 from riskbayes.learners import RC
 
 WAYS = ("at random", "by class")
-LEARNER = RC(max_iter=24, lr=0.3, generative_weight=0.03, monitor="log_loss")
+LEARNER = RC(max_iter=24, lr=0.3, generative_weight=0.03, step="fixed", monitor="log_loss")
 MODELS = {
-    "Gaussian NB": lambda: GaussianNB(),
+    "Gaussian NB": lambda: GaussianNB(prior=None),
     "smooth NB": lambda: SmoothNB(),
     "QDA with a prior": lambda: QDA(prior="recommended", learner=LEARNER),
 }
@@ -44,7 +44,7 @@ TREATMENTS = ("holes", "mask", *IMPUTERS)
 def classifier(model: str, treatment: str):
     """A model of the rows with holes, with their mask, or of filled rows."""
     if model == "the recipe":
-        return RiskBayesClassifier(missing="ignore" if treatment == "holes" else "informative")
+        return RiskBayesClassifier("single", missing="ignore" if treatment == "holes" else "informative")
     clf = MODELS[model]()
     if treatment != "mask":
         return clf

@@ -30,7 +30,7 @@ CLASSIFIERS = {
     "GaussianNB": GaussianNB,
     "SmoothNB": SmoothNB,
     "CategoricalNB": CategoricalNB,
-    "RiskBayesClassifier": RiskBayesClassifier,
+    "RiskBayesClassifier": lambda: RiskBayesClassifier("single"),
 }
 
 

@@ -36,7 +36,7 @@ def main() -> None:
         y, half = df.pop(df.columns[-1]).to_numpy(), len(df) // 2
         numbers = all(kind.kind in "if" for kind in df.dtypes)
         gaussians = (LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis()) if numbers else ()
-        for clf in (RiskBayesClassifier(), MixedNB(), *gaussians):
+        for clf in (RiskBayesClassifier("single"), MixedNB(), *gaussians):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 clf.fit(df[:half], y[:half])

@@ -51,7 +51,7 @@ def main() -> None:
     table = Table("rows", "estimator", "learner", "without, ms", "with, ms", "more, percent")
     for name, (X, y) in sets.items():
         for kind in (GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, SmoothNB):
-            for learner in (ClosedForm(), RC.recommended()):
+            for learner in (ClosedForm(), RC()):
                 if len(X) > 1000 and isinstance(learner, RC):
                     continue
                 clf, found = kind(learner=learner), {not_kept: [], kept: []}

@@ -42,7 +42,9 @@ class Setting:
 
     def learner(self, n_iter: int) -> RC:
         """How it is trained."""
-        return RC(lr=self.rate, max_iter=n_iter, monitor="log_loss", generative_weight=self.anchor)
+        return RC(
+            lr=self.rate, max_iter=n_iter, monitor="log_loss", step="fixed", generative_weight=self.anchor
+        )
 
 
 SETTINGS = {

@@ -90,7 +90,9 @@ def disk_fit(path, which):
     from riskbayes.learners import RC
 
     clf = {
-        "categorical": lambda: riskbayes.CategoricalNB(learner=RC(max_iter=10, monitor="log_loss")),
+        "categorical": lambda: riskbayes.CategoricalNB(
+            learner=RC(max_iter=10, monitor="log_loss", step="fixed", generative_weight=0.0)
+        ),
         "recipe": riskbayes.RiskBayesClassifier,
     }[which]()
     warm(clf, which)
@@ -117,7 +119,9 @@ def memory_fit(path, which, share):
     y = table["label"].to_numpy()
     del table
     clf = {
-        "categorical": lambda: riskbayes.CategoricalNB(learner=RC(max_iter=10, monitor="log_loss")),
+        "categorical": lambda: riskbayes.CategoricalNB(
+            learner=RC(max_iter=10, monitor="log_loss", step="fixed", generative_weight=0.0)
+        ),
         "recipe": riskbayes.RiskBayesClassifier,
     }[which]()
     warm(clf, which)
@@ -191,7 +195,9 @@ def dask_fit(path, share, workers):
     import riskbayes
     from riskbayes.learners import RC
 
-    clf = riskbayes.QuadraticDiscriminantAnalysis(learner=RC(max_iter=10, monitor="log_loss"))
+    clf = riskbayes.QuadraticDiscriminantAnalysis(
+        learner=RC(max_iter=10, monitor="log_loss", step="fixed", generative_weight=0.0)
+    )
     file = pq.ParquetFile(path)
     groups = max(1, round(file.num_row_groups * share))
 
@@ -250,7 +256,9 @@ def merged_fit(path, merge):
     import riskbayes
     from riskbayes.learners import RC
 
-    clf = riskbayes.CategoricalNB(learner=RC(max_iter=10, monitor="log_loss"))
+    clf = riskbayes.CategoricalNB(
+        learner=RC(max_iter=10, monitor="log_loss", step="fixed", generative_weight=0.0)
+    )
     found = timed(lambda: clf.fit(riskbayes.rows(path, target="label", merge=merge)))
     return found | {"log_loss": clf.history_["log_loss"][-1]}
 

@@ -29,6 +29,7 @@ from riskbayes_paper.datasets import PAPER_TABULAR, load_csv
 from riskbayes_paper.longtable import from_line, header, read_file, read_lines
 
 RESULTS = Path(__file__).parent / "results"
+DOC = Path(__file__).parents[1] / "doc"
 DATA: dict[tuple, tuple] = {}
 """The data set that this process read last."""
 
@@ -130,6 +131,13 @@ class Study(runner.Study):
         cells = [[self.records.get(Unit(n, s, method), {}).get(figure) for s in splits] for n in self.sets]
         return np.array(cells, dtype=float)
 
+    def worse_sets(self, a: str, b: str) -> tuple[int, list[str]]:
+        """On how many sets the error of a is below that of b, and where it is above by a standard error."""
+        gaps = self.grid(a) - self.grid(b)
+        means, errors = gaps.mean(axis=1), np.array([spread(gap) for gap in gaps])
+        worse = [name for name, mean, error in zip(self.sets, means, errors, strict=True) if mean > error]
+        return int((means < -1e-9).sum()), worse
+
     def frame(self) -> pd.DataFrame:
         """The table as it is."""
         return pd.DataFrame(list(self.records.values()))
@@ -203,6 +211,23 @@ def print_table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]],
     for row in rows:
         table.add_row(*row) if row else table.add_section()
     Console(width=width).print(table)
+
+
+def write_between(page: str, script: str, lines: Iterable[str]) -> None:
+    """Write lines between the marks of a script into a page of the documentation."""
+    begin, end = (f"<!-- {part}: made by `python benchmarks/{script}.py` -->" for part in ("begin", "end"))
+    text = (DOC / page).read_text(encoding="utf-8")
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise ValueError(f"doc/{page} has no marks of benchmarks/{script}.py.")
+    inside = "\n".join(lines)
+    (DOC / page).write_text(f"{before}{begin}\n\n{inside}\n\n{end}{after}", encoding="utf-8")
+
+
+def markdown(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
 
 
 def spread(values: np.ndarray) -> float:

@@ -22,7 +22,7 @@ def main():
         train, test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=split)
         seen = {row.tobytes() for row in train}
         twins.append([row.tobytes() in seen for row in test])
-        models = RandomForestClassifier(random_state=0), RiskBayesClassifier()
+        models = RandomForestClassifier(random_state=0), RiskBayesClassifier("single")
         for found, model in zip(wrong.values(), models, strict=True):
             found.append(model.fit(train, y_train).predict(test) != y_test)
     twin = np.concatenate(twins)
@@ -31,7 +31,8 @@ def main():
         for name, found in wrong.items()
     }
     print(
-        f"{100 * twin.mean():.0f} % of its test rows have a twin among the training rows. On these the error "
+        f"{100 * twin.mean():.0f} % of its test rows are repeated among the training rows. On these the "
+        + "error "
         + ", ".join(f"of the {name} is {there:.1f} %" for name, (there, _) in errors.items())
         + "; on the others "
         + ", ".join(f"of the {name} {elsewhere:.1f} %" for name, (_, elsewhere) in errors.items())

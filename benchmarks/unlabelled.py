@@ -20,8 +20,8 @@ from riskbayes import GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscrimin
 
 SHARE = 0.05
 MODELS = {
-    "GaussianNB": GaussianNB(),
-    "LDA": LinearDiscriminantAnalysis(),
+    "GaussianNB": GaussianNB(prior=None),
+    "LDA": LinearDiscriminantAnalysis(prior=None),
     "QDA, prior": QuadraticDiscriminantAnalysis(prior="recommended"),
 }
 WAYS = ("labelled", "light", "full", "all")

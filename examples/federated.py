@@ -85,7 +85,7 @@ def main():
             processes.append(process)
         model, engine = CategoricalModel(alpha=1.0), Sites(pipes, 2)
         S = model.fix_prior(engine.statistics(model, engine.learn(model)))
-        for learner in (ClosedForm(), RC(lr=0.2, max_iter=20)):
+        for learner in (ClosedForm(), RC(lr=0.2, max_iter=20, step="fixed", generative_weight=0.0)):
             outcome = learner.fit_statistics(Task(model, engine, S))
             whole = CategoricalNB(alpha=1.0, learner=learner).fit(X, y)
             gap = max(np.abs(outcome.fitted.S[name] - whole.statistics_[name]).max() for name in S)

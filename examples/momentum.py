@@ -3,8 +3,7 @@
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_score
 
-from riskbayes import MixedNB
-from riskbayes.learners.rc import RC
+from riskbayes import RC, MixedNB
 from riskbayes.learners.steps import FixedStep
 from riskbayes.objectives import LogLoss
 
@@ -13,8 +12,7 @@ class MomentumStep(FixedStep):
     beta, velocity = 0.5, None
 
     def propose(self, good):
-        dS = good.scan.dS
-        self.velocity = dS if self.velocity is None else dS + self.beta * self.velocity
+        self.velocity = good.scan.dS if self.velocity is None else good.scan.dS + self.beta * self.velocity
         return good.fitted.S.plus(self.lr, self.velocity)
 
 
@@ -28,6 +26,5 @@ class Momentum(RC):
 if __name__ == "__main__":
     X, y = load_breast_cancer(return_X_y=True)
     for learner in ("closed_form", RC.paper(), Momentum()):
-        print(
-            learner, cross_val_score(MixedNB(learner=learner), X, y, scoring="neg_log_loss").mean().round(3)
-        )
+        losses = cross_val_score(MixedNB(learner=learner), X, y, scoring="neg_log_loss")
+        print(learner, losses.mean().round(3))

@@ -1,9 +1,14 @@
 """Rows in Spark: every iteration maps the same block function over the partitions by `mapInArrow`.
 
 Each partition returns one row, its statistics, and the driver adds a few of them. There are no RDDs, so that
-it also runs over Spark Connect. Run it with `pip install pyspark`, and Java.
+it also runs over Spark Connect. Run it with `pip install riskbayes pyspark pandas pyarrow`, and Java.
+
+PYSPARK_PYTHON names the Python of the workers, which must have riskbayes too and be of the driver's version.
+Without it Spark takes the first `python3` of the PATH, often another one; here it is that of the driver.
+On a cluster set it to that of the environment on the workers.
 """
 
+import os
 import pickle
 import sys
 from functools import reduce
@@ -62,6 +67,7 @@ class SparkEngine(Engine):
 
 
 def main():
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # before the session starts
     from pyspark.sql import SparkSession
 
     rng = np.random.default_rng(0)
@@ -70,12 +76,12 @@ def main():
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     columns = [*(f"x{j}" for j in range(4)), "label"]
     frame = spark.createDataFrame([(*map(float, x), int(k)) for x, k in zip(X, y, strict=True)], columns)
-    model, learner = GaussianNBModel(), RC(lr=0.2, max_iter=3)
+    model, learner = GaussianNBModel(), RC(lr=0.2, max_iter=3, step="fixed", generative_weight=0.0)
     engine = SparkEngine(frame.repartition(3), 2)
     S = model.fix_prior(engine.statistics(model, engine.learn(model)))
     outcome = learner.fit_statistics(Task(model, engine, S))
     Z = model.encode(X, outcome.fitted.S.frame)
-    joint = GaussianNB(learner=learner).fit(X, y).predict_joint_log_proba(X)
+    joint = GaussianNB(prior=None, learner=learner).fit(X, y).predict_joint_log_proba(X)
     gap = np.abs(model.log_joint(Z, outcome.fitted.theta) - joint).max()
     print(f"RC: largest difference of a log joint from one fit in memory {gap:.1e}")
     spark.stop()

@@ -31,6 +31,6 @@ class TwoMeans(GenerativeModel):
 
 if __name__ == "__main__":
     X, y = np.array([[0.0], [1.0], [4.0]]), np.array([1, 2, 2])
-    clf = GenerativeClassifier(TwoMeans(), learner=RC(lr=0.5)).fit(X, y)
+    clf = GenerativeClassifier(TwoMeans(), learner=RC(lr=0.5, step="fixed", generative_weight=0)).fit(X, y)
     print("soft error by iteration:", clf.history_["soft_error"].round(2)[[0, 1, 2, 4, 8, 16, 32, 64]])
     print("means:", clf.parameters_.means[:, 0].round(2), " three draws:", clf.sample(3, random_state=0))

@@ -9,7 +9,7 @@ import importlib
 import inspect
 import os
 import pkgutil
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ import riskbayes.learners
 import riskbayes.models
 from browser import Browser, find_chromium
 from riskbayes.engines import MemoryEngine
+from riskbayes.learners import RC
 from riskbayes.loaded import Loadable
 from riskbayes.loop import run
 from riskbayes.models import GenerativeModel
@@ -89,6 +90,27 @@ MODELS = discover(GenerativeModel)
 """Models are made without arguments here: all of them have defaults."""
 
 
+class WatchedRC(RC):
+    """RC that keeps the size of the gradient at each model that it accepts.
+
+    In the metric of the coordinates and in the unit of the loss, as :mod:`riskbayes.learners.quasi_newton`
+    says it; but computed from the scans, not asked of the step.
+    """
+
+    def fit_statistics(self, task):
+        with np.errstate(over="ignore"):  # as in the loop
+            self.sizes, coordinates = [], task.model.coordinates(task.S)
+            weight, scale = self._anchor_weight(task), self.begin(task).objective.scale
+
+        def keep(iteration):
+            dS = (1.0 / task.engine.mass) * iteration.scan.dS
+            gradient = coordinates.gradient(dS, weight, iteration.fitted)
+            self.sizes.append(float(np.sqrt(sum((value**2).sum() for value in gradient.values()))) / scale)
+            return task.on_iteration(iteration)
+
+        return super().fit_statistics(replace(task, on_iteration=keep))
+
+
 def import_graph(package):
     """Every module of a package with those of it that it imports at its top; the package itself, which
     imports its public names last, is left out."""
@@ -143,7 +165,7 @@ def assert_same(copied, value):
         assert copied.keys() == value.keys()
         assert_same([copied[name] for name in value], list(value.values()))
     elif is_dataclass(value):
-        names = [f.name for f in fields(value) if f.name not in getattr(value, "_unsaved", ())]
+        names = [f.name for f in fields(value)]
         assert_same(*([getattr(each, name) for name in names] for each in (copied, value)))
     elif isinstance(value, BaseEstimator | GenerativeModel | Loadable):
         assert_same(vars(copied), vars(value))

@@ -44,7 +44,8 @@ from fuzzing.saved_models import fits
 from riskbayes.exceptions import ModelFileError
 from riskbayes.models import hats
 from riskbayes.persistence.registry import declared, own_classes, parameter_defaults
-from riskbayes.scanners.kernels import categorical, sparse
+from riskbayes.scanners import kernels
+from riskbayes.scanners.kernels import sparse
 
 SLOWEST = 5.0
 """Seconds of computing that a case may take."""
@@ -156,9 +157,9 @@ METHODS: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 def compiled_rows(small: bool) -> None:
     """Make even the smallest tables go through compiled code, or as usual only large ones."""
-    categorical.SMALLEST = 0 if small else 2_000_000
+    kernels.SMALLEST = 0 if small else 2_000_000
     sparse.SMALLEST = 0 if small else 2**19
-    assert hats.is_worth_it is categorical.is_worth_it
+    assert hats.is_worth_it is kernels.is_worth_it
 
 
 def run_case(seed: int, number: int, corpus: Corpus, folder: str) -> dict[str, Any]:

@@ -1,6 +1,8 @@
-"""Whether a page is well formed."""
+"""Whether a page is well formed, and a table as a part of one."""
 
 from html.parser import HTMLParser
+
+from riskbayes.pages.shell import environment
 
 VOID = {"meta", "br", "wbr"}
 
@@ -34,3 +36,8 @@ def checked(html):
     assert checker.open == []
     assert len(checker.ids) == len(set(checker.ids))
     return checker
+
+
+def as_html(table, links=None):
+    """A table as a page shows it; `links` leads on from a first cell."""
+    return environment("riskbayes.pages").get_template("macros.html").module.results(table, links or {})

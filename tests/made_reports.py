@@ -1,9 +1,14 @@
 """Reports of comparisons that never took place: ordinary ones, extreme ones and hostile ones."""
 
+import datetime
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
+import pandas as pd
 
+from riskbayes import RiskBayesClassifier
+from riskbayes.compare.explorer import json_cell
 from riskbayes.compare.report import (
     CellContribution,
     ClassShare,
@@ -20,6 +25,7 @@ from riskbayes.compare.report import (
     Score,
     SplitSummary,
 )
+from riskbayes.export import portable, to_json
 from riskbayes.findings import CODES, Finding
 
 HOSTILE = (
@@ -145,7 +151,7 @@ def made(labels=("<=50K", ">50K"), names=NAMES, base=24.1, rows=3000, gain=1.0, 
             for i, name in enumerate(names)
         ),
         explained="RiskBayesClassifier",
-        agreement=1.0,
+        method="terms of a sum",
         moved_in="Naive Bayes, RC",
         examples=tuple(
             example(rng, 31 * i + 5, labels[i % r], labels[(i + i % 2) % r], 0.6 + 0.07 * i, names)
@@ -239,7 +245,7 @@ def incomplete():
 def hostile():
     """Every text of a user is an attack."""
     h = list(HOSTILE)
-    report = made(labels=h[:4], names=h, base=60.0)
+    report = with_explorer(made(labels=h[:4], names=h, base=60.0), (*h[:9], "d"), tuple(h[:5]))
     models = [replace(c, name=h[i] or "x", failed="") for i, c in enumerate(report.contenders)]
     models.append(Contender(h[3], "peer", h[1], failed=h[0]))
     return replace(
@@ -248,7 +254,7 @@ def hostile():
         why=h[2],
         best=models[0].name,
         explained=h[1],
-        agreement=0.82,
+        method=h[2],
         contenders=tuple(models),
         data=replace(report.data, name=h[1], target=h[0], sha256=h[5]),
         split=replace(report.split, words=h[4] + h[8]),
@@ -263,8 +269,51 @@ def hostile():
     )
 
 
+def table_to_explore(names, words, m=200):
+    """A table of every kind of column, of which cells are missing, and labels: the first two of the words."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=m)
+    columns = [
+        [None if gone else float(x) for x, gone in zip(rng.normal(y), rng.random(m) < 0.1, strict=True)],
+        rng.integers(4, size=m) + y,
+        [words[2 + i] for i in np.minimum(rng.integers(3, size=m) + y, 2)],
+        rng.random(m) < 0.3 + 0.4 * y,
+        [datetime.date(2024, 1, 1) + datetime.timedelta(int(d)) for d in rng.integers(400, size=m) + 90 * y],
+        [f"note {i}" if rng.random() < 0.2 + 0.5 * k else None for i, k in enumerate(y)],
+        *(rng.normal(size=(m, 4)) + 0.1 * y[:, None]).T,
+    ]
+    return pd.DataFrame(dict(zip(names, columns, strict=True))), np.array(words[:2])[y]
+
+
+COLUMNS = ("size", "visits", "colour", "member", "since", "note", "a", "b", "c", "d")
+WORDS = ("no", "yes", "red", "green", "blue")
+
+
+@cache
+def explored(names=COLUMNS, words=WORDS):
+    """The model that a page answers with, and its table."""
+    df, y = table_to_explore(names, words)
+    return RiskBayesClassifier("single").fit(df, y), df
+
+
+def with_explorer(report, names=COLUMNS, words=WORDS):
+    """A report whose page answers for changed rows: the first three of the table."""
+    clf, df = explored(names, words)
+    rows = [
+        {"row": 7 + i, "cells": [json_cell(cell) for cell in df.iloc[i].astype(object).tolist()]}
+        for i in range(3)
+    ]
+    found = {"model": portable(clf), "order": list(range(len(names))), "rows": rows}
+    return replace(report, explorer=to_json(found))
+
+
+def explorable():
+    return with_explorer(made(names=COLUMNS))
+
+
 REPORTS = {
     "adult": made,
+    "explorable": explorable,
     "fifteen": fifteen_classes,
     "many": many_classes,
     "two": two_columns,

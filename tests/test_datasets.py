@@ -48,7 +48,7 @@ def test_the_script_makes_the_sample_from_the_full_table(paper_folder):
 
 
 def test_the_source_and_the_licence_are_named():
-    words = (ROOT / "src" / "riskbayes" / "data" / "README.md").read_text(encoding="utf-8")
+    words = (Path(datasets.__file__).parent / "data" / "README.md").read_text(encoding="utf-8")
     for said in ("Becker", "Kohavi", "10.24432/C5XW20", "CC BY 4.0", "make_adult_sample.py"):
         assert said in words
         assert said in load_adult_sample.__doc__ or said == "make_adult_sample.py"

@@ -20,7 +20,7 @@ from riskbayes import (
     SmoothNB,
     TreeAugmentedNB,
 )
-from riskbayes.engines import engine_for
+from riskbayes.engines import MemoryEngine
 from riskbayes.learners import RC, RCCV
 from riskbayes.models import CategoricalModel, LDAModel, MixtureModel, QDAModel, SmoothModel, TreeModel
 from riskbayes.models.base import Fitted
@@ -78,11 +78,25 @@ def signal(kind, seed=0, m=120, n=4):
     return (np.clip(np.floor(X + 2), 0, 4).astype(int) if kind in CODES else X), y
 
 
+def made(kind, learner):
+    """An estimator whose prior does not depend on the learner.
+
+    Components are learned from the kept rows, whose mass is not that of all rows: they have no prior.
+    """
+    prior = {MixtureDiscriminantAnalysis: None} | dict.fromkeys(NUMBERS[:3], "recommended")
+    return kind(learner=learner, **({"prior": prior[kind]} if kind in prior else {}))
+
+
+def closed_form(kind):
+    """The closed form with the prior that RC has."""
+    return made(kind, "closed_form")
+
+
 def error_of_closed_form(kind, X, y, kept, held, w=None):
     """Of a fit on the kept rows alone, which carry the weight of all."""
     w = np.ones(len(y)) if w is None else w
     share = (w[kept].sum() + w[held].sum()) / w[kept].sum()
-    clf = kind(learner="closed_form").fit(X[kept], y[kept], sample_weight=share * w[kept])
+    clf = closed_form(kind).fit(X[kept], y[kept], sample_weight=share * w[kept])
     return np.average(clf.predict(X[held]) != y[held], weights=w[held])
 
 
@@ -93,7 +107,7 @@ def test_the_first_validation_error_is_that_of_a_fit_on_the_kept_rows(kind, weig
         X, y = noise(kind, seed)
         w = np.random.default_rng(seed).uniform(0.5, 2.0, len(y)) if weighted else None
         learner = RC(early_stopping=True, validation_fraction=0.25, max_iter=1, random_state=seed)
-        clf = kind(learner=learner).fit(X, y, sample_weight=w)
+        clf = made(kind, learner).fit(X, y, sample_weight=w)
         split = StratifiedShuffleSplit(1, test_size=20, random_state=np.random.RandomState(seed))
         kept, held = next(split.split(X, y))
         expected = error_of_closed_form(kind, X, y, kept, held, w)
@@ -103,8 +117,8 @@ def test_the_first_validation_error_is_that_of_a_fit_on_the_kept_rows(kind, weig
 @every_estimator
 def test_the_cross_validated_error_is_that_of_fits_on_the_kept_rows(kind):
     X, y = noise(kind, 3)
-    learner = RCCV(3, (0,), ("log_loss",), max_iter=1, monitor="log_loss", random_state=0)
-    found = kind(learner=learner).fit(X, y).learner_.cv_error_[0, 0]
+    learner = RCCV(3, (0,), ("log_loss",), max_iter=1, random_state=0)
+    found = made(kind, learner).fit(X, y).learner_.cv_error_[0]
     folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
     errors = [error_of_closed_form(kind, X, y, kept, held) for kept, held in folds]
     assert found == pytest.approx(np.average(errors, weights=[len(held) for _, held in folds]), abs=1e-12)
@@ -116,10 +130,10 @@ def test_noise_is_not_predictable(kind):
     held, honest = [], []
     for seed in range(10):
         X, y = noise(kind, seed)
-        learner = RCCV(4, (0,), ("log_loss",), max_iter=1, monitor="log_loss", random_state=seed)
-        held.append(kind(learner=learner).fit(X, y).learner_.cv_error_[0, 0])
+        learner = RCCV(4, (0,), ("log_loss",), max_iter=1, random_state=seed)
+        held.append(made(kind, learner).fit(X, y).learner_.cv_error_[0])
         folds = StratifiedKFold(4, shuffle=True, random_state=seed)
-        honest.append(1 - cross_val_score(kind(learner="closed_form"), X, y, cv=folds).mean())
+        honest.append(1 - cross_val_score(closed_form(kind), X, y, cv=folds).mean())
     assert np.mean(held) == pytest.approx(np.mean(honest), abs=0.03)
     assert np.mean(held) > 0.44
 
@@ -150,10 +164,10 @@ def test_a_users_model_learns_in_each_fold():
 
     X, y = noise(GaussianNB, 0, m=60, n=300)
     model = Chosen()
-    learner = RCCV(3, (0,), ("log_loss",), max_iter=1, monitor="log_loss", random_state=0)
+    learner = RCCV(3, (0,), ("log_loss",), max_iter=1, random_state=0)
     clf = GenerativeClassifier(model, learner=learner).fit(X, y)
     assert model.seen == [60, 40, 40, 40]
-    assert clf.learner_.cv_error_[0, 0] > 0.4
+    assert clf.learner_.cv_error_[0] > 0.4
     assert (clf.predict(X) != y).mean() < 0.4
 
 
@@ -170,8 +184,8 @@ def test_categories_by_value_are_held_out_as_codes_are(kind):
     different = []
     for seed in range(4):
         learner = RC(early_stopping=True, validation_fraction=0.5, max_iter=3, random_state=seed)
-        codes, values = (kind(learner=learner).fit(T, y) for T in (X, names[X]))
-        declared = kind(learner=learner).fit(frame, y)
+        codes, values = (made(kind, learner).fit(T, y) for T in (X, names[X]))
+        declared = made(kind, learner).fit(frame, y)
         least = kind(learner=learner, min_categories=7).fit(X, y)
         for one, other in ((codes, values), (declared, least)):
             np.testing.assert_allclose(one.history_["val_log_loss"], other.history_["val_log_loss"])
@@ -185,8 +199,16 @@ def test_categories_by_value_are_held_out_as_codes_are(kind):
 @pytest.mark.parametrize("refit", [False, True])
 def test_what_early_stopping_returns_is_one_model(kind, refit):
     X, y = signal(kind)
-    learner = RC(lr=0.3, early_stopping=True, validation_fraction=0.3, refit=refit, random_state=1)
-    clf = kind(learner=learner).fit(X, y)
+    learner = RC(
+        lr=0.3,
+        early_stopping=True,
+        validation_fraction=0.3,
+        refit=refit,
+        random_state=1,
+        step="fixed",
+        generative_weight=0.0,
+    )
+    clf = made(kind, learner).fit(X, y)
     assert clf.data_statistics_.total == pytest.approx(len(y))
     assert clf.statistics_.total == pytest.approx(len(y))
     assert clf.data_statistics_.frame == clf.statistics_.frame
@@ -206,7 +228,7 @@ def test_what_early_stopping_returns_is_one_model(kind, refit):
         assert drawn.shape == (50, X.shape[1])
         assert set(labels.tolist()) <= {0, 1, 2}
     if refit:
-        closed = kind(learner="closed_form").fit(X, y)
+        closed = closed_form(kind).fit(X, y)
         assert clf.data_statistics_ == closed.data_statistics_
 
 
@@ -220,7 +242,8 @@ def test_a_category_that_only_held_rows_have_is_known_after_the_fit():
         assert clf.category_count_[0].sum() == 40
         assert clf.categories_[0].tolist() == [0, 1, 2]
         again = clf.set_params(learner=RC(max_iter=3)).partial_fit(X[:10], y[:10])
-        assert again.data_statistics_.total == again.statistics_.total == 50
+        assert again.data_statistics_.total == 50
+        assert again.statistics_.total == pytest.approx(50, rel=1e-14)
 
 
 @pytest.mark.parametrize("kind", [SmoothNB, MixtureDiscriminantAnalysis, TreeAugmentedNB, of_mixtures])
@@ -292,7 +315,7 @@ def test_held_rows_are_read_in_the_categories_of_the_start():
     X, y = np.arange(24)[:, None] % 3, np.arange(24) % 2
     X[:2] = [[4], [3]]
     kept, held = np.arange(4, 24), np.arange(4)
-    model, engine = CategoricalModel(alpha=1.0), engine_for(X, y, None, 2)
+    model, engine = CategoricalModel(alpha=1.0), MemoryEngine(X, y, None, 2)
     S = model.fix_prior(engine.statistics(model, engine.learn(model)))
     start = S + Statistics(
         {"s0": np.zeros(2), "counts": np.array([[0, 0, 0, 2.0, 0], [0, 0, 0, 0, 3]])}, S.frame
@@ -316,11 +339,13 @@ def test_the_best_iteration_is_that_of_the_model_returned(kind):
     rows = np.arange(len(y)) % 4 > 0
     closed = kind(learner="closed_form").fit(X, y)
     assert closed.best_iteration_ == 0
-    plain = kind(learner=RC(lr=0.3, max_iter=12)).fit(X, y)
+    plain = kind(learner=RC(lr=0.3, max_iter=12, step="fixed", generative_weight=0.0)).fit(X, y)
     assert plain.best_iteration_ == np.flatnonzero(plain.history_["accepted"])[-1]
     P = plain.predict_proba(X)[np.arange(len(y)), y]
     assert 1 - P.mean() == pytest.approx(plain.history_["soft_error"][plain.best_iteration_])
-    judged = kind(learner=RC(lr=0.3, max_iter=12)).fit(X[rows], y[rows], X_val=X[~rows], y_val=y[~rows])
+    judged = kind(learner=RC(lr=0.3, max_iter=12, step="fixed", generative_weight=0.0)).fit(
+        X[rows], y[rows], X_val=X[~rows], y_val=y[~rows]
+    )
     P = judged.predict_proba(X[~rows])[np.arange((~rows).sum()), y[~rows]]
     assert 1 - P.mean() == pytest.approx(judged.history_["val_soft_error"][judged.best_iteration_])
     assert judged.best_iteration_ == np.argmin(
@@ -331,7 +356,15 @@ def test_the_best_iteration_is_that_of_the_model_returned(kind):
 
 def test_what_early_stopping_found_is_kept_after_a_refit():
     X, y = signal(GaussianNB)
-    learner = RC(lr=0.3, early_stopping=True, validation_fraction=0.3, n_iter_no_change=3, random_state=3)
+    learner = RC(
+        lr=0.3,
+        early_stopping=True,
+        validation_fraction=0.3,
+        n_iter_no_change=3,
+        random_state=3,
+        step="fixed",
+        generative_weight=0.0,
+    )
     first = QuadraticDiscriminantAnalysis(learner=learner).fit(X, y)
     again = QuadraticDiscriminantAnalysis(learner=learner.set_params(refit=True)).fit(X, y)
     assert first.status_ is again.status_ is Status.VALIDATION
@@ -342,17 +375,66 @@ def test_what_early_stopping_found_is_kept_after_a_refit():
     assert "val_soft_error" in again.history_
     assert len(again.refit_history_["soft_error"]) == again.best_iteration_ + 1
     assert "val_soft_error" not in again.refit_history_
-    plain = QuadraticDiscriminantAnalysis(learner=RC(lr=0.3, max_iter=again.best_iteration_)).fit(X, y)
+    plain = QuadraticDiscriminantAnalysis(
+        learner=RC(lr=0.3, max_iter=again.best_iteration_, step="fixed", generative_weight=0.0)
+    ).fit(X, y)
     assert again.statistics_ == plain.statistics_
     assert again.best_iteration_ == plain.best_iteration_
 
 
-def test_cross_validation_says_that_held_rows_stopped_it():
+def test_settings_are_scored_by_folds_of_unequal_weight():
+    """Each fold is a fit of its own, from the strongest anchor on; its held rows count by their weight."""
     X, y = signal(GaussianNB)
-    clf = LinearDiscriminantAnalysis(learner=RCCV(cv=3, max_iter=40, random_state=0)).fit(X, y)
-    assert clf.learner_.n_iter_ < 40
-    assert clf.best_iteration_ == clf.learner_.n_iter_
+    w = np.random.default_rng(1).uniform(0.2, 3.0, len(y))
+    learner = RCCV(cv=3, max_iter=6, generative_weights=(0.5,), random_state=0)
+    clf = GaussianNB(learner=learner).fit(X, y, sample_weight=w)
+    errors, losses, masses = [], [], []
+    for kept, held in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
+        share = w.sum() / w[kept].sum()
+        one = GaussianNB(learner=RC(max_iter=6, generative_weight=0.5))
+        P = one.fit(X[kept], y[kept], sample_weight=share * w[kept]).predict_proba(X[held])
+        errors.append(np.average(P.argmax(axis=1) != y[held], weights=w[held]))
+        losses.append(np.average(-np.log(P[np.arange(len(held)), y[held]]), weights=w[held]))
+        masses.append(w[held].sum())
+    found = clf.learner_
+    assert found.cv_error_[1] == pytest.approx(np.average(errors, weights=masses), abs=1e-12)
+    assert found.cv_log_loss_[1] == pytest.approx(np.average(losses, weights=masses), rel=1e-6)
+    assert found.cv_score_ == pytest.approx(found.cv_error_ + found.cv_log_loss_)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_cross_validation_keeps_the_closed_form_where_calibration_only_fits_noise(seed):
+    X, y = noise(GaussianNB, seed, m=40)
+    clf = QuadraticDiscriminantAnalysis(prior="recommended", learner=RCCV(cv=4, random_state=0)).fit(X, y)
+    score = clf.learner_.cv_score_
+    assert clf.learner_.generative_weight_ == clf.learner_.settings_[score.argmin()][1]
+    assert score.argmin() <= 1  # the closed form, or what is held next to it
+    assert score[0] < score[-1] - 0.1
+
+
+def test_a_path_has_one_history_and_ends_no_higher_than_it_began():
+    X, y = signal(GaussianNB)
+    clf = GaussianNB(learner=RCCV(cv=3, max_iter=10, generative_weights=(0, 1, 0.1), random_state=0)).fit(
+        X, y
+    )
+    assert [g for _, g in clf.learner_.settings_] == [np.inf, 1, 0.1, 0]  # the strongest first
+    lengths = {name: len(path) for name, path in clf.history_.items()}
+    assert set(lengths.values()) == {clf.n_iter_ + 1}
+    assert clf.history_["accepted"][clf.best_iteration_]
+    closed = closed_form(GaussianNB).fit(X, y)
+    P = closed.predict_proba(X)[np.arange(len(y)), y]
+    assert clf.history_["log_loss"][0] == pytest.approx(-np.log(P).mean())
+    P = clf.predict_proba(X)[np.arange(len(y)), y]
+    assert clf.history_["log_loss"][clf.best_iteration_] == pytest.approx(-np.log(P).mean())
+
+
+def test_an_estimator_that_chose_the_closed_form_has_its_statistics():
+    X, y = noise(GaussianNB, 0, m=40)
+    learner = RCCV(cv=4, generative_weights=(0,), random_state=0)
+    clf = QuadraticDiscriminantAnalysis(prior="recommended", learner=learner).fit(X, y)
+    assert clf.learner_.generative_weight_ == np.inf
     assert clf.status_ is Status.VALIDATION
+    assert clf.statistics_ == clf.data_statistics_
 
 
 def test_a_callback_sees_the_model_of_the_fold():

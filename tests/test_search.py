@@ -29,8 +29,8 @@ from riskbayes.estimators.family import cross_validate, family, folds_of
 from riskbayes.estimators.kinds import of_numbers
 from riskbayes.learners import RC
 from riskbayes.models import MixtureModel, ProductModel, QDAModel, SmoothModel, TreeModel
-from riskbayes.scanners.kernels import categorical as kernels
-from riskbayes.search import ROUNDS, HeldOut, mean_paths
+from riskbayes.scanners import kernels
+from riskbayes.search import ROUNDS, HeldOut
 
 # --- what held rows say -----------------------------------------------------------------------------------
 
@@ -88,24 +88,6 @@ def test_held_out_risks_and_choices_are_those_of_all_posteriors(seed):
     weights = found.ensemble()
     assert sum(weights.values()) == pytest.approx(1.0)
     assert weights == pytest.approx(ensemble_by_hand(y, w, P, scores.argmin(axis=1).tolist()))
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_held_out_paths_are_those_of_accepted_models_weighted_by_fold(seed):
-    """A step that was refused leaves the model before it; a fit that ended stays where it was."""
-    rng = np.random.default_rng(seed)
-    number, masses = 5, rng.uniform(0.1, 3.0, size=3)
-    walks, expected = [], np.zeros(number + 1)
-    for mass in masses:
-        risks = rng.random(rng.integers(1, number + 2))
-        accepted = np.append(True, rng.random(len(risks) - 1) < 0.5)
-        walks.append([{"val_error": risks, "accepted": accepted}])
-        now, path = 0.0, []
-        for scan in range(number + 1):
-            now = risks[scan] if scan < len(risks) and accepted[scan] else now
-            path.append(now)
-        expected += mass / masses.sum() * np.array(path)
-    np.testing.assert_allclose(mean_paths(walks, masses.tolist(), "error", number), [expected])
 
 
 @given(seed=st.integers(0, 2**32 - 1), most=st.integers(8, 120))
@@ -223,7 +205,9 @@ def risks_of(clf, X, y, w):
 def test_rows_score_alike_in_a_scan_as_validation_rows_and_as_new_ones(kind, dtype):
     X, y, w = rows_for(kind, dtype)
     close = 1e-9 if dtype is np.float64 or kind in CODES else 1e-4
-    clf = kind(learner=RC(lr=0.3, max_iter=6)).fit(X, y, w, X_val=X, y_val=y, sample_weight_val=w)
+    clf = kind(learner=RC(lr=0.3, max_iter=6, step="fixed", generative_weight=0.0)).fit(
+        X, y, w, X_val=X, y_val=y, sample_weight_val=w
+    )
     assert clf.n_iter_ > 0
     found = risks_of(clf, X, y, w)
     for name in RISKS:
@@ -249,7 +233,9 @@ def test_rows_to_calibrate_on_score_as_predictions_do(clf):
     clf = clone(clf).set_params(learner="closed_form").fit(X, y, w)
     some = slice(10, 70)
     before = risks_of(clf, X[some], y[some], w[some])
-    clf.set_params(learner=RC(lr=0.1, max_iter=3)).calibrate(X[some], y[some], w[some])
+    clf.set_params(learner=RC(lr=0.1, max_iter=3, step="fixed", generative_weight=0.0)).calibrate(
+        X[some], y[some], w[some]
+    )
     for name in RISKS:
         assert clf.history_[name][0] == pytest.approx(before[name], rel=1e-9, abs=1e-12)
 
@@ -262,7 +248,9 @@ def test_unseen_categories_of_validation_rows_score_as_those_of_new_rows(kind, c
     X, y, w = rows_for(kind)
     new = X.copy()
     new[::7, 1], new[::5, 2] = 9, 300
-    clf = kind(learner=RC(lr=0.3, max_iter=6)).fit(X, y, w, X_val=new, y_val=y, sample_weight_val=w)
+    clf = kind(learner=RC(lr=0.3, max_iter=6, step="fixed", generative_weight=0.0)).fit(
+        X, y, w, X_val=new, y_val=y, sample_weight_val=w
+    )
     found = risks_of(clf, new, y, w)
     for name in RISKS:
         assert clf.history_[f"val_{name}"][clf.best_iteration_] == pytest.approx(found[name], rel=1e-9)
@@ -272,7 +260,7 @@ def test_unseen_categories_of_validation_rows_score_as_those_of_new_rows(kind, c
 @pytest.mark.parametrize("kind", CODES)
 def test_compiled_scans_read_rows_as_others_do(kind, monkeypatch):
     X, y, w = rows_for(kind)
-    learner = RC(lr=0.3, max_iter=6)
+    learner = RC(lr=0.3, max_iter=6, step="fixed", generative_weight=0.0)
     plain = kind(learner=learner).fit(X, y, w, X_val=X, y_val=y, sample_weight_val=w)
     monkeypatch.setattr(kernels, "SMALLEST", 1)
     fast = kind(learner=learner).fit(X, y, w, X_val=X, y_val=y, sample_weight_val=w)

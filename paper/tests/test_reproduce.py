@@ -18,6 +18,7 @@ from rich.console import Console
 from sklearn.datasets import load_iris
 from sklearn.utils import Bunch
 
+from riskbayes import RiskBayesClassifier
 from riskbayes.cli import main
 from riskbayes_paper import ExperimentError, datasets, fitting, protocols, runner
 from riskbayes_paper.fitting import Reproduction
@@ -178,7 +179,7 @@ def test_rows_agree_with_a_fit_by_hand(folder, undisturbed):
     train, test = protocols.split_rows(150, 1)
     rows = {row.unit: row for row in read_folder(undisturbed)}
     for protocol, kept in (("held-out", train), ("in-train", np.arange(150))):
-        clf = PaperQDA(covariance_floor=1e-2, learner=RC.paper()).fit(X[kept], y[kept])
+        clf = PaperQDA(prior=None, covariance_floor=1e-2, learner=RC.paper()).fit(X[kept], y[kept])
         row = rows[Unit("iris", 1, "qda", "ml", "rc_paper", protocol)]
         assert row.error("test") == pytest.approx(1 - clf.score(X[test], y[test]))
         assert row.train_error == pytest.approx(1 - clf.score(X[kept], y[kept]), abs=1e-6)
@@ -192,26 +193,30 @@ def test_rows_agree_with_a_fit_by_hand(folder, undisturbed):
         assert closed.test_wrong == row.test_wrong[:1]
 
 
-def test_rows_of_the_family(folder):
-    from riskbayes import RiskBayesClassifier
+def test_the_family_alone_has_a_page(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(protocols, "STRATEGIES", {"single": "single recipe"})
+    options = ["--data-dir", str(folder), "--sets", "iris", "--models", "family", "--splits", "1"]
+    result = CliRunner().invoke(main, ["reproduce", *options, "--jobs", "1", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert "single recipe" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
+
+def test_rows_of_the_family(folder):
     X, y = load_iris(return_X_y=True)
     train, test = protocols.split_rows(150, 0)
     unit = Unit("iris", 0, "family", "map", "single", "held-out")
     (record,) = Reproduction(folder).run_job((unit,))
     row = Row.from_record(record)
-    clf = RiskBayesClassifier().fit(X[train], y[train])
+    clf = RiskBayesClassifier("single").fit(X[train], y[train])
     assert row.test_wrong == ((clf.predict(X[test]) != y[test]).sum(),)
     assert row.train_error == pytest.approx(1 - clf.score(X[train], y[train]))
-    assert row.settings == "RiskBayesClassifier(random_state=0)"
+    assert row.settings == "RiskBayesClassifier(random_state=0, strategy='single')"
     assert (row.status, row.scans) == ("single", 0)
     assert "strategy='cv'" in protocols.settings_text("family", "map", "cv")
 
 
 def test_a_row_of_an_ensemble(folder, monkeypatch):
     """Its members have a status and scans each, and a row has room for one."""
-    from riskbayes import RiskBayesClassifier
-
     quick = RiskBayesClassifier(random_state=0, time_limit=1e-3)
     monkeypatch.setitem(protocols.PRIORS, ("family", "map"), quick)
     unit = Unit("iris", 0, "family", "map", "ensemble", "held-out")

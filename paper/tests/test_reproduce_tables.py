@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from html_checks import checked
-from riskbayes.pages.table import as_html, plain
+from html_checks import as_html, checked
+from riskbayes.pages.table import plain
 from riskbayes_paper import published, tables
 from riskbayes_paper.datasets import PAPER_SETS, STAND_IN
 from riskbayes_paper.longtable import LongTable

@@ -207,11 +207,6 @@ def take_rows(A: Array, rows: Array | slice) -> Array:
     return A[rows, ...] if isinstance(rows, slice) else take(A, rows, 0)
 
 
-def stored_values(X: Array) -> Array:
-    """Return the values that a table stores: those of a sparse one, or the table itself."""
-    return X.data if issparse(X) else X
-
-
 def row_width(X: Array) -> float:
     """Return how many values a table stores for each row, on average."""
     return X.nnz / max(1, X.shape[0]) if issparse(X) else X.shape[1]

@@ -9,6 +9,11 @@ from typing import Any
 
 import sklearn
 
+from riskbayes.arrays import to_numpy
+
+MOST_LISTED = 5
+"""The most values that a message lists."""
+
 INNER = tuple(str(Path(str(file)).parent) for file in (__file__, sklearn.__file__))
 """Folders of this package and of scikit-learn, whose lines a warning should not point to."""
 
@@ -20,6 +25,13 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(INNER):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def listed(values: Any) -> str:
+    """Return the repr of values for a message: at most the first five, and how many more there are."""
+    found = to_numpy(values).tolist() if hasattr(values, "__dlpack__") else list(values)
+    shown, more = ", ".join(map(repr, found[:MOST_LISTED])), len(found) - MOST_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 class FlooredWarning(UserWarning):

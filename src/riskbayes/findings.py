@@ -1,6 +1,7 @@
 """Findings: what may be wrong with data or with a fitted model, each with a code that a user can look up.
 
-The text of a code says what it means, when not to worry and what to do; `doc/findings.md` is made from it.
+The text of a code says what it means, when not to worry and what to do; `doc/findings.md`, a page for each
+code and `riskbayes findings` are made from it.
 """
 
 from __future__ import annotations
@@ -113,9 +114,10 @@ CODES = {
     ),
     "RB015": Code(
         "unseen categories",
-        "Held-out rows have categories that no training row has; they count as missing.",
+        "Held-out rows, or rows to predict, have categories that no training row has; they count as missing.",
         "They are few.",
-        "Train on rows that have them, or join rare categories.",
+        "Train on rows that have them, or join rare categories; where a column has no other ones, write its "
+        "words as in training.",
     ),
     "RB016": Code(
         "sample of the rows",
@@ -128,7 +130,8 @@ CODES = {
         "Calibration made the error or the log loss of a model worse on the held-out rows, by more than two "
         "standard errors, and neither of them better: it fitted the training rows too closely.",
         "Another model was chosen.",
-        'Use learner="closed_form" of that model, RC(early_stopping=True), or a prior; or collect more rows.',
+        'Use learner="rc_cv" of that model, which chooses on held-out rows how far to calibrate, or '
+        'learner="closed_form"; or collect more rows.',
     ),
     "RB018": Code(
         "worse than the most frequent class",
@@ -224,6 +227,16 @@ CODES = {
         "It says nothing about the answer that other columns do not say.",
         "Make columns of what matters in it: a word that occurs or not, its length, the number of items. If "
         "its values are categories: --kind COLUMN=category, in Python columns={...}.",
+    ),
+    "RB033": Code(
+        "new rows differ",
+        "The rows that the model is to predict (--against) are distributed differently from rows that were "
+        "held out: columns moved, or the classes come at other frequencies.",
+        "The class frequencies changed, and only the order of the rows by probability matters; or the column "
+        "that moved hardly drives the model.",
+        "For other class frequencies: clf.with_priors(clf.estimate_priors(X_new)). For a column: ask what "
+        "changed (a unit, a source, a default), and correct it or leave the column out. `riskbayes drift` "
+        "compares files with a model that is stored.",
     ),
 }
 """What the codes mean. A code, once given, keeps its meaning."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riskbayes.arrays import Array, converted, device_of, namespace, sum_of, take, to_device
-from riskbayes.loaded import Loadable, require, require_shape
+from riskbayes.loaded import require, require_shape
 
 Arrays = dict[str, Array]
 
@@ -35,12 +35,15 @@ def same_values(a: Any, b: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Frame(Loadable):
+class Frame:
     """What was learned before the loop; this base class is the empty frame.
 
     A subclass is a frozen dataclass. Its fields say what statistics are measured in. A field of
     `field(compare=False)` holds something else that was learned, and is not compared.
     """
+
+    of_one_fit: ClassVar[str] = ""
+    """Why statistics of two frames that differ are never added, the sentence of an error; "" if they are."""
 
     def __post_init__(self) -> None:
         for f in fields(self):
@@ -65,6 +68,8 @@ class Frame(Loadable):
 
     def join(self, other: Frame) -> Frame:
         """Return the frame in which statistics of this frame and of another are added, or raise an error."""
+        if self.of_one_fit and self != other:
+            raise ValueError(self.of_one_fit)
         mine, theirs = ([np.shape(value) for value in f._measured().values()] for f in (self, other))
         if type(self) is not type(other) or mine != theirs:
             raise ValueError(
@@ -90,6 +95,8 @@ class Frame(Loadable):
 
     def convert(self, arrays: Arrays, target: Frame) -> Arrays:
         """Return the arrays of statistics of this frame, converted to the target frame."""
+        if self.of_one_fit:
+            self.join(target)
         return arrays
 
     def centre(self) -> Array | None:
@@ -98,11 +105,8 @@ class Frame(Loadable):
 
 
 @dataclass(frozen=True, eq=False)
-class Categories(Frame):
-    """The categories of counts: `counts` has one column per (feature, category), feature after feature.
-
-    Codes run from 0. More categories are the same statistics with empty cells.
-    """
+class CountsByFeature(Frame):
+    """The columns of `counts`: one per (feature, category), feature after feature. Codes run from 0."""
 
     n_categories: Array
     """Categories of each feature; kept on the host, whatever the device of the counts."""
@@ -209,7 +213,7 @@ class Categories(Frame):
         with np.errstate(divide="ignore"):
             return np.log(p / self.spread(self.sums(p)))
 
-    def converted(self, converter: Any) -> Categories:
+    def converted(self, converter: Any) -> CountsByFeature:
         """Return the frame itself: categories stay on the host."""
         return self
 
@@ -220,6 +224,11 @@ class Categories(Frame):
         for name, value in state.items():
             object.__setattr__(self, name, value)
         self._derive()
+
+
+@dataclass(frozen=True, eq=False)
+class Categories(CountsByFeature):
+    """Categories of features, known by their codes: more of them are the same statistics with empty cells."""
 
     def join(self, other: Frame) -> Frame:
         """Return the frame of all categories that either frame has."""

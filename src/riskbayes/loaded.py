@@ -7,30 +7,17 @@ might not end. Other contradictions raise ordinary errors where they are used.
 
 from __future__ import annotations
 
-from abc import ABCMeta, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from riskbayes.arrays import Array
 
 
-class Loadable(metaclass=ABCMeta):
-    """Base class of what model files hold and what is to be checked, or completed, after it is loaded.
+@runtime_checkable
+class Loadable(Protocol):
+    """What model files hold and what is to be checked, or completed, after it is loaded."""
 
-    A class that has `check_loaded` is one of its subclasses, as one with `__len__` is `Sized`.
-    """
-
-    __slots__ = ()
-
-    _unsaved: ClassVar[frozenset[str]] = frozenset()
-    """Names of attributes that are not written to files."""
-
-    @classmethod
-    def __subclasshook__(cls, kind: type) -> Any:
-        return (cls is Loadable and hasattr(kind, "check_loaded")) or NotImplemented
-
-    @abstractmethod
     def check_loaded(self, size: int) -> None:
         """Raise a ValueError if the attributes from a file contradict each other; derive the others.
 

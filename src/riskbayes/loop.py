@@ -42,8 +42,8 @@ class Step:
         """Return the monitored quantity, which must not rise: the risk, and an anchor if there is one."""
         return self.risk(risks)
 
-    def propose(self, good: Iteration) -> Statistics:
-        """Return the statistics to try next, from the last accepted iteration."""
+    def propose(self, good: Iteration) -> Statistics | None:
+        """Return the statistics to try next, from the last accepted iteration; None if it is optimal."""
         raise NotImplementedError
 
     def on_success(self) -> None:
@@ -129,6 +129,8 @@ class LoopState:
             return Status.CALLBACK
         while scans < limit:
             proposal = step.propose(good)
+            if proposal is None:
+                return Status.CONVERGED
             if not task.model.is_legal(proposal):
                 if step.retry(rose=False):
                     continue
@@ -137,7 +139,7 @@ class LoopState:
             if large:
                 good = self.without_parameters(good)
             new = self.visit(scans, proposal)
-            accepted = new.value <= best + 1e-12 * (1 + abs(best))  # False for NaN too
+            accepted = new.value <= best + 1e-12 * (step.objective.scale + abs(best))  # False for NaN too
             floored = floored_of(new.fitted)
             self.history.append({**new.risks, "lr": step.lr, "accepted": accepted, "floored": floored})
             if not accepted:
@@ -156,7 +158,7 @@ class LoopState:
                 return Status.CALLBACK
             if 0 < learner.n_iter_no_change <= idle:
                 return Status.VALIDATION
-            if fell < learner.tol:
+            if 0 < learner.tol > fell:
                 return Status.TOLERANCE
         return Status.MAX_ITER
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
@@ -37,3 +38,22 @@ def foreign(value: object) -> Markup:
     An empty one is named.
     """
     return Markup("<bdi>{}</bdi>").format(breakable(value)) if str(value) else Markup("<i>(empty)</i>")
+
+
+def shown_as_text(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table for a terminal, below its title."""
+    table = [heads, *lines]
+    widths = [max(len(line[j]) for line in table) for j in range(len(heads))]
+    shown = ("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in table)
+    return "\n".join([title, *shown])
+
+
+def shown_as_html(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table for a notebook, below its title; cells that are markup stay as they are."""
+    row, head, cell = map(Markup, ("<tr>{}</tr>", "<th>{}</th>", "<td>{}</td>"))
+    rows = [[head.format(name) for name in heads]]
+    rows += [
+        [cell.format(foreign(c) if c and not isinstance(c, Markup) else c) for c in line] for line in lines
+    ]
+    shown = Markup("").join(row.format(Markup("").join(cells)) for cells in rows)
+    return Markup("<p>{}</p><table>{}</table>").format(text(title), shown)

@@ -28,6 +28,9 @@ class Objective(ABC):
     saturates: ClassVar[bool] = False
     """True if a row whose label has posterior one has no loss and no residual: scans may skip it."""
 
+    scale: ClassVar[float] = 1.0
+    """The unit of the loss: gradients and rises of the risk are measured in it."""
+
     def __init_subclass__(cls, **options: Any) -> None:
         """Drop what a base class declares of formulas that are replaced: scans would still go by it."""
         super().__init_subclass__(**options)
@@ -95,6 +98,11 @@ class ExpectedCost(Objective):
     def costs(self) -> Array:
         """The matrix C."""
         return self.C
+
+    @property
+    def scale(self) -> float:  # type: ignore[override]
+        """The largest difference between the costs of a class."""
+        return float(np.ptp(self.C, axis=1).max()) or 1.0
 
     def losses(self, P: Array, y: Array) -> dict[str, Array]:
         """Return the expected cost of each row."""

@@ -6,7 +6,7 @@ trees and components too) and select by the risk of the held-out rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,7 +22,7 @@ from riskbayes.loop import LoopLearner, run
 from riskbayes.models.base import Fitted
 from riskbayes.risks import posterior
 from riskbayes.statistics import Statistics
-from riskbayes.task import Iteration, Status, Task, no_callback
+from riskbayes.task import Iteration, Outcome, Status, Task, no_callback
 from riskbayes.threads import OneBlasThread
 
 ROUNDS = 30
@@ -84,28 +84,41 @@ def started_at(task: Task, start: Statistics) -> Task:
 
 
 def walk_folds(
-    task: Task, learners: Sequence[LoopLearner], n_folds: int, random_state: Any, n_jobs: int | None
-) -> tuple[list[list[dict[str, Array]]], list[float]]:
-    """Run every learner in every fold.
+    task: Task,
+    work: Callable[[Task, Engine], list[dict[str, float]]],
+    n_folds: int,
+    random_state: Any,
+    n_jobs: int | None,
+) -> list[dict[str, float]]:
+    """Return risks of held-out rows: those that `work` returns for each fold, averaged by their weight.
 
-    Returns the histories (with risks of the held rows) by fold and learner, and the weight of the held rows
-    of each fold.
+    `work` is given the task of the kept rows, and the held rows.
     """
     quiet = replace(task, on_iteration=no_callback)
 
-    def walk(kept: Engine, held: Engine) -> tuple[list[dict[str, Array]], float]:
-        part = fold_task(quiet, kept, held)
-        outcomes = [run(part, learner) for learner in learners]
-        for outcome in outcomes:
-            check_finished(outcome.status)
-        return [outcome.history for outcome in outcomes], held.mass
+    def walk(kept: Engine, held: Engine) -> tuple[list[dict[str, float]], float]:
+        return work(replace(fold_task(quiet, kept, held), validation=None), held), held.mass
 
     jobs = effective_n_jobs(n_jobs)
     with OneBlasThread() if jobs > 1 else nullcontext():  # threads for folds or for scans, not for both
         folds = Parallel(n_jobs=jobs, prefer="threads")(
             delayed(walk)(kept, held) for kept, held in task.engine.folds(n_folds, random_state)
         )
-    return [histories for histories, _ in folds], [mass for _, mass in folds]
+    masses = [mass for _, mass in folds]
+    return [
+        {name: float(np.average([each[name] for each in alike], weights=masses)) for name in alike[0]}
+        for alike in zip(*(found for found, _ in folds), strict=True)
+    ]
+
+
+def run_path(task: Task, path: Iterable[LoopLearner]) -> Iterator[Outcome]:
+    """Run one learner after the other, each from where the one before ended, until the user stops one."""
+    for learner in path:
+        outcome = run(task, learner)
+        yield outcome
+        if outcome.status.is_stop:
+            return
+        task = replace(task, start=outcome.fitted.S)
 
 
 def check_finished(status: Status) -> None:
@@ -114,20 +127,6 @@ def check_finished(status: Status) -> None:
         raise KeyboardInterrupt
     if status is Status.LOST:
         raise RowsLostError(f"No model can be selected: {status.message}.")
-
-
-def mean_paths(walks: list[list[dict[str, Array]]], masses: list[float], name: str, max_iter: int) -> Array:
-    """Return a held-out risk by learner and scan, averaged over folds by the weight of their held rows.
-
-    At each scan it is the risk of the last accepted model; after the last scan of a fit it stays the same.
-    """
-
-    def path(history: dict[str, Array]) -> Array:
-        scans, accepted = np.arange(len(history["accepted"])), history["accepted"]
-        last = np.maximum.accumulate(np.where(accepted, scans, 0))
-        return history[f"val_{name}"][last[np.minimum(np.arange(max_iter + 1), len(scans) - 1)]]
-
-    return np.average([[path(history) for history in fold] for fold in walks], axis=0, weights=masses)
 
 
 def posteriors_along(task: Task, learner: LoopLearner, held: Engine, checkpoints: Sequence[int]) -> Array:
@@ -151,6 +150,11 @@ def posteriors_along(task: Task, learner: LoopLearner, held: Engine, checkpoints
 
     found = dict(zip(distinct, held.map_rows(list(distinct.values()), finite_or_nan), strict=True))
     return np.stack([found[id(at[point])] for point in checkpoints])
+
+
+def comparable(scores: Array) -> Array:
+    """Return scores without the digits that rounding decides; one that is not finite becomes infinite."""
+    return np.where(np.isfinite(scores), scores.round(12), np.inf)
 
 
 @dataclass
@@ -211,8 +215,7 @@ class HeldOut:
         The log loss separates candidates whose errors on few rows are equal. A score that is not finite
         becomes infinite.
         """
-        scores = (np.array(self.errors) + np.array(self.log_losses)).round(12)
-        return np.where(np.isfinite(scores), scores, np.inf)
+        return comparable(np.array(self.errors) + np.array(self.log_losses))
 
     def best(self) -> dict[tuple[int, int], float]:
         """Return weight 1 for the candidate and checkpoint of the least score; of equal ones the first."""

@@ -15,13 +15,13 @@ import numpy as np
 
 from riskbayes.arrays import Array, add_scaled, converted, max_of, namespace, sum_of, to_numpy
 from riskbayes.frames import Frame, frozen
-from riskbayes.loaded import Loadable, require, require_shape
+from riskbayes.loaded import require, require_shape
 
 LARGE = 2**20
 """Numbers of an array from which on temporary arrays of its size are avoided: 8 MiB of float64."""
 
 
-class Statistics(Loadable, Mapping[str, Array]):
+class Statistics(Mapping[str, Array]):
     """Named arrays that add, subtract and scale; `s0` holds the mass of each class.
 
     Parameters
@@ -45,14 +45,13 @@ class Statistics(Loadable, Mapping[str, Array]):
 
     __slots__ = ("_arrays", "_total", "frame")
     __array_ufunc__ = None  # so that `np.float64(2) * S` calls S.__rmul__
-    _unsaved = frozenset({"_total"})
     _arrays: dict[str, Array]
-    _total: float | None
     frame: Any
 
     def __init__(self, arrays: Mapping[str, Array], frame: Frame | None = None):
         if "s0" not in arrays:
             raise ValueError(f"Statistics need the class masses 's0'; got {sorted(arrays)}.")
+        self._total: float | None  # not declared by the class: it is derived, and files do not hold it
         held = {name: frozen(value) for name, value in arrays.items()}
         object.__setattr__(self, "_arrays", held)
         object.__setattr__(self, "frame", Frame() if frame is None else frame)
@@ -149,11 +148,11 @@ class Statistics(Loadable, Mapping[str, Array]):
             return False
         return set(self.to_frame(frame)) == set(other.to_frame(frame))
 
-    def plus(self, factor: float, other: Statistics, scale: float = 1.0) -> Statistics:
-        """Return scale * S + factor * other."""
+    def plus(self, factor: float, other: Statistics) -> Statistics:
+        """Return S + factor * other."""
         if not isinstance(other, Statistics):
             return NotImplemented
-        return Statistics.combined((scale, self), (factor, other))
+        return Statistics.combined((1.0, self), (factor, other))
 
     @staticmethod
     def combined(*terms: tuple[float, Statistics]) -> Statistics:
@@ -185,7 +184,7 @@ class Statistics(Loadable, Mapping[str, Array]):
         return self.plus(-1.0, other)
 
     def __mul__(self, factor: float) -> Statistics:
-        if isinstance(factor, Statistics | str) or np.ndim(factor) != 0:
+        if isinstance(factor, str | Mapping) or np.ndim(factor) != 0:
             return NotImplemented
         factor = float(factor)
         return Statistics({name: factor * value for name, value in self.items()}, self.frame)
@@ -200,7 +199,7 @@ class Statistics(Loadable, Mapping[str, Array]):
         return reduce(Statistics.__add__, parts)
 
     def allclose(self, other: Statistics, rtol: float = 1e-7, atol: float = 0.0) -> bool:
-        """True if |a - b| <= atol + rtol max |b| in each array, in a common frame."""
+        """True if `abs(a - b) <= atol + rtol * max(abs(b))` in each array, in a common frame."""
         try:
             a, b = self._aligned(other)
         except ValueError:

@@ -20,6 +20,7 @@ class Status(StrEnum):
 
     CLOSED_FORM = "closed_form", "closed form: no iterations were asked for"
     RISK_ROSE = "risk_rose", "the monitored risk rose: the last good model was kept"
+    CONVERGED = "converged", "converged: the gradient is small, or all rows are told apart"
     TOLERANCE = "tolerance", "the monitored risk fell by less than tol"
     MAX_ITER = "max_iter", "max_iter scans were used up"
     NO_LEGAL_STEP = "no_legal_step", "no legal step was left: the last good model was kept"
@@ -81,6 +82,8 @@ class Task:
     other_rows: Statistics | None = None
     """The part of S that comes from rows that the engine does not hold: in a stream earlier ones, and rows
     without a label."""
+    in_stream: bool = False
+    """True for a batch: statistics of more rows will be added to those that this fit returns."""
 
 
 class Outcome(NamedTuple):

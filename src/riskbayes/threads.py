@@ -7,9 +7,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
+from dataclasses import dataclass
 from functools import cache
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -27,32 +28,45 @@ def available_threads() -> int:
 
     Where no BLAS is known to threadpoolctl, those of OpenMP do, though they hold in one thread only.
     """
-    if OneBlasThread.users:
+    if OneBlasThread.workers:
         return 1  # another fit uses them
+    if OneBlasThread.users:
+        return OneBlasThread.before
     pools = controller().info()
     own = [pool for pool in pools if pool["user_api"] == "blas"] or pools
     return max((pool["num_threads"] for pool in own), default=1)
 
 
+@dataclass
 class OneBlasThread:
     """Context in which BLAS uses one thread. Contexts of several fits may overlap: the last one restores."""
 
+    works: bool = True
+    """True if threads of the caller do the work: `available_threads` is one then. Otherwise it stays what it
+    was: our own threads do not wait for one another."""
+
     users = 0
+    workers = 0
+    before = 1
+    """The threads that BLAS had before."""
     _lock = Lock()
-    _limits: Any = None
+    _limits: ClassVar[Any] = None
 
     def __enter__(self) -> None:
         shared = OneBlasThread
         with shared._lock:
             if shared.users == 0:
+                shared.before = available_threads()
                 give_up_control()
                 shared._limits = controller().limit(limits=1, user_api="blas")
             shared.users += 1
+            shared.workers += self.works
 
     def __exit__(self, *error: object) -> None:
         shared = OneBlasThread
         with shared._lock:
             shared.users -= 1
+            shared.workers -= self.works
             if shared.users == 0:
                 give_up_control()
                 shared._limits.restore_original_limits()

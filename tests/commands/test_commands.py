@@ -76,7 +76,7 @@ def refused(result, *words):
 
 def test_every_command_is_found_by_its_file_and_has_help(run):
     names = main.list_commands(None)
-    files = {path.stem for path in (ROOT / "src/riskbayes/commands").glob("[!_]*.py")}
+    files = {path.stem for path in (Path(riskbayes.__file__).parent / "commands").glob("[!_]*.py")}
     assert set(names) == files | set(added_commands())
     assert [name for name in names if name in ORDER] == [name for name in ORDER if name in names]
     for name in names:
@@ -181,7 +181,7 @@ def test_fit_says_what_it_did(run, tmp_path):
     assert found["kinds"] == {"id": "text", "age": "number", "town": "text", "score": "number"}
     labels = [row[-1] for row in rows[1:]]
     assert found["classes"] == {"no": labels.count("no"), "yes": labels.count("yes")}
-    assert found["settings"] == {"random_state": 3}
+    assert found["settings"] == {"random_state": 3, "strategy": "single"}
     assert found["versions"]["riskbayes"] == riskbayes.__version__
     assert 0 < found["held_out"]["error"] < found["held_out"]["majority_error"] < 0.5
     clf = riskbayes.load(tmp_path / "some/m.rb")
@@ -336,7 +336,7 @@ def test_the_posteriors_of_a_batch_are_bounded(fitted, monkeypatch, most):
         for cells in (2**22, most):
             sizes.clear()
             monkeypatch.setattr(_predicting, "MOST_CELLS", cells)
-            assert fitted("predict", "m.rb", data, "-o", "out.parquet").exit_code == 0
+            assert fitted("predict", "m.rb", data, "-o", "out.parquet", "--force").exit_code == 0
             assert max(sizes) <= max(cells, 2)
             found[cells] = pq.read_table("out.parquet")
         whole, parts = found.values()
@@ -344,6 +344,33 @@ def test_the_posteriors_of_a_batch_are_bounded(fitted, monkeypatch, most):
         assert parts.drop_columns(added).equals(whole.drop_columns(added))
         for name in added:
             np.testing.assert_allclose(parts[name], whole[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"), [("True False", True), ("Ja Nein", True), ("ja vielleicht", False)]
+)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_column_in_other_words_than_those_of_training_is_named(run, monkeypatch, words, told, ending):
+    """A Parquet file of yes and no in words, and a file that has them in others, but for its first rows."""
+    monkeypatch.setattr("riskbayes.input.files.batches.MOST_ROWS", 50)
+    rng = np.random.default_rng(0)
+    flag, x = rng.random(200) < 0.5, rng.normal(size=200)
+    table = pa.table({"x": x, "smoker": np.where(flag, "ja", "nein"), "y": np.where(flag, "a", "b")})
+    pq.write_table(table, "t.parquet")
+    made = run("fit", "t.parquet", "--target", "y", "-o", "m.rb", "--model", "mixednb", "--no-held-out")
+    assert made.exit_code == 0, made.output
+    other = np.where(flag, *words.split()).astype(object)
+    other[:60] = None
+    new = pa.table({"x": x, "smoker": pa.array(other, pa.string())})
+    pq.write_table(new, "new.parquet") if ending == "parquet" else new.to_pandas().to_csv(
+        "new.csv", index=False
+    )
+    done = run("predict", "m.rb", f"new.{ending}")
+    assert done.exit_code == 0, done.output
+    assert done.stderr.splitlines() == told * [
+        "RB015 unseen categories: Column 'smoker' has none of the words of training, such as 'ja'; those "
+        f"that it has, such as {str(other[60])!r}, count as missing."
+    ]
 
 
 def test_predict_from_and_to_parquet(fitted, tmp_path):
@@ -451,6 +478,36 @@ def test_explain_and_plot_speak_of_the_same_row_for_the_same_class(run, tmp_path
         cells = {part["column"]: part["value"] for part in found["contributions"]}
         assert cells["key"] == ("not missing" if lines[1 + row][3] else None)
     refused(run("explain", "m.rb", "t.csv", "--row", 60), "no row 60")
+
+
+@pytest.mark.parametrize(("strategy", "shape"), [("neighbours", (200, 9)), ("glass", (800, 3))])
+def test_explain_tells_of_every_strategy(run, tmp_path, strategy, shape):
+    A = np.random.default_rng(0).uniform(0.0, 3.0, size=shape)
+    b = (A[:, 0].astype(int) + A[:, 1].astype(int)) % 2  # a matter of two columns together
+    rows = [[*(f"{x:.3f}" for x in row), f"class {k}"] for row, k in zip(A, b, strict=True)]
+    lines = [[*"abcdefghi"[: shape[1]], "y"], *rows]
+    (tmp_path / "t.csv").write_text(text_of(lines), encoding="utf-8")
+    options = ("--strategy", strategy, "--no-held-out")
+    assert run("fit", "t.csv", "--target", "y", "-o", "m.rb", *options).exit_code == 0
+    clf, table = riskbayes.load("m.rb"), open_table("t.csv").drop_columns(["y"])
+    odds = clf.explain(table[7:8]).log_odds()
+    found = json.loads(run("explain", "m.rb", "t.csv", "--row", 7, "--json").stdout)
+    assert found["log_odds"] == pytest.approx(clf.decision_function(table[7:8])[0])
+    parts = found["contributions"]
+    assert found["prior"] + sum(part["contribution"] for part in parts) == pytest.approx(found["log_odds"])
+    assert sorted(part["contribution"] for part in parts) == pytest.approx(sorted(odds.values[0]))
+    shown = run("explain", "m.rb", "t.csv", "--row", 7).stdout
+    assert "prior" in shown
+    assert "total" in shown
+    if strategy == "neighbours":
+        assert all(part["standard_error"] > 0 for part in parts)
+        assert f"± {parts[0]['standard_error']:.2f}" in shown
+        words = "Shapley values over 32 orders drawn at random; ± is a standard error."
+        assert words in " ".join(shown.split())
+    else:
+        assert "±" not in shown
+        pair = next(part for part in parts if part["column"] == "a x b")
+        assert pair["value"] == f"{A[7, 0]:.3f} x {A[7, 1]:.3f}"
 
 
 def test_sample_draws_rows_like_the_table(fitted, tmp_path):

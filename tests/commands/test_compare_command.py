@@ -160,3 +160,34 @@ def test_real_tables(name, target, expected):
     if "credit" in name:
         kinds = {column.name: column.kind for column in report.data.columns}
         assert [kinds[f"A{i}"] for i in (2, 3, 8, 11, 14, 15)] == ["number"] * 6
+
+
+def test_a_file_of_new_rows_is_a_finding_where_it_differs(tmp_path):
+    rng = np.random.default_rng(0)
+
+    def rows(m, shift):
+        y = rng.integers(2, size=m)
+        x, colour = rng.normal(y + shift, 1.0), rng.choice(["red", "blue"], m)
+        return [
+            (f"{a:.3f}".replace(".", ","), b, "ny"[k]) for a, b, k in zip(x, colour, y.tolist(), strict=True)
+        ]
+
+    def written(name, m, shift, columns=("x", "colour", "answer")):
+        lines = [";".join(columns), *(";".join(row[: len(columns)]) for row in rows(m, shift))]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        return tmp_path / name
+
+    data, new = written("old.csv", 400, 0), written("new.csv", 200, 2, ("x", "colour"))
+    report = findings(data, "answer", "--cv", "2", "--against", new)
+    (found,) = (one for one in report.findings if one.code == "RB033")
+    assert found.where == "x"
+    assert "--against" in report.run.command
+    same = written("same.csv", 200, 0, ("x", "colour"))
+    report = findings(data, "answer", "--cv", "2", "--against", same)
+    assert "RB033" not in {one.code for one in report.findings}
+    lacking = written("lacking.csv", 20, 0, ("x", "hue"))
+    for bad, said in ((lacking, "has no column 'colour' for the model"), (tmp_path / "no.csv", "no file")):
+        refused = run(data, "--target", "answer", "--against", bad, "--out", tmp_path / "out")
+        assert refused.exit_code
+        assert said in refused.stderr
+    assert not (tmp_path / "out").exists()

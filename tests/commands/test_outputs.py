@@ -134,7 +134,7 @@ def test_an_output_is_never_an_input(folder, monkeypatch, command, out):
         "riskbayes.load",
     ):
         monkeypatch.setattr(reader, lambda *_: pytest.fail("it was read"))
-    for force in ((), ("--force",) if command[0] in ("fit", "compare") else ()):
+    for force in ((), ("--force",)):
         refused(run(*command, out, *force), "is read", Path(out).name)
     assert contents() == before
 
@@ -221,6 +221,17 @@ def test_a_report_on_another_table_is_replaced_by_force_only(folder, monkeypatch
     refused(compare("other.csv"), "out/report.json", "--force")
 
 
+@pytest.mark.parametrize("command", [("predict", "m.rb", "t.csv"), ("sample", "m.rb")])
+@pytest.mark.parametrize("out", ["mine.csv", "linked.csv"])
+def test_a_file_that_says_of_no_table_is_replaced_by_force_only(folder, command, out):
+    Path("mine.csv").write_text("of another day")
+    os.symlink("mine.csv", "linked.csv")
+    refused(run(*command, "-o", out), out, "is there already", "--force")
+    assert Path("mine.csv").read_text() == "of another day"
+    assert run(*command, "-o", out, "--force").exit_code == 0
+    assert "answer" in Path("mine.csv").read_text()
+
+
 def test_a_link_is_followed(folder):
     for command, name in (
         (("predict", "m.rb", "t.csv", "-o"), "answers.csv"),
@@ -265,7 +276,7 @@ def test_cells_stay_as_they_are(folder, delimiter, decimal, out):
 
 def test_tabs_separate_the_cells_of_a_tsv(folder):
     for command in (("predict", "m.rb", "pq/a.parquet"), ("predict", "m.rb", "t.csv"), ("sample", "m.rb")):
-        assert run(*command, "-o", "out.tsv").exit_code == 0
+        assert run(*command, "-o", "out.tsv", "--force").exit_code == 0
         found = cells_of("out.tsv", "\t")
         assert "colour" in found[0]
         assert {len(row) for row in found} == {len(found[0])}

@@ -23,7 +23,7 @@ from riskbayes import MixedNB
 from riskbayes.compare import Report, compare, comparison, contenders, explained, scores
 from riskbayes.compare.contenders import MAJORITY
 from riskbayes.compare.data import Data, drawn_by_class
-from riskbayes.compare.drift import compare_parts, drifts
+from riskbayes.compare.drift import drifts
 from riskbayes.compare.report import SCHEMA
 from riskbayes.compare.splits import make_split
 from riskbayes.compare.study import contenders as contender_figures
@@ -31,6 +31,7 @@ from riskbayes.compare.study import run_study
 from riskbayes.compare.terminal import print_report
 from riskbayes.input.files.table import split_columns
 from riskbayes.input.labels import values_of
+from riskbayes.two_samples import compare_samples
 
 
 def made_table(m=240, seed=0, signal=2.0):
@@ -73,8 +74,8 @@ def test_report_travels_without_loss(plain):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda values: values | {"schema": SCHEMA + 1}, "has layout 3.*Update"),
-        (lambda values: values | {"schema": SCHEMA - 1}, "has layout 1.*again"),
+        (lambda values: values | {"schema": SCHEMA + 1}, "has layout 4.*Update"),
+        (lambda values: values | {"schema": SCHEMA - 1}, "has layout 2.*again"),
         (lambda values: {k: v for k, v in values.items() if k != "schema"}, "no report"),
         (lambda values: {k: v for k, v in values.items() if k != "verdict"}, "lacks report.verdict"),
         (lambda values: values | {"best": 3}, "report.best"),
@@ -496,12 +497,11 @@ def test_contributions_are_of_the_model_whose_answers_stand_beside_them(compared
     names = [NAIVE, NUMBERS, NEIGHBOURS] if best == NEIGHBOURS else [best]
     report, study = compared(table, "y", names, strategies=("neighbours",))
     assert report.best == best
-    others = [c.name for c in report.contenders if c.name in (NAIVE, NUMBERS)]
-    assert report.explained == others[0]  # the first of those that can be explained
-    P, labels = study.trial(report.explained).P, np.array(report.labels)
-    chosen = study.trial(best).P.argmax(axis=1)
-    assert report.agreement == (P.argmax(axis=1) == chosen).mean()
-    assert (report.agreement < 1) == (best == NEIGHBOURS)
+    assert report.explained == best
+    drawn = best == NEIGHBOURS  # it reads all columns at once
+    assert report.method == ("Shapley values over 8 orders drawn at random" if drawn else "terms of a sum")
+    P, labels = study.trial(best).P, np.array(report.labels)
+    chosen = P.argmax(axis=1)
     place = {int(row): i for i, row in enumerate(study.split.held)}
     assert report.examples
     for row in report.examples:
@@ -516,13 +516,15 @@ def test_contributions_are_of_the_model_whose_answers_stand_beside_them(compared
         assert parts == pytest.approx(odds.total)
         assert np.log(p[odds.positive] / p[odds.negative]) == pytest.approx(odds.total)
         assert row.truth == table["y"][row.row]
+        assert all((cell.standard_error > 0) == drawn for cell in row.cells)
     assert report.surest_wrong
     for row in report.surest_wrong:
         assert row.predicted == labels[chosen[place[row.row]]] != row.truth
-        assert bool(row.cells) == (row.log_odds is not None) == (best != NEIGHBOURS)
-    words = f"{best} is no sum over the columns"
+        assert row.cells
+        assert row.log_odds is not None
     for shown in (seen(report), report.to_markdown()):
-        assert (words in shown) == (best == NEIGHBOURS)
+        assert report.method in shown
+    assert bool(re.search(r"\([+-]\d+\.\d\d ± \d+\.\d\d\)", report.to_markdown())) == drawn
 
 
 @pytest.mark.parametrize("model", [NAIVE, NUMBERS])
@@ -558,7 +560,7 @@ def test_what_calibration_changed_is_of_a_named_model_and_of_enough_rows(compare
         rng.geometric(0.25, 600) + 4 * (table["bought"] == "yes") * rng.integers(2, size=600), 25
     )
     table["town"], table["region"] = [f"town {i}" for i in towns], [f"region {i}" for i in towns]
-    report, study = compared(table, "bought", ["RiskBayesClassifier", "MixedNB, RC"])
+    report, study = compared(table, "bought", ["RiskBayesClassifier, single", "MixedNB, RC"])
     assert report.moved_in == "MixedNB, RC"
     assert f"What did calibration change in {report.moved_in}?" in seen(report)
     train = table.iloc[study.data.rows[study.split.parts[0][0]]]
@@ -583,7 +585,7 @@ def test_what_calibration_changed_is_of_a_named_model_and_of_enough_rows(compare
 def test_few_later_rows_prove_a_drift_by_their_number_only(earlier, later):
     """All later rows above all earlier ones, or below: two of all the ways to choose their places."""
     x = np.arange(earlier + later, dtype=float)
-    distance, p = compare_parts(x[:earlier], x[earlier:], True)
+    distance, p = compare_samples(x[:earlier], x[earlier:], True)
     assert distance == 1
     assert p == pytest.approx(min(1, 2 / math.comb(earlier + later, later)))
 

@@ -233,6 +233,19 @@ def test_columns_that_say_the_same_are_found():
     }
 
 
+@pytest.mark.parametrize("m", [100, 300, 8000])
+def test_numbers_that_say_the_same_are_found_whatever_cells_are_missing(m):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=m)
+        table = pd.DataFrame({"x": x, "twice": -2 * x, "large": x**3, "y": rng.integers(2, size=m)})
+        table["nearly"] = x + 0.02 * rng.normal(size=m)
+        table.loc[rng.random(m) < 0.2, "x"] = np.nan
+        table.loc[rng.random(m) < 0.2, "twice"] = np.nan
+        table.loc[x < 0, "large"] = np.nan
+        assert same_columns(data_of(table, "y")) == [["x", "twice", "large"]]
+
+
 def test_a_class_that_only_later_rows_have_is_named():
     table = made_table(300).assign(day=np.arange(300))
     table["bought"] = np.where(table["day"] >= 260, "maybe", table["bought"])
@@ -352,3 +365,26 @@ def test_two_columns_are_judged_by_all_held_out_rows():
     assert leaks.leaking_pair(study, 2.0)[:2] == ("begin", "end")
     study.parts[1].Z_test = study.parts[1].Z_test[::-1]
     assert leaks.leaking_pair(study, 2.0) is None
+
+
+def test_new_rows_that_differ_from_held_out_rows_are_a_finding():
+    table, new = made_table(600), made_table(500, seed=1).drop(columns="bought")
+    found = compare(table, "bought", cv=2)
+    assert found.drift(new).verdict == "nothing"
+    assert found.against(new) is found
+    moved = new.assign(size=new["size"] + 3)
+    shift = found.drift(moved)
+    assert (shift.moved, set(shift.classes)) == (["size"], {"no", "yes"})
+    report = found.against(moved, "new.csv").report
+    (finding,) = (finding for finding in report.findings if finding.code == "RB033")
+    assert (finding.where, finding.severity) == ("size", "warning")
+    assert "In new.csv, against held-out rows: Column 'size' moved" in finding.message
+    assert "new rows differ" in report.to_html()
+    rare = made_table(900, seed=2)
+    rare = rare[(rare["bought"] == "no") | (np.arange(900) % 5 == 0)]
+    (finding,) = (one for one in found.against(rare).report.findings if one.code == "RB033")
+    assert (finding.where, finding.severity) == ("bought", "info")
+    ignored = compare(table, "bought", cv=2, ignore=["RB033"])
+    assert ignored.against(moved) is ignored
+    with pytest.raises(ValueError, match="The table of new rows has no column 'town' for the model"):
+        found.drift(new.drop(columns="town"))

@@ -1,6 +1,7 @@
 """The page of a report: its HTML, and what it does in a real browser where there is one."""
 
 import base64
+import datetime
 import hashlib
 import re
 from dataclasses import fields, is_dataclass
@@ -13,22 +14,25 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 import html_checks
-from made_reports import HOSTILE, REPORTS
+from made_reports import HOSTILE, REPORTS, explored
 from riskbayes.compare.charts import Scale
 from riskbayes.compare.numbers import MINUS, NONE, brief, digits_of, fixed, percent, signed
 from riskbayes.findings import CODES
 from riskbayes.markup import OBEYED
 from riskbayes.pages.shell import environment
+from riskbayes.web import finding_page
 
 VOID = {"meta", "br", "wbr", "input"}
+ASKING = {"src", "srcset", "action", "formaction", "data", "poster", "background", "ping", "xlink:href"}
+"""Attributes by which a page asks for something, at once or when it is used; so does href, but of an a."""
 
 
 class Checker(html_checks.Checker):
-    """Also notes the attributes, the headings and the words; knows all elements without an end."""
+    """Also notes the attributes, the links and the words; knows all elements without an end."""
 
     def __init__(self):
         super().__init__()
-        self.attributes, self.words = [], []
+        self.attributes, self.links, self.words = [], [], []
 
     def handle_starttag(self, tag, attrs):
         if tag not in VOID:
@@ -38,6 +42,8 @@ class Checker(html_checks.Checker):
     def note(self, tag, attrs):
         super().note(tag, attrs)
         self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag == "a":
+            self.links.append(dict(attrs))
 
     def handle_data(self, data):
         if not self.open or self.open[-1] not in ("script", "style"):
@@ -70,21 +76,27 @@ def test_html_is_well_formed(pages, name):
     ]
     assert page.tags.count("section") == 6
     labelled = {value for _, name, value in page.attributes if name in ("aria-labelledby", "for")}
-    targets = {value[1:] for tag, name, value in page.attributes if (tag, name) == ("a", "href")}
-    assert labelled | targets <= set(page.ids)
+    within = {link["href"][1:] for link in page.links if link["href"].startswith("#")}
+    assert labelled | within <= set(page.ids)
     pages[name].encode("utf-8")
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_nothing_is_asked_for_and_nothing_foreign_runs(pages, name):
+    """A person may go from a code of a finding to its page, which is not told where the person came from."""
     page = checked(pages[name])
+    away = [link for link in page.links if not link["href"].startswith("#")]
+    codes = sorted(code for code, _ in {(f.code, f.severity) for f in REPORTS[name]().findings})
+    assert sorted(away, key=lambda link: link["href"]) == [
+        {"href": finding_page(code), "rel": "noreferrer"} for code in codes
+    ]
     assert not {"img", "iframe", "link", "object", "embed", "form", "base"} & set(page.tags)
     assert page.tags.count("script") == page.tags.count("style") == 1
-    for _, attribute, value in page.attributes:
+    for tag, attribute, value in page.attributes:
         assert not attribute.startswith("on")
-        assert attribute not in ("src", "srcset", "action")
-        if attribute == "href":
-            assert value.startswith("#")
+        assert attribute not in ASKING
+        assert attribute != "href" or tag == "a"
+        assert (attribute, value.lower()) != ("http-equiv", "refresh")
     assert "url(" not in pages[name]
     assert "@import" not in pages[name]
     (script,) = re.findall(r"<script>(.*?)</script>", pages[name], re.DOTALL)
@@ -374,3 +386,120 @@ def test_without_a_script_all_is_there_and_nothing_that_does_nothing(show):
     assert page.run(seen.format("button, select, input")) == 0
     assert page.run(seen.format(".example")) == len(REPORTS["adult"]().examples)
     assert page.run(seen.format(".finding")) == 4
+
+
+# The part of a page that answers for changed rows.
+
+FIELD = "document.getElementById('explorer-cell-{}')"
+SAID = "document.getElementById('explorer-said').textContent"
+WATERFALL = (
+    "[...document.querySelectorAll('#explorer-waterfall .row:not(.axis) .figure')].map(x => x.textContent)"
+)
+
+
+def set_to(page, place, value):
+    """Give the control of a column a value, as its user would."""
+    page.run(
+        f"(() => {{ const c = {FIELD.format(place)}; c.value = {value!r}; "
+        "c.dispatchEvent(new Event(c.tagName === 'SELECT' ? 'change' : 'input')); })()"
+    )
+
+
+def said(page):
+    """The most probable class and its probability, as the page says it."""
+    label, _, share = page.run(SAID).rpartition(" ")
+    return label, float(share.removesuffix("\u202f%")) / 100
+
+
+def holds(page, row, clf):
+    """Hold what the page says of a changed row against the library."""
+    P, odds = clf.predict_proba(row)[0], clf.explain(row).log_odds()
+    label, share = said(page)
+    assert label == str(clf.classes_[P.argmax()])
+    assert isclose(share, P.max(), abs_tol=5.1e-4)
+    figures = [float(words.replace(MINUS, "-")) for words in page.run(WATERFALL)]
+    assert isclose(figures[-1], odds.total[0], abs_tol=0.0051)
+    assert isclose(figures[0], odds.baseline[0], abs_tol=0.0051)
+    pairs = zip(sorted(figures[1:-1]), sorted(odds.values[0].tolist()), strict=True)
+    assert all(isclose(shown, size, abs_tol=0.0051) for shown, size in pairs)
+
+
+def test_the_page_answers_for_changed_rows_as_the_library_does(show):
+    page, (clf, df) = show("explorable"), explored()
+    for i in range(3):
+        page.run(
+            f"(() => {{ const r = document.getElementById('explorer-row'); r.selectedIndex = {i}; "
+            "r.dispatchEvent(new Event('change')); })()"
+        )
+        row = df.iloc[[i]].copy()
+        holds(page, row, clf)
+        row["visits"] = 3
+        set_to(page, 1, "3")
+        holds(page, row, clf)
+        row["colour"] = "red"
+        set_to(page, 2, page.run(f"[...{FIELD.format(2)}.options].findIndex(o => o.text === 'red')"))
+        holds(page, row, clf)
+        row["since"] = [datetime.date(2025, 2, 3)]
+        set_to(page, 4, "2025-02-03")
+        holds(page, row, clf)
+    page.run("document.getElementById('explorer-back').click()")
+    holds(page, df.iloc[[2]], clf)
+
+
+def test_a_cell_is_missing_and_comes_back(show):
+    page, (clf, df) = show("explorable"), explored()
+    box = f"{FIELD.format(1)}.closest('.field').querySelector('input[type=checkbox]')"
+    page.run(f"{box}.click()")
+    row = df.iloc[[0]].astype({"visits": float})
+    row["visits"] = float("nan")
+    holds(page, row, clf)
+    assert page.run(f"{FIELD.format(1)}.disabled")
+    page.run(f"{box}.click()")
+    holds(page, df.iloc[[0]], clf)
+    assert not page.run(f"{FIELD.format(1)}.disabled")
+
+
+def test_sliders_move_by_the_keyboard(show):
+    page, (clf, df) = show("explorable"), explored()
+    slider = f"{FIELD.format(1)}.closest('.field').querySelector('input[type=range]')"
+    page.run(f"{slider}.focus()")
+    assert page.run(f"document.activeElement === {slider}")
+    key = {"key": "ArrowRight", "code": "ArrowRight", "windowsVirtualKeyCode": 39}
+    for kind in ("keyDown", "keyUp"):
+        page.call("Input.dispatchKeyEvent", type=kind, **key)
+    row = df.iloc[[0]].copy()
+    row["visits"] += 1
+    assert page.run(f"{FIELD.format(1)}.valueAsNumber") == row["visits"].iloc[0]
+    holds(page, row, clf)
+    unlabelled = (
+        "[...document.querySelectorAll('#explorer input, #explorer select')]"
+        ".filter(x => !x.labels.length && !x.getAttribute('aria-label')).length"
+    )
+    assert page.run(unlabelled) == 0
+
+
+def test_on_a_phone_the_answer_stays_in_sight(show):
+    page = show("explorable", 360)
+    page.run(f"{FIELD.format(6)}.scrollIntoView({{block: 'center'}})")
+    box = page.run("document.querySelector('.chances').getBoundingClientRect().top")
+    assert 0 <= box < 5
+
+
+def test_columns_and_categories_of_hostile_names_are_text(show):
+    page = show("hostile")
+    labels = page.run(
+        "[...document.querySelectorAll('#explorer .field > label bdi')].map(x => x.textContent)"
+    )
+    assert labels[:5] == list(HOSTILE[:5])
+    options = page.run(f"[...{FIELD.format(2)}.options].map(o => o.text)")
+    assert set(options) <= {*HOSTILE[2:5], "(missing)"}
+    assert page.run("document.querySelectorAll('#explorer img, #explorer script').length") == 0
+    assert said(page)[0] in HOSTILE[:2]
+
+
+def test_without_a_script_or_on_paper_no_row_can_be_changed(show):
+    page = show("explorable", no_script=True)
+    page.call("Emulation.setScriptExecutionDisabled", value=False)
+    assert page.run("document.getElementById('explorer').offsetHeight") == 0
+    page = show("explorable", 794, media="print")
+    assert page.run("document.getElementById('explorer').offsetHeight") == 0

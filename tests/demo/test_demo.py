@@ -9,14 +9,14 @@ from rich.console import Console
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import StratifiedShuffleSplit, train_test_split
 
-from html_checks import checked
+from html_checks import as_html, checked
 from made_reports import made as made_report
 from riskbayes import GaussianNB, MixedNB
 from riskbayes.datasets import adult_sample_csv, load_adult_sample
 from riskbayes.demo.boundary import COLUMNS, find_boundary, path_of, zero_line
 from riskbayes.demo.experiment import SetErrors, adult_report, run_demo
 from riskbayes.demo.page import change_table, demo_page, error_table, tally
-from riskbayes.pages.table import Mark, Table, as_html, plain
+from riskbayes.pages.table import Mark, Table, plain
 
 
 def quiet():
@@ -37,7 +37,7 @@ def test_errors_of_the_demo(results):
     assert [(r.data_set, r.n_test) for r in results] == [("iris", 38), ("adult sample", 750)]
     for r in results:
         models = list(r.errors)
-        assert models[0] == "RiskBayesClassifier"
+        assert models[0] == "RiskBayesClassifier, single"
         assert models[-4:] == ["logistic regression", "random forest", "histogram boosting", "majority class"]
         for name in ("MixedNB", "LDA", "QDA"):
             assert {f"{name}, closed form", f"{name}, RC"} <= set(models)
@@ -67,7 +67,7 @@ def test_the_demo_agrees_with_the_estimator_alone(results, learner):
 def made(closed_form, rc, **others):
     """The errors of a made-up set."""
     errors = {"QDA, closed form": closed_form, "QDA, RC": rc, "majority class": (50.0,)}
-    return SetErrors("set", 10, {"RiskBayesClassifier": (1.0,), **errors, **others})
+    return SetErrors("set", 10, {"RiskBayesClassifier, single": (1.0,), **errors, **others})
 
 
 def test_tables_of_the_demo():
@@ -75,7 +75,7 @@ def test_tables_of_the_demo():
     table = error_table(found)
     assert table.headers == ["model", "set", "set", "set"]
     shown = [[plain(cell) for cell in row] for row in table.rows]
-    assert shown[0] == ["RiskBayesClassifier", "1.0*", "1.0*", "1.0*"]
+    assert shown[0] == ["RiskBayesClassifier, single", "1.0*", "1.0*", "1.0*"]
     assert shown[1] == ["QDA, closed form", "20.0", "10.0", "9.0"]
     assert shown[2] == ["QDA, RC", "30.5", "-", "9.0"]
     (row,) = change_table(found).rows
@@ -174,7 +174,7 @@ def test_groups_are_headings_of_their_rows():
 @pytest.mark.parametrize("width", [390, 360])
 def test_a_phone_shows_the_answer_of_the_demo(browser, tmp_path, width):
     models = ("MixedNB, closed form", "MixedNB, RC", "QDA, closed form", "QDA, RC", "histogram boosting")
-    errors = {"RiskBayesClassifier": (8.0,)} | {m: (19.0 - i, 21.0 - i) for i, m in enumerate(models)}
+    errors = {"RiskBayesClassifier, single": (8.0,)} | {m: (19.0 - i, 21.0 - i) for i, m in enumerate(models)}
     results = [
         SetErrors(name, 143, errors) for name in ("iris", "wine", "breast cancer", "digits", "adult sample")
     ]

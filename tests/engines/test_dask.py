@@ -34,7 +34,13 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
 ]
 
-LEARNERS = [ClosedForm(), RC(lr=0.2, max_iter=4), TM(max_iter=3), DFE(max_iter=3), GD(max_iter=3)]
+LEARNERS = [
+    ClosedForm(),
+    RC(lr=0.2, max_iter=4, step="fixed", generative_weight=0.0),
+    TM(max_iter=3),
+    DFE(max_iter=3),
+    GD(max_iter=3),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +106,7 @@ def test_every_model_by_every_learner_is_the_model_of_rows_in_memory(kind, clien
     model = kind()
     X, y, w = random_rows(model, np.random.default_rng(3), m=300)
     memory, engine = MemoryEngine(X, y, w, 3), on_dask(X, y, w, 3)
-    if model.traits.keeps_rows:
+    if model.implements("learn_own"):
         with pytest.raises(TypeError, match="compares rows with all training rows, and DaskEngine"):
             engine.learn(model)
         return
@@ -130,14 +136,14 @@ def test_processes_count_missing_cells_by_what_em_found(client):
 ESTIMATORS = [
     riskbayes.CategoricalNB(),
     riskbayes.GaussianNB(class_weight="balanced"),
-    riskbayes.MultinomialNB(),
+    riskbayes.MultinomialNB(learner=RC(max_iter=5)),  # before rounding grows
     riskbayes.QuadraticDiscriminantAnalysis(prior="recommended"),
     riskbayes.SmoothNB(),
     riskbayes.TreeAugmentedNB(),
     riskbayes.MixtureDiscriminantAnalysis(2),
     riskbayes.ProductOfExperts(),
     riskbayes.MixedNB(),
-    riskbayes.RiskBayesClassifier(),
+    riskbayes.RiskBayesClassifier("single"),
 ]
 
 
@@ -165,7 +171,7 @@ def test_an_estimator_takes_dask_arrays(clf, weighted, here):
 
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize(
-    "clf", [riskbayes.MixedNB(), riskbayes.CategoricalNB(), riskbayes.RiskBayesClassifier()], ids=repr
+    "clf", [riskbayes.MixedNB(), riskbayes.CategoricalNB(), riskbayes.RiskBayesClassifier("single")], ids=repr
 )
 def test_an_estimator_takes_dask_data_frames(clf, holes, here):
     X, y = frame()
@@ -217,7 +223,9 @@ def test_partitions_may_be_empty_of_unknown_size_and_lack_classes(here):
 def test_validation_rows_and_splits_on_dask(here):
     X, y = table()
     A, b = da.from_array(X, chunks=(200, 5)), da.from_array(y, chunks=200)
-    clf = riskbayes.QuadraticDiscriminantAnalysis(learner=RC(lr=0.5, max_iter=10))
+    clf = riskbayes.QuadraticDiscriminantAnalysis(
+        learner=RC(lr=0.5, max_iter=10, step="fixed", generative_weight=0.0)
+    )
     plain = clone(clf).fit(X[:1000], y[:1000], X_val=X[1000:], y_val=y[1000:])
     found = clone(clf).fit(A[:1000], b[:1000], X_val=A[1000:], y_val=b[1000:])
     assert found.best_iteration_ == plain.best_iteration_
@@ -225,7 +233,7 @@ def test_validation_rows_and_splits_on_dask(here):
     for learner in (
         RC(max_iter=4, early_stopping=True, random_state=0),
         RC(max_iter=3, n_restarts=1, random_state=0),
-        RC(max_iter=2, batch_size=50, random_state=0),
+        RC(max_iter=2, batch_size=50, random_state=0, generative_weight=0.0),
         RCCV(cv=2, max_iter=3, random_state=0),
     ):
         assert clone(clf).set_params(learner=learner).fit(A, b).score(X, y) > 0.5
@@ -294,7 +302,9 @@ def test_sums_are_a_tree(here):
 def test_one_and_two_workers_give_the_same_bits(client):
     X, y = table(4000)
     A, b = da.from_array(X, chunks=(300, 5)), da.from_array(y, chunks=300)
-    clf = riskbayes.QuadraticDiscriminantAnalysis(learner=RC(lr=0.3, max_iter=8))
+    clf = riskbayes.QuadraticDiscriminantAnalysis(
+        learner=RC(lr=0.3, max_iter=8, step="fixed", generative_weight=0.0)
+    )
     two = clone(clf).fit(A, b)
     with (
         LocalCluster(
@@ -402,7 +412,7 @@ def sent_to_driver(client):
 def test_workers_killed_at_ten_random_moments_change_nothing(client):
     X, y = table(4000)
     A, b = da.from_array(X, chunks=(500, 5)), da.from_array(y, chunks=500)
-    clf = riskbayes.GaussianNB(learner=RC(step="adaptive", max_iter=60))
+    clf = riskbayes.GaussianNB(learner=RC(step="adaptive", max_iter=60, generative_weight=0.0))
     expected = clone(clf).fit(A, b)
     # Dask itself gives up on a task after three workers died while they ran it; here ten die.
     client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 100))
@@ -454,7 +464,7 @@ def test_a_lost_scheduler_leaves_the_best_model_and_an_error(tmp_path):
     worker = subprocess.Popen([*WORKER, "--scheduler-file", str(file), "--no-dashboard"], **options)
     X, y = table()
     A, b = da.from_array(X, chunks=(300, 5)), da.from_array(y, chunks=300)
-    clf = riskbayes.GaussianNB(learner=RC(step="adaptive", max_iter=100_000))
+    clf = riskbayes.GaussianNB(learner=RC(step="adaptive", max_iter=100_000, generative_weight=0.0))
     scans, scan = [], DaskEngine.scan
 
     def killing(self, *args, **given):
@@ -482,5 +492,5 @@ def test_a_lost_scheduler_leaves_the_best_model_and_an_error(tmp_path):
             process.wait()
     assert clf.status_ == "lost"
     assert clf.n_iter_ == 2
-    plain = riskbayes.GaussianNB(learner=RC(step="adaptive", max_iter=2)).fit(X, y)
+    plain = riskbayes.GaussianNB(learner=RC(step="adaptive", max_iter=2, generative_weight=0.0)).fit(X, y)
     np.testing.assert_allclose(clf.predict_proba(X), plain.predict_proba(X), atol=1e-8)

@@ -31,7 +31,13 @@ from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm
 from riskbayes.models import CategoricalModel
 from riskbayes.task import Task
 
-LEARNERS = [ClosedForm(), RC(lr=0.2, max_iter=6), TM(max_iter=4), DFE(max_iter=4), GD(max_iter=4)]
+LEARNERS = [
+    ClosedForm(),
+    RC(lr=0.2, max_iter=6, step="fixed", generative_weight=0.0),
+    TM(max_iter=4),
+    DFE(max_iter=4),
+    GD(max_iter=4),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +95,7 @@ def test_every_model_by_every_learner_is_the_model_of_rows_in_memory(model, lear
     """In the same frame; the frame is exact here, for the sample of so few rows is all of them."""
     X, y, w = random_rows(model, np.random.default_rng(3), m=400)
     memory, disk = MemoryEngine(X, y, w, 3), engine_on_disk(X, y, w, 3)
-    if model.traits.keeps_rows:
+    if model.implements("learn_own"):
         with pytest.raises(TypeError, match="compares rows with all training rows, and DiskEngine"):
             disk.learn(model)
         return
@@ -107,8 +113,8 @@ def test_every_model_by_every_learner_is_the_model_of_rows_in_memory(model, lear
 
 @pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
 def test_a_frame_of_a_sample_is_followed_by_both_engines_alike(kind):
-    model, learner = kind(), RC(lr=0.2, max_iter=5)
-    if model.traits.keeps_rows:
+    model, learner = kind(), RC(lr=0.2, max_iter=5, step="fixed", generative_weight=0.0)
+    if model.implements("learn_own"):
         return
     X, y, w = random_rows(model, np.random.default_rng(4), m=900)
     memory, disk = MemoryEngine(X, y, w, 3), engine_on_disk(X, y, w, 3)
@@ -165,7 +171,7 @@ ESTIMATORS = [
     riskbayes.MixtureDiscriminantAnalysis(2),
     riskbayes.ProductOfExperts(),
     riskbayes.MixedNB(),
-    riskbayes.RiskBayesClassifier(),
+    riskbayes.RiskBayesClassifier("single"),
 ]
 
 
@@ -219,7 +225,12 @@ def sources(frame, folder):
 
 
 @pytest.mark.parametrize(
-    "clf", [riskbayes.MixedNB(learner=RC(lr=0.2, max_iter=5)), riskbayes.RiskBayesClassifier()], ids=repr
+    "clf",
+    [
+        riskbayes.MixedNB(learner=RC(lr=0.2, max_iter=5, step="fixed", generative_weight=0.0)),
+        riskbayes.RiskBayesClassifier("single"),
+    ],
+    ids=repr,
 )
 def test_one_model_whatever_the_rows_come_from(clf, tmp_path, spool):
     frame = table()
@@ -329,7 +340,8 @@ def test_sparse_batches_stay_sparse():
     y = rng.integers(2, size=600)
     X = csr_array(rng.poisson(0.05 + 0.1 * y[:, None], size=(600, 50)).astype(float))
     batches = [(X[i : i + 100], y[i : i + 100]) for i in range(0, 600, 100)]
-    there, here = (riskbayes.MultinomialNB().fit(*given) for given in ((rows(batches),), (X, y)))
+    clf = riskbayes.MultinomialNB(learner=RC(max_iter=5, generative_weight=0.01))
+    there, here = (clone(clf).fit(*given) for given in ((rows(batches),), (X, y)))
     np.testing.assert_allclose(there.predict_proba(X), here.predict_proba(X), atol=1e-8)
 
 
@@ -362,7 +374,7 @@ def test_validation_rows_may_be_on_a_disk_too(spool):
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=2000)
     X = rng.standard_normal((2000, 6)) + 0.3 * y[:, None]
-    learner = RC(lr=0.5, max_iter=30, n_iter_no_change=3)
+    learner = RC(lr=0.5, max_iter=30, n_iter_no_change=3, step="fixed", generative_weight=0.0)
     here = riskbayes.QuadraticDiscriminantAnalysis(learner=learner).fit(
         X[:1000], y[:1000], X_val=X[1000:], y_val=y[1000:]
     )
@@ -377,7 +389,7 @@ def test_validation_rows_may_be_on_a_disk_too(spool):
     [
         RC(max_iter=6, early_stopping=True, refit=True, random_state=0),
         RC(max_iter=4, n_restarts=2, random_state=0),
-        RC(max_iter=3, batch_size=50, random_state=0),
+        RC(max_iter=3, batch_size=50, random_state=0, generative_weight=0.0),
         RCCV(cv=3, max_iter=5, random_state=0),
     ],
     ids=["early stopping", "restarts", "batches", "folds"],

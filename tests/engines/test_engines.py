@@ -8,7 +8,7 @@ from sklearn import config_context
 
 from conftest import MODELS, random_rows
 from riskbayes.arrays import to_numpy
-from riskbayes.engines import engine_for
+from riskbayes.engines import MemoryEngine
 from riskbayes.engines.parts import Drawn, Fold
 from riskbayes.frames import Frame
 from riskbayes.models import GaussianNBModel, GenerativeModel, LDAModel, QDAModel
@@ -36,9 +36,9 @@ def numbered(seed, library="numpy", weights="some zero"):
         w[6 * r :] *= rng.random(m) < 0.7  # six rows of each class have a weight
     w = None if weights is None else w
     if library == "numpy":
-        return engine_for(X, y, w, r), y, w
+        return MemoryEngine(X, y, w, r), y, w
     xp = pytest.importorskip(library)
-    return engine_for(xp.asarray(X), xp.asarray(y), None if w is None else xp.asarray(w), r), y, w
+    return MemoryEngine(xp.asarray(X), xp.asarray(y), None if w is None else xp.asarray(w), r), y, w
 
 
 class Rows(GenerativeModel):
@@ -75,7 +75,7 @@ def random_engine(kind, seed, weighted=True):
     rng = np.random.default_rng(seed)
     X, y, w = random_rows(kind(), rng, m=60)
     w[30:] *= rng.random(len(w) - 30) < 0.8
-    return engine_for(X, y, w if weighted else None, 3)
+    return MemoryEngine(X, y, w if weighted else None, 3)
 
 
 @every_library
@@ -217,10 +217,10 @@ def test_an_engine_serves_several_models_in_turn(seed):
     """What it keeps of one has no part in another's scan."""
     rng = np.random.default_rng(seed)
     X, y, w = random_rows(QDAModel(), rng)
-    shared = engine_for(X, y, w, 3)
+    shared = MemoryEngine(X, y, w, 3)
     models = [QDAModel(), GaussianNBModel(), LDAModel(), Halved(), QDAModel(covariance_strength=3.0)]
     for model in rng.permutation(np.array([*models, *models], dtype=object)):
-        own = engine_for(X, y, w, 3)
+        own = MemoryEngine(X, y, w, 3)
         fitted, expected = (Fitted.of(model, settled(each, model)) for each in (shared, own))
         assert fitted.S == expected.S
         scan, other = shared.scan(fitted, LogLoss()), own.scan(fitted, LogLoss())
@@ -242,7 +242,7 @@ def test_rows_without_weight_have_no_part_in_a_scan(kind):
     for seed in range(5):
         X, y, w = random_rows(kind(), np.random.default_rng(seed))
         w[20:] *= np.random.default_rng(seed).random(len(w) - 20) < 0.7
-        engine, model = engine_for(X, y, w, 3), kind()
+        engine, model = MemoryEngine(X, y, w, 3), kind()
         counted = engine.taken(np.flatnonzero(w))
         assert counted.n_rows < engine.n_rows
         assert counted.mass == pytest.approx(engine.mass)

@@ -17,6 +17,7 @@ from conftest import calibrated, closed_form, random_rows
 from riskbayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 from riskbayes.engines import MemoryEngine
 from riskbayes.learners import DFE, GD, RC, RCCV, TM
+from riskbayes.learners.quasi_newton import NOTHING_LEFT
 from riskbayes.models import BernoulliModel, ComplementModel, MultinomialModel, PoissonModel
 from riskbayes.models.counts import Cells, SparseCounts
 from riskbayes.objectives import LogLoss
@@ -31,7 +32,11 @@ FORMATS = [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_matrix]
 LEARNERS = [
     *("closed_form", "rc", RC.paper(), RC(step="adaptive", generative_weight=0.01), TM(max_iter=20)),
     *(DFE(max_iter=8), DFE(mode="online", max_iter=2), DFE(mode="online", max_iter=2, shuffle=True)),
-    *(RC(batch_size=20, max_iter=4), RC(early_stopping=True, refit=True), RC(n_restarts=1, max_iter=8)),
+    *(
+        RC(batch_size=20, max_iter=4, generative_weight=0.0),
+        RC(early_stopping=True, refit=True),
+        RC(n_restarts=1, max_iter=8),
+    ),
     *(RCCV(cv=2, max_iter=6, generative_weights=(0,)), RC(objective=[[0, 1, 2], [1, 0, 1], [3, 1, 0]])),
 ]
 
@@ -155,10 +160,14 @@ def test_there_is_no_dense_copy(kind, compiled, monkeypatch):
     X = sp.random_array((m, n), density=0.002, format="csr", rng=np.random.default_rng(0))
     X.data[:] = 1 + np.floor(3 * X.data)
     y = np.arange(m) % 2
-    kind(learner=RC(max_iter=2)).fit(X[:50], y[:50])  # imports and compiles
+
+    def use(X, y):
+        clf = kind(learner=RC(max_iter=5)).fit(X, y)
+        clf.predict(X), clf.score_samples(X), clf.partial_fit(X, y)
+
+    use(X, y)  # imports and compiles, which takes memory of its own; a few rows may end before a second scan
     tracemalloc.start()
-    clf = kind(learner=RC(max_iter=5)).fit(X, y)
-    clf.predict(X), clf.score_samples(X), clf.partial_fit(X, y)
+    use(X, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * m * n / 10
@@ -212,7 +221,7 @@ def test_bernoulli_rc_without_a_prior_approaches_logistic_regression():
     y = rng.integers(2, size=400)
     X = (rng.random((400, 5)) < np.where(y[:, None] == 1, 0.6, 0.4) ** [1, 1, 0.5, 2, 1]).astype(float)
     X[:, 4] = np.where(rng.random(400) < 0.9, X[:, 0], X[:, 4])  # dependent columns, which NB counts twice
-    clf = BernoulliNB(alpha=0.0, learner=RC(step="adaptive", max_iter=300)).fit(X, y)
+    clf = BernoulliNB(alpha=0.0, learner=RC(step="adaptive", max_iter=300, generative_weight=0.0)).fit(X, y)
     best = LogisticRegression(C=np.inf, tol=1e-10).fit(X, y)
     target = log_loss(y, best.predict_proba(X))
     assert clf.history_["log_loss"][0] > target + 0.005
@@ -225,7 +234,7 @@ def test_rc_lowers_the_log_loss_of_every_kind(kind, seed):
     X, y = words(seed, m=60)
     history = kind().fit(sp.csr_array(X), y).history_
     accepted = history["log_loss"][history["accepted"]]
-    assert accepted[-1] < accepted[0]
+    assert accepted[-1] < accepted[0] or accepted[0] <= NOTHING_LEFT
 
 
 @given(seed=seeds)
@@ -430,4 +439,4 @@ def test_sparse_rows_stay_sparse_in_the_engine():
     kept, held = next(engine.folds(3, 0))
     assert sp.issparse(kept._X)
     assert kept.n_rows + held.n_rows == len(y)
-    assert isinstance(kept._rows(MultinomialModel(), Cells(np.array(False))).Z, SparseCounts)
+    assert isinstance(kept._scanner_in(MultinomialModel(), Cells(np.array(False))).Z, SparseCounts)

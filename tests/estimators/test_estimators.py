@@ -372,7 +372,8 @@ def test_attributes_are_those_of_the_calibrated_parameters(learner):
 @every_estimator
 def test_a_fit_by_rc(kind):
     X, y = overlapping_for(kind)
-    clf = kind(learner=RC(lr=0.1, max_iter=20)).fit(X, y)
+    plain = {"prior": None} if kind in GAUSSIAN else {}  # as the closed form has none
+    clf = kind(learner=RC(lr=0.1, max_iter=20, step="fixed", generative_weight=0.0), **plain).fit(X, y)
     history = clf.history_
     assert {"soft_error", "error", "log_loss", "lr"} <= set(history)
     assert {len(column) for column in history.values()} == {clf.n_iter_ + 1}
@@ -393,7 +394,7 @@ def test_a_fit_by_rc(kind):
 @every_estimator
 def test_a_learner_may_be_a_name_or_an_instance(kind):
     X, y = overlapping_for(kind)
-    named, given = kind(learner="rc").fit(X, y), kind(learner=RC.recommended()).fit(X, y)
+    named, given = kind(learner="rc").fit(X, y), kind(learner=RC()).fit(X, y)
     assert named.statistics_ == given.statistics_
     assert kind().fit(X, y).statistics_ == named.statistics_  # the default
     a, b = kind(learner="closed_form").fit(X, y), kind(learner=ClosedForm()).fit(X, y)
@@ -404,9 +405,11 @@ def test_a_learner_may_be_a_name_or_an_instance(kind):
 @pytest.mark.parametrize("lr", [np.float64(0.1), np.float32(0.1), 0.1])
 def test_the_learning_rate_may_be_a_numpy_scalar(kind, lr):
     X, y = overlapping_for(kind)
-    learner = RC(lr=lr, max_iter=np.int64(3))
+    learner = RC(lr=lr, max_iter=np.int64(3), step="fixed", generative_weight=0.0)
     clf = kind(learner=learner).fit(X, y)
-    assert clf.statistics_.allclose(kind(learner=RC(lr=float(lr), max_iter=3)).fit(X, y).statistics_)
+    assert clf.statistics_.allclose(
+        kind(learner=RC(lr=float(lr), max_iter=3, step="fixed", generative_weight=0.0)).fit(X, y).statistics_
+    )
     assert learner.lr is lr  # stored untouched
 
 
@@ -739,10 +742,10 @@ def test_merging_models_that_know_other_categories(first, second):
 @every_estimator
 def test_rc_takes_one_step_a_batch(kind):
     X, y = overlapping_for(kind)
-    clf = kind(learner=RC(lr=0.1))
+    clf = kind(learner=RC(lr=0.1, step="fixed", generative_weight=0.0))
     first, second = np.arange(150), np.arange(150, 300)
     clf.partial_fit(X[first], y[first], classes=[0, 1, 2])
-    one = kind(learner=RC(lr=0.1, max_iter=1)).fit(X[first], y[first])
+    one = kind(learner=RC(lr=0.1, max_iter=1, step="fixed", generative_weight=0.0)).fit(X[first], y[first])
     assert clf.n_iter_ == 1
     assert clf.statistics_.allclose(one.statistics_, rtol=1e-12)
     before = clf.statistics_, clf.data_statistics_
@@ -879,7 +882,7 @@ def test_pickle_with_strings():
 
 @every_estimator
 def test_parameters_are_stored_untouched(kind):
-    learner = RC(lr=0.3)
+    learner = RC(lr=0.3, step="fixed", generative_weight=0.0)
     clf, untouched = kind(learner=learner), dict(vars(learner))
     before = clf.get_params()
     assert before["learner"] is learner
@@ -902,7 +905,7 @@ def test_grid_search_over_the_learning_rate(kind):
     search = GridSearchCV(kind(learner=RC()), grid, cv=2, error_score="raise").fit(X, y)
     assert search.best_score_ > 0.34
     assert search.best_estimator_.learner.lr in grid["learner__lr"]
-    learners = {"learner": ["closed_form", "rc", RC(lr=0.5)]}
+    learners = {"learner": ["closed_form", "rc", RC(lr=0.5, step="fixed", generative_weight=0.0)]}
     GridSearchCV(kind(), learners, cv=2, error_score="raise").fit(X, y)
 
 
@@ -997,6 +1000,7 @@ class TestWeights:
     def test_the_size_of_weights_does_not_matter_to_maximum_likelihood(self, kind, learner):
         X, y = overlapping_for(kind)
         parameters = {"alpha": 0.0} if kind is CategoricalNB else {}
+        parameters |= {"prior": None} if kind in GAUSSIAN else {}
         # The default's anchor fades as the weight grows: without an anchor, only shares matter.
         learner = RC.paper() if learner == "rc" else learner
         small, large = (
@@ -1015,7 +1019,9 @@ class TestWeights:
 
 
 # A path in single precision ends where it no longer sees the risk fall.
-SINGLE = {"closed_form": {"rtol": 1e-5, "atol": 1e-6}, "rc": {"rtol": 0, "atol": 1e-3}}
+SINGLE = {"closed_form": {"rtol": 1e-5, "atol": 1e-6}, "rc": {"rtol": 0, "atol": 1e-5}}
+FEW_SCANS = {"closed_form": "closed_form", "rc": RC(max_iter=8)}
+"""Learners of float32 rows: their rounding grows along the path of RC, a thousandfold in 64 scans."""
 
 
 @pytest.mark.parametrize("kind", [*GAUSSIAN, generic])
@@ -1024,7 +1030,8 @@ class TestLayouts:
     def test_float32(self, kind, learner):
         X, y = overlapping()
         X = X.astype(np.float32)
-        single, double = (kind(learner=learner).fit(data, y) for data in (X, X.astype(np.float64)))
+        learned = FEW_SCANS[learner]
+        single, double = (kind(learner=learned).fit(data, y) for data in (X, X.astype(np.float64)))
         assert single.statistics_["s1"].dtype == np.float64
         assert single.predict_proba(X).dtype == np.float32
         close(single.predict_proba(X), double.predict_proba(X.astype(np.float64)), **SINGLE[learner])
@@ -1032,7 +1039,8 @@ class TestLayouts:
     def test_float32_far_from_the_origin(self, kind, learner):
         X, y = overlapping()
         X = (np.round(X * 64) / 64 + 1000.0).astype(np.float32)
-        single, double = (kind(learner=learner).fit(data, y) for data in (X, X.astype(np.float64)))
+        learned = FEW_SCANS[learner]
+        single, double = (kind(learner=learned).fit(data, y) for data in (X, X.astype(np.float64)))
         close(single.predict_proba(X), double.predict_proba(X), **SINGLE[learner])
 
     def test_order_and_strides(self, kind, learner):
@@ -1155,14 +1163,14 @@ class TestCallbacks:
     def test_a_callback_stops_the_fit(self, kind, stop_at):
         X, y = overlapping_for(kind)
         recorder = Recorder(stop_at)
-        clf = kind(learner=RC(lr=0.01)).set_callbacks(recorder).fit(X, y)
+        clf = kind(learner=RC(lr=0.01, step="fixed", generative_weight=0.0)).set_callbacks(recorder).fit(X, y)
         assert clf.status_ is Status.CALLBACK
         assert clf.n_iter_ == stop_at
         assert [task for name, task in recorder.seen if name == "iteration"] == list(range(stop_at + 1))
         assert recorder.seen[-1][0] == "fit"
         assert recorder.torn_down == 1
         if stop_at:
-            same = kind(learner=RC(lr=0.01, max_iter=stop_at)).fit(X, y)
+            same = kind(learner=RC(lr=0.01, max_iter=stop_at, step="fixed", generative_weight=0.0)).fit(X, y)
             assert clf.statistics_ == same.statistics_
         np.testing.assert_array_equal(recorder.fitted[-1], clf.predict_proba(X))
         np.testing.assert_array_equal(recorder.fitted[-2], clf.predict_proba(X))
@@ -1203,7 +1211,11 @@ class TestCallbacks:
     def test_scoring_monitor(self, kind):
         X, y = overlapping_for(kind)
         monitor = ScoringMonitor(scoring=["accuracy", "neg_log_loss"])
-        clf = kind(learner=RC(lr=0.05, max_iter=6)).set_callbacks(monitor).fit(X, y)
+        clf = (
+            kind(learner=RC(lr=0.05, max_iter=6, step="fixed", generative_weight=0.0))
+            .set_callbacks(monitor)
+            .fit(X, y)
+        )
         data = monitor.get_logs().data
         iterations = [row for row in data if row["task_name"] == "iteration"]
         history = clf.history_

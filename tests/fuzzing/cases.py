@@ -33,6 +33,9 @@ TRIALS = 6
 ROUNDINGS = 100.0
 """An answer may differ by so many times what moving the input by its rounding does."""
 
+SPACINGS = 8.0
+"""A standard deviation of so many roundings of its cells is taken for their rounding."""
+
 COVARIANCES = {
     "GaussianNB": "diagonal",
     "LinearDiscriminantAnalysis": "tied",
@@ -217,8 +220,8 @@ class Case:
 
     def explain(self, gap: float, estimator: Any, table: Table) -> str:
         """How a difference compares with what rounding of the input does."""
-        if self.name == "MixtureDiscriminantAnalysis" and np.isinf(table.condition("full")):
-            return UNDECIDED  # components of fewer rows than columns: EM goes where their last digits say
+        if self.name == "MixtureDiscriminantAnalysis" and self.has_undetermined_components(table):
+            return UNDECIDED  # EM goes where their last digits say
         exact = table.with_(holder="float64") if table.eps > EPS else table
         here, moved = self.posterior(self.fit(estimator, exact), exact), 0.0
         for trial in range(TRIALS):
@@ -231,6 +234,11 @@ class Case:
             if gap <= (10 if self.name == "MixtureDiscriminantAnalysis" else 1) * ROUNDINGS * moved:
                 return ROUNDING if moved < 1e-3 else UNDECIDED
         raise Violation(f"posteriors differ by {gap:.3g}; rounding of the input moves them by {moved:.3g}")
+
+    def has_undetermined_components(self, table: Table) -> bool:
+        """True if components may have fewer rows than columns, or the rows of a class are collinear."""
+        rows, enough = np.bincount(table.y), self.estimator.n_components * (table.X.shape[1] + 1)
+        return bool(np.isinf(table.condition("full")) or (rows < enough).any())
 
     def bound(self, estimator: Any, table: Table) -> float | None:
         """How far rounding may move P, where the rows tell; None where only a trial can.
@@ -265,6 +273,13 @@ class Case:
         by_default = self.name in ("RiskBayesClassifier", "SmoothNB")
         covariance = "diagonal" if held or by_default else COVARIANCES.get(self.name, "full")
         return table.eps * table.condition(covariance) > 1e-2
+
+    def is_within_float32(self, table: Table) -> bool:
+        """True if a variance of a class may be within the rounding of float32 cells, where models take it for
+        zero: of the same cells as float64 it is a variance.
+        """
+        rounded = SPACINGS * table.rounding()
+        return bool(rounded**2 * table.condition(COVARIANCES.get(self.name, "full")) > 1.0)
 
     def __str__(self) -> str:
         (m, n), table = self.table.X.shape, self.table

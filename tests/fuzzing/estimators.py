@@ -106,7 +106,7 @@ OPTIONS: dict[str, Callable[[np.random.Generator, Table], Any]] = {
     "prior_covariance": lambda rng, table: np.diag(variances(rng, table)),
     "GaussianNBModel.prior_covariance": variances,
     "prior_form": one_of("exact", "paper"),
-    "prior": one_of("recommended", None),
+    "prior": one_of("recommended", None),  # "auto" is one of these, by the learner
     "diagonal_mix": one_of(0.0, 0.5),
     "shrinkage": one_of(0.0, 0.1),
     "reg_param": one_of(0.0, 0.1),
@@ -121,10 +121,16 @@ OPTIONS: dict[str, Callable[[np.random.Generator, Table], Any]] = {
     "covariance": one_of("tied", "full"),
     "em_iter": one_of(0, 3, 50),
     "k": one_of(0, 1, 3),
+    "ConditionalGaussianNB.k": one_of(0),
+    "ConditionalGaussianModel.k": one_of(0),
     "missing": one_of("informative"),
     "backoff": one_of(0.0, 1.0, 5.0),
     "ProductOfExperts.experts": random_experts,
-    "strategy": lambda rng, table: str(rng.choice(["single", "cv", "ensemble"], p=[0.8, 0.1, 0.1])),
+    "RiskBayesClassifier.strategy": lambda rng, table: str(
+        rng.choice(
+            ["single", "glass", "cv", "ensemble"], p=[0.86, 0.06, 0.04, 0.04]
+        )  # "auto" is one of these, by the source
+    ),
     # The whole family takes seconds; its first member goes the same way.
     "RiskBayesClassifier.time_limit": lambda rng, table: (
         None if rng.random() < 0.02 and len(table.y) < 40 else 1e-9
@@ -134,7 +140,11 @@ OPTIONS: dict[str, Callable[[np.random.Generator, Table], Any]] = {
 }
 """How a hyper-parameter is drawn, by its name, or by its owner's and its name."""
 
-ALWAYS = ("RiskBayesClassifier.time_limit", "RiskBayesClassifier.random_state")
+ALWAYS = (
+    *(f"RiskBayesClassifier.{name}" for name in ("strategy", "time_limit", "random_state")),
+    *(f"{name}DiscriminantAnalysis.prior" for name in ("Linear", "Quadratic", "Mixture")),
+    "GaussianNB.prior",
+)
 """Hyper-parameters that are never left at their defaults."""
 
 
@@ -174,10 +184,10 @@ def random_objective(table: Table, rng: np.random.Generator) -> Any:
 
 
 def random_rc(table: Table, rng: np.random.Generator) -> RC:
-    step, early = str(rng.choice(["fixed", "adaptive"])), bool(rng.random() < 0.2)
+    step, early = str(rng.choice(["fixed", "adaptive", "quasi_newton"])), bool(rng.random() < 0.2)
     return RC(
         lr=float(rng.choice([0.05, 0.1, 0.5, 1.0])),
-        max_iter=int(rng.integers(1, 7)),
+        max_iter=int(rng.integers(1, 7)) * (10 if step == "quasi_newton" else 1),
         objective=random_objective(table, rng),
         monitor=one_of(None, None, "soft_error", "log_loss", "objective")(rng, table),
         step=step,

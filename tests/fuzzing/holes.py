@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,16 @@ class HoledCase(Case):
         labels = random_classes(table.n_classes, rng)
         estimator = random_estimator(self.name, model, table, labels, rng)
         return with_holes(table, "missing" in estimator.get_params(), rng), labels, estimator
+
+
+@lru_cache(maxsize=1)
+def holed_case(seed: int, number: int) -> HoledCase:
+    return HoledCase(seed, number)
+
+
+def holed(case: Case) -> HoledCase:
+    """The case with missing cells, one for all laws, which share its fit."""
+    return holed_case(case.seed, case.number)
 
 
 def moderate_table(kind: str, rng: np.random.Generator) -> Table:
@@ -118,23 +128,32 @@ def far_apart(one: Array, other: Array) -> Array:
 
 @answer("one row alone has its answer among others, by every method that takes rows")
 def alone(case: Case) -> str:
-    case = HoledCase(case.seed, case.number)
+    case = holed(case)
     clf, table = case.fitted, case.table
     if isinstance(clf, Refusal):
         return REFUSED
-    rows, shuffled = table.near, case.rng(3).permutation(len(table.near))
+    m, rng, reference = len(table.near), case.rng(3), table.held(table.X)
+    shuffled = rng.permutation(m)
+
+    @cache
+    def held(index: tuple[int, ...]) -> Any:
+        return table.held(table.near[list(index)])
+
+    @cache
+    def arguments(name: str) -> dict[str, Any]:
+        ranked = "reference" in inspect.signature(getattr(clf, name)).parameters
+        return {"reference": reference} if ranked else {}
 
     def ask(name: str, index: Array) -> Any:
-        method = getattr(clf, name)
-        ranked = "reference" in inspect.signature(method).parameters
-        given = {"reference": table.held(table.X)} if ranked else {}
-        return attempt(lambda: cells_of(method(table.held(rows[index]), **given)))
+        rows = held(tuple(index.tolist()))
+        return attempt(lambda: cells_of(getattr(clf, name)(rows, **arguments(name))))
 
     for name in row_methods(clf):
-        found = ask(name, np.arange(len(rows)))
+        found = ask(name, np.arange(m))
         if isinstance(found, Refusal) or (name == "predict" and is_a_tie(case)):
             continue
-        for index in (shuffled, *(np.array([i]) for i in (*shuffled[:4], len(rows) - 1))):
+        # Two rows alone, for each method others, and the one of missing cells only.
+        for index in (shuffled, *(np.array([i]) for i in (*rng.choice(m - 1, 2, replace=False), m - 1))):
             other = ask(name, index)
             if isinstance(other, Refusal):
                 raise Violation(f"{name} of rows {index} is refused: {other.message}")
@@ -179,7 +198,7 @@ def is_a_tie(case: Case) -> bool:
 
 @change("batches with missing cells are one fit, or refused", adds_up)
 def batches_with_holes(case: Case) -> str:
-    case = HoledCase(case.seed, case.number)
+    case = holed(case)
     if not adds_up(case):
         return UNDECIDED
     table, rng, P, clf = case.table, case.rng(3), whole(case), clone(case.closed_form)
@@ -202,7 +221,7 @@ def nothing_known(case: Case) -> str:
 
     Marks of missing cells say something, unless they are tied: by a chi-square test of all rows.
     """
-    case = HoledCase(case.seed, case.number)
+    case = holed(case)
     clf, table = case.fitted, case.table
     if isinstance(clf, Refusal):
         return REFUSED
@@ -263,7 +282,7 @@ def takes_marks(case: Case) -> bool:
 @change("tied marks cancel", takes_marks)
 def tied_marks(case: Case) -> str:
     """If no mark depends on the class, marks of missing cells change no posterior of the closed form."""
-    case = HoledCase(case.seed, case.number)
+    case = holed(case)
     marked = case.fit(clone(case.closed_form).set_params(missing="informative"), case.table)
     ignored = case.fit(clone(case.closed_form).set_params(missing="ignore"), case.table)
     P, Q = case.posterior(marked, case.table), case.posterior(ignored, case.table)
@@ -279,7 +298,7 @@ def tied_marks(case: Case) -> str:
 @change("findings count rows, and the rows of a class by their weights as repeats")
 def counts_of_findings(case: Case) -> str:
     """A share of missing cells is one of rows, whatever their weights and those of the classes."""
-    case = HoledCase(case.seed, case.number)
+    case = holed(case)
     table, closed = case.table, case.estimator if case.learner is None else case.closed_form
     times = case.rng(3).integers(1, 4, size=len(table.y))
     tables = table.with_(w=times.astype(float)), table.with_(w=None)

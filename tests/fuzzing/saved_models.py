@@ -27,7 +27,7 @@ ESTIMATORS = {
 }
 """Every classifier of the package."""
 
-STRATEGIES = ("single", "neighbours", "cv", "ensemble")
+STRATEGIES = ("auto", "single", "glass", "neighbours", "cv", "ensemble")
 LABELS = np.array(["a", "b", "ç"])
 
 

@@ -287,5 +287,5 @@ def noise_error(case: Case) -> float | None:
     clf = attempt(lambda: type(case.estimator)(**given, learner=learner).fit(X, y))
     if isinstance(clf, Refusal):
         return None
-    errors = clf.history_["val_error"] if isinstance(learner, RC) else clf.learner_.cv_error_[0]
+    errors = clf.history_["val_error"] if isinstance(learner, RC) else clf.learner_.cv_error_
     return float(errors[0])

@@ -100,6 +100,15 @@ class Table:
         X = np.where(np.isfinite(moved), moved, values)[inverse.reshape(self.X.shape)]
         return self.with_(X=X, w=1 + 4 * EPS * rng.choice([-1, 1], len(self.y)) if w is None else w)
 
+    def rounding(self) -> float:
+        """The largest rounding of cells, as a share of the standard deviation of their column in a class."""
+        sizes, found = np.abs(self.X).max(axis=0), 0.0
+        for k in np.unique(self.y):
+            deviations = self.X[self.y == k].std(axis=0)
+            vary = deviations > 0
+            found = max(found, (self.eps * sizes[vary] / deviations[vary]).max(initial=0.0))
+        return found
+
     def condition(self, covariance: str = "full") -> float:
         """How much rounding a Gaussian's closed form amplifies; infinite where the rows do not determine it.
 

@@ -44,7 +44,7 @@ def main() -> None:
         "qda": (QuadraticDiscriminantAnalysis(learner="closed_form"), numbers),
         "categorical_nb": (CategoricalNB(learner=learner), X[["town", "smokes"]]),
         "mixed_nb": (MixedNB(missing="informative", learner=learner), X),
-        "recipe": (RiskBayesClassifier(), X),
+        "recipe": (RiskBayesClassifier("single"), X),
     }
     for name, (clf, table) in models.items():
         with warnings.catch_warnings():

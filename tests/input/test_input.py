@@ -108,9 +108,9 @@ def words_later(m=600):
 @pytest.mark.parametrize(
     ("clf", "table"),
     [
-        (riskbayes.RiskBayesClassifier(), holes_later),
+        (riskbayes.RiskBayesClassifier("single"), holes_later),
         (riskbayes.MixedNB(missing="informative"), holes_later),
-        (riskbayes.RiskBayesClassifier(), words_later),
+        (riskbayes.RiskBayesClassifier("single"), words_later),
         (riskbayes.MixedNB(), words_later),
     ],
 )
@@ -141,7 +141,7 @@ def test_marks_are_made_of_holes_that_begin_after_the_first_batch(way):
 def test_findings_count_the_missing_cells_of_all_batches(way):
     X, y = holes_later(share=1.0)
     X[160:, 1] = np.nan
-    clf = riskbayes.RiskBayesClassifier().fit(**way(X, y))
+    clf = riskbayes.RiskBayesClassifier("single").fit(**way(X, y))
     assert "RB007" in [found.code for found in clf.checks_]
 
 
@@ -184,7 +184,8 @@ def test_a_source_of_ones_own_is_one_class(name):
     y = np.arange(120) % 3
     X = np.minimum(rng.poisson(1 + y[:, None], (120, 3)), 4).astype(float)
     source = OwnSource([(X[at : at + 25], y[at : at + 25]) for at in range(0, 120, 25)])
-    clf = ESTIMATORS[name](*([GaussianNBModel()] if name == "GenerativeClassifier" else []))
+    given = {"GenerativeClassifier": [GaussianNBModel()], "RiskBayesClassifier": ["single"]}
+    clf = ESTIMATORS[name](*given.get(name, []))
     here, there = clone(clf).fit(X, y), clone(clf).fit(source)
     for method in PREDICTIONS:
         if (wanted := ways.ask(here, method, X)) is not None:

@@ -25,8 +25,7 @@ from riskbayes import (
     SmoothNB,
     TreeAugmentedNB,
 )
-from riskbayes.estimators.checks import listed
-from riskbayes.exceptions import ColumnError
+from riskbayes.exceptions import ColumnError, listed
 from riskbayes.learners import RC
 from riskbayes.models import CategoricalModel, QDAModel, structure
 from riskbayes.preprocessing import KMeansBins
@@ -341,12 +340,23 @@ def test_labels_of_two_kinds(kind, other):
     assert said.startswith(f"y has labels of several kinds, such as 'a' and {other!r}")
 
 
+@of([GaussianNB, CategoricalNB, RiskBayesClassifier])
+@pytest.mark.parametrize("label", [pd.Period("2024-01"), datetime.date(2024, 1, 31)], ids=repr)
+def test_labels_that_are_objects(kind, label):
+    y = pd.Series([label] * M)
+    said = message(ValueError, lambda: kind().fit(data(kind), y))
+    assert said == (
+        f"Unknown label type: y holds objects such as {label!r}. Make the labels strings, whole numbers or "
+        "booleans, for instance by `.astype(str)`."
+    )
+
+
 def test_a_generative_weight_is_finite_and_its_documentation_says_so():
     said = message(ValueError, lambda: GaussianNB(learner=RC(generative_weight=np.inf)).fit(X, Y))
     assert "'generative_weight' parameter of RC" in said
     assert "infinity" not in RC.__doc__
-    held, free = (GaussianNB(learner=RC(generative_weight=g)).fit(X, Y) for g in (1e300, 0.0))
-    closed = GaussianNB(learner="closed_form").fit(X, Y)
+    held, free = (GaussianNB(learner=RC(generative_weight=g), prior=None).fit(X, Y) for g in (1e300, 0.0))
+    closed = GaussianNB(learner="closed_form", prior=None).fit(X, Y)
     np.testing.assert_allclose(held.predict_proba(X), closed.predict_proba(X), atol=1e-9)
     assert np.abs(free.predict_proba(X) - closed.predict_proba(X)).max() > 1e-3
 

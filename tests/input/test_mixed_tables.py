@@ -35,7 +35,7 @@ from riskbayes.preprocessing.encoder import TableEncoder
 pytestmark = pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
 
 SHORT = RC(max_iter=5)
-TAKES_TABLES = [MixedNB(learner=SHORT), MixedNB("gaussian", learner=SHORT), RiskBayesClassifier()]
+TAKES_TABLES = [MixedNB(learner=SHORT), MixedNB("gaussian", learner=SHORT), RiskBayesClassifier("single")]
 
 
 def table(seed=0, m=120):
@@ -220,7 +220,8 @@ def test_missing_cells_that_depend_on_the_class_are_informative():
     X = np.where((rng.random(400) < 0.1 + 0.6 * y)[:, None], np.nan, rng.standard_normal((400, 1)))
     X = np.hstack([X, rng.standard_normal((400, 1))])
     scores = {
-        m: MixedNB(missing=m).fit(X[:200], y[:200]).score(X[200:], y[200:]) for m in ("ignore", "informative")
+        m: MixedNB(missing=m, learner="closed_form").fit(X[:200], y[:200]).score(X[200:], y[200:])
+        for m in ("ignore", "informative")
     }
     assert scores["informative"] > 0.7 > scores["ignore"]
 
@@ -251,7 +252,7 @@ def test_the_family_takes_tables(strategy):
 def test_a_table_of_categories_alone():
     frame, y = table()
     X = frame[["colour", "smokes"]]
-    for clf in (RiskBayesClassifier(), RiskBayesClassifier("cv", cv=2, random_state=0), MixedNB()):
+    for clf in (RiskBayesClassifier("single"), RiskBayesClassifier("cv", cv=2, random_state=0), MixedNB()):
         assert clf.fit(X, y).score(X, y) > 0.5
 
 
@@ -265,7 +266,7 @@ def test_categories_alone_are_categorical_naive_bayes():
 def test_numbers_alone_are_smooth_or_gaussian_naive_bayes():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((90, 3)), rng.integers(2, size=90)
-    for numeric, alone in (("smooth", SmoothNB()), ("gaussian", GaussianNB())):
+    for numeric, alone in (("smooth", SmoothNB()), ("gaussian", GaussianNB(prior=None))):
         P = MixedNB(numeric).fit(X, y).predict_proba(X)
         np.testing.assert_allclose(P, alone.fit(X, y).predict_proba(X), atol=1e-12, err_msg=numeric)
 
@@ -318,7 +319,7 @@ def test_a_complete_table_of_numbers_is_read_as_it_is():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 3)), rng.integers(2, size=60)
     X[:, 1] = 3.0  # constant: stays, as ever
-    for clf in (RiskBayesClassifier(), MixedNB(), RiskBayesClassifier(missing="ignore")):
+    for clf in (RiskBayesClassifier("single"), MixedNB(), RiskBayesClassifier("single", missing="ignore")):
         P = clf.fit(X, y).predict_proba(X)
         assert [column.kind for column in clf.columns_] == ["number"] * 3
         frame = pd.DataFrame(X, columns=list("abc"))
@@ -490,7 +491,7 @@ def test_real_tables_are_taken_as_they_are(paper_folder):
             pl.read_csv(path, infer_schema_length=None).drop("target"),
             pa.csv.read_csv(path).drop(["target"]),
         )
-        for clf in (MixedNB(learner=SHORT, missing="informative"), RiskBayesClassifier()):
+        for clf in (MixedNB(learner=SHORT, missing="informative"), RiskBayesClassifier("single")):
             if len(y) > 8000 and not isinstance(clf, MixedNB):
                 continue
             P = clf.fit(frame, y).predict_proba(frame)
@@ -530,7 +531,7 @@ def without(X):
         GaussianNB(learner=SHORT),
         SmoothNB(learner=SHORT),
         MixedNB(learner=SHORT),
-        RiskBayesClassifier(),
+        RiskBayesClassifier("single"),
     ],
     ids=repr,
 )
@@ -587,7 +588,7 @@ def test_the_schema_shows_a_table_and_travels_with_the_model(tmp_path):
         }
     )
     y = np.array([0, 1] * 20)
-    for clf in (MixedNB(), RiskBayesClassifier()):
+    for clf in (MixedNB(), RiskBayesClassifier("single")):
         schema = clf.fit(table, y).schema_
         assert (schema.n_rows, schema.classes) == (40, {"0": 20.0, "1": 20.0})
         age, job, since, always = schema.columns

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tracemalloc
 import weakref
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from graphlib import TopologicalSorter
 from itertools import pairwise, product
 from pathlib import Path
@@ -33,6 +33,8 @@ from riskbayes.engines.dask import DaskEngine
 from riskbayes.engines.disk import DiskEngine
 from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.engines.spool import Spool
+from riskbayes.estimators import parameters
+from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.learners import DFE, GD, RC, RCCV, TM, ClosedForm, Learner
 from riskbayes.learners.base import resolve_learner
 from riskbayes.learners.dfe import LabelSoftError
@@ -48,14 +50,15 @@ from riskbayes.models import (
     QDAModel,
     SmoothModel,
     TreeModel,
+    qda,
 )
 from riskbayes.models.base import Fitted, Sample, log_class_prior
 from riskbayes.objectives import ExpectedCost, LogLoss, Objective, SoftError
 from riskbayes.persistence.journal import Journal
 from riskbayes.risks import NO_RISK, posterior_and_risks
-from riskbayes.scanners import skipping
-from riskbayes.scanners.dense import Split, label_statistics
-from riskbayes.scanners.kernels import categorical, sparse
+from riskbayes.scanners import kernels
+from riskbayes.scanners.dense import Labels, Scanner, Split, label_statistics
+from riskbayes.scanners.kernels import sparse
 from riskbayes.statistics import Statistics
 from riskbayes.task import Status, Task
 
@@ -149,7 +152,7 @@ class LeastEngine(Engine):
     def scan(self, fitted, objective, part=None, risks_only=False):
         model, S, theta = fitted
         scanner = model.scanner(model.encode(self.X, S.frame))
-        return Scan(*scanner.scan(theta, self.y, self.w, self.n_classes, objective, risks_only))
+        return Scan(*scanner.scan(theta, Labels(self.y, self.w, self.n_classes), objective, risks_only))
 
 
 class RowsInMemory:
@@ -230,7 +233,7 @@ class FileEngine(Engine):
         (model, S, theta), total, risks = fitted, None, NO_RISK
         for X, y, w in self._chunks(part):
             scanner = model.scanner(model.encode(X, S.frame))
-            dS, found = scanner.scan(theta, y, w, self.n_classes, objective, risks_only)
+            dS, found = scanner.scan(theta, Labels(y, w, self.n_classes), objective, risks_only)
             total, risks = dS if total is None else total + dS, risks.plus(found)
         return Scan(total, risks)
 
@@ -322,6 +325,24 @@ class FileEngine(Engine):
                     yield Z[i : i + 1], y[i : i + 1], w[i : i + 1]
 
 
+# --- a scanner: one pass over the rows --------------------------------------------------------------
+
+
+class ClassByClass(Scanner):
+    """Scans the rows of one class after those of another; counts the classes that were scanned."""
+
+    scanned = 0
+
+    def scan(self, theta, labels, objective, risks_only=False):
+        own, total, risks = self.model.cast(theta, self.Z), None, NO_RISK
+        for k in np.unique(labels.y):
+            rows = np.flatnonzero(labels.y == k)
+            dS, found = self.chunk(self.Z[rows], labels.of(rows), own, objective, risks_only)
+            total, risks = dS if total is None else total + dS, risks.plus(found)
+            ClassByClass.scanned += 1
+        return (None if risks_only else total), risks
+
+
 # --- what there is ----------------------------------------------------------------------------------
 
 ENGINES = discover(Engine, __name__)
@@ -365,7 +386,7 @@ def engine_of(tmp_path):
     """Makes an engine of a kind over rows, which it reads in chunks of about `chunk` rows where it does."""
 
     def make(kind, X, y, w, r, chunk=64, model=None):
-        if model is not None and model.traits.keeps_rows and issubclass(kind, BlockEngine):
+        if model is not None and model.implements("learn_own") and issubclass(kind, BlockEngine):
             pytest.skip(f"{kind.__name__} refuses a model that compares rows with all training rows")
         if issubclass(kind, FileEngine):
             folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
@@ -388,7 +409,7 @@ def engine_of(tmp_path):
             engine.sample_rows = 2 * chunk
             return engine
         if issubclass(kind, RecordedEngine):
-            if model is not None and model.traits.keeps_rows:
+            if model is not None and model.implements("learn_own"):
                 pytest.skip("as the engine that it records")
             journal = Journal(tmp_path / f"{len(list(tmp_path.iterdir()))}.journal")
             return kind(make(MemoryEngine, X, y, w, r, chunk), journal)
@@ -699,7 +720,7 @@ def test_rows_in_files_are_never_in_memory_together(engine_of):
 
 
 PATHS = {
-    "rc": RC(lr=0.2, max_iter=12),
+    "rc": RC(lr=0.2, max_iter=12, step="fixed", generative_weight=0.0),
     "anchored": RC(step="adaptive", generative_weight="auto", max_iter=8),
     "tm": TM(max_iter=5),
 }
@@ -807,14 +828,16 @@ def test_every_scan_follows_a_formula_that_a_subclass_replaces(model, formula, o
             return {**super().losses(P, y), "own": 1.0 + P[:, 0]}
 
     child = {"residual": Smoothed, "losses": Named}[formula](*ARGUMENTS.get(type(objective), ()))
-    learner = RC(objective=child, lr=0.05, max_iter=3, monitor="log_loss")
+    learner = RC(
+        objective=child, lr=0.05, max_iter=3, monitor="log_loss", step="fixed", generative_weight=0.0
+    )
     for X, y in tables_of(model):
         found = []
         for smallest in (np.inf, 0):
-            monkeypatch.setattr(categorical, "SMALLEST", smallest)
+            monkeypatch.setattr(kernels, "SMALLEST", smallest)
             monkeypatch.setattr(sparse, "SMALLEST", smallest)
-            monkeypatch.setattr(skipping, "FEWEST_FEATURES", smallest)
-            monkeypatch.setattr(skipping, "ROWS_PER_FEATURE", 0)
+            monkeypatch.setattr(qda, "FEWEST_FEATURES", smallest)
+            monkeypatch.setattr(qda, "ROWS_PER_FEATURE", 0)
             found.append(run(task_of(model, MemoryEngine(X, y, None, 3)), learner))
         plain, fast = found
         assert fast.history.keys() == plain.history.keys()
@@ -838,10 +861,10 @@ def test_every_scan_follows_a_log_joint_that_a_subclass_replaces(model, smallest
         def log_joint(self, Z, theta):
             return 0.3 * super().log_joint(Z, theta)
 
-    monkeypatch.setattr(categorical, "SMALLEST", smallest)
+    monkeypatch.setattr(kernels, "SMALLEST", smallest)
     monkeypatch.setattr(sparse, "SMALLEST", smallest)
-    monkeypatch.setattr(skipping, "FEWEST_FEATURES", smallest)
-    monkeypatch.setattr(skipping, "ROWS_PER_FEATURE", 0)
+    monkeypatch.setattr(qda, "FEWEST_FEATURES", smallest)
+    monkeypatch.setattr(qda, "ROWS_PER_FEATURE", 0)
     child = Flattened(**{f.name: getattr(model, f.name) for f in fields(model)})
     for X, y in tables_of(model):
         task = task_of(child, MemoryEngine(X, y, None, 3))
@@ -854,8 +877,60 @@ def test_every_scan_follows_a_log_joint_that_a_subclass_replaces(model, smallest
         assert dS.allclose(child.statistics(Z, LogLoss().residual(P, y)), rtol=1e-7, atol=1e-7)
 
 
+def test_an_estimator_of_ones_own_declares_what_its_users_may_set():
+    X, y = load_iris(return_X_y=True)
+
+    @parameters.estimator
+    class Nearest(BaseGenerativeClassifier):
+        """The class of the nearest mean."""
+
+        learner: parameters.LearnerOrName = "closed_form"
+
+        def _make_model(self):
+            return UnitGaussians()
+
+    clf = Nearest(learner=RC(lr=0.2, max_iter=5, step="fixed", generative_weight=0.0))
+    other = riskbayes.GenerativeClassifier(UnitGaussians(), clf.learner).fit(X, y)
+    assert list(clf.get_params(deep=False)) == ["learner"]
+    np.testing.assert_array_equal(clf.fit(X, y).predict_proba(X), other.predict_proba(X))
+
+
 @pytest.mark.parametrize(
-    "learner", [RC(objective=Brier(), lr=0.2, max_iter=10), RC(objective=Brier(), step="adaptive")]
+    "kind",
+    [UnitGaussians, QDAModel, LDAModel, CategoricalModel, MixtureModel],
+    ids=lambda kind: kind.__name__,
+)
+def test_a_scanner_of_ones_own_is_asked_by_every_engine(kind, tmp_path):
+    """A model names its scanner; fits in memory and from files are those of the usual one."""
+
+    class Own(kind):
+        def scanner(self, Z):
+            return ClassByClass(self, Z)
+
+    learner, r = RC(lr=0.2, max_iter=3, step="fixed", generative_weight=0.0), 3
+    X, y, w = random_rows(kind(), np.random.default_rng(0), m=150)
+    usual = run(task_of(kind(), MemoryEngine(X, y, w, r)), learner)
+    chunks = [(X[part], y[part], w[part]) for part in np.array_split(np.arange(len(y)), 4)]
+    files = FileEngine.written(tmp_path, chunks, r, RowsInMemory(len(y)))
+    files.sample_size = len(y)
+    for engine in (MemoryEngine(X, y, w, r), files):
+        before, frame = ClassByClass.scanned, usual.fitted.S.frame
+        task = task_of(Own(), engine, frame)
+        own = run(replace(task, validation=engine), learner)
+        scans = 2 * len(usual.history["lr"])  # of training and of validation rows
+        assert ClassByClass.scanned - before >= scans * r
+        for name, path in usual.history.items():
+            np.testing.assert_allclose(own.history[name], path, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(own.history["val_log_loss"], own.history["log_loss"], rtol=1e-12)
+        assert own.fitted.S.allclose(usual.fitted.S, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        RC(objective=Brier(), lr=0.2, max_iter=10, step="fixed", generative_weight=0.0),
+        RC(objective=Brier(), step="adaptive", generative_weight=0.0),
+    ],
 )
 def test_an_objective_of_ones_own_is_descended_by_every_estimator(learner):
     X, y = load_iris(return_X_y=True)
@@ -874,7 +949,7 @@ def test_an_objective_of_ones_own_is_descended_by_every_estimator(learner):
 
 def short(kind):
     """A learner of this kind that takes few iterations."""
-    learner = kind.from_name()
+    learner = kind()
     return learner.set_params(max_iter=8) if "max_iter" in learner.get_params() else learner
 
 
@@ -899,7 +974,7 @@ def test_a_refused_learner_names_those_that_accept_the_model(model):
     if refusing is None:
         return
     with pytest.raises(TypeError) as refused:
-        refusing.from_name().check(model, 3)
+        refusing().check(model, 3)
     named = re.findall(r"'(\w+)'", str(refused.value))
     assert named == sorted(name for name, kind in Learner.known.items() if accepts(kind, model))
 
@@ -962,7 +1037,7 @@ def test_every_engine_runs_every_learner_or_says_what_it_cannot_do(kind, learner
 SETTINGS = {
     "early stopping": RC(max_iter=10, early_stopping=True, refit=True, random_state=0),
     "restarts": RC(max_iter=5, n_restarts=2, random_state=0),
-    "batches": RC(max_iter=3, batch_size=30, random_state=0),
+    "batches": RC(max_iter=3, batch_size=30, random_state=0, generative_weight=0.0),
     "folds": RCCV(cv=3, max_iter=5, generative_weights=(0,), random_state=0),
     "toy": DecayingRC(),
 }
@@ -981,7 +1056,14 @@ def test_rows_in_files_are_held_out_drawn_and_shuffled(learner, model, engine_of
 
 @pytest.mark.parametrize(
     "learner",
-    [RC(), RC(early_stopping=True), RC(n_restarts=1), RC(batch_size=20), RCCV(), DFE(mode="online")],
+    [
+        RC(),
+        RC(early_stopping=True),
+        RC(n_restarts=1),
+        RC(batch_size=20, generative_weight=0.0),
+        RCCV(),
+        DFE(mode="online"),
+    ],
 )
 def test_four_methods_are_enough_for_rc(learner):
     model = CategoricalModel(alpha=1.0)

@@ -7,6 +7,7 @@ from riskbayes import (
     BernoulliNB,
     CategoricalNB,
     ComplementNB,
+    ConditionalGaussianNB,
     GaussianNB,
     GenerativeClassifier,
     KDependenceNB,
@@ -36,7 +37,7 @@ pytestmark = [
 CLASSES = [
     *(CategoricalNB, GaussianNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis),
     *(SmoothNB, MixedNB, ProductOfExperts, MixtureDiscriminantAnalysis, TreeAugmentedNB, KDependenceNB),
-    *(MultinomialNB, BernoulliNB, ComplementNB, PoissonNB),
+    *(MultinomialNB, BernoulliNB, ComplementNB, PoissonNB, ConditionalGaussianNB),
 ]
 
 
@@ -45,7 +46,7 @@ CLASSES = [
     + [
         GenerativeClassifier(QDAModel()),
         QuadraticDiscriminantAnalysis(prior="recommended"),
-        RiskBayesClassifier(),
+        RiskBayesClassifier("single"),
         # With LDA alone: what is checked here is how members are walked, chosen and refitted.
         RiskBayesClassifier("cv", cv=2, time_limit=1e-9, random_state=0),
         RiskBayesClassifier("ensemble", cv=2, time_limit=1e-9, random_state=0),
@@ -58,7 +59,7 @@ def test_estimator_checks(estimator, check, monkeypatch):
     check(estimator)
 
 
-@pytest.mark.parametrize("strategy", ["neighbours", "cv", "ensemble"])
+@pytest.mark.parametrize("strategy", ["glass", "neighbours", "cv", "ensemble"])
 def test_neighbours_pass_all_checks_but_that_of_weights(strategy):
     """A row is left out of its own neighbours, and its copies are not: a weight of two is not two rows."""
     clf = RiskBayesClassifier(strategy, cv=2, time_limit=1e-9, random_state=0)  # the first member

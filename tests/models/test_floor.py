@@ -86,7 +86,9 @@ def covariances_of(theta):
 
 
 @pytest.mark.parametrize("kind", [QDAModel, LDAModel])
-@pytest.mark.parametrize("learner", [RC(lr=2.0, max_iter=6), TM(max_iter=6)], ids=["rc", "tm"])
+@pytest.mark.parametrize(
+    "learner", [RC(lr=2.0, max_iter=6, step="fixed", generative_weight=0.0), TM(max_iter=6)], ids=["rc", "tm"]
+)
 @given(seed=seeds, n=st.integers(1, 4), floor=st.sampled_from([0.5, 0.1, 1e-2]))
 def test_calibration_leaves_every_direction_a_share_of_its_closed_form(kind, learner, seed, n, floor):
     """Generalised eigenvalues of Sigma against the closed form's Sigma: no unit, no other class enters."""
@@ -106,7 +108,10 @@ def one_column(seed):
 @given(seed=seeds, floor=st.sampled_from([0.5, 0.1, 1e-2]))
 def test_variances_keep_a_share_of_their_closed_form(seed, floor):
     X, y = gaussian_rows(np.random.default_rng(seed), 3, 3, m=15)
-    model, learner = GaussianNBModel(covariance_floor=floor), RC(lr=2.0, max_iter=6)
+    model, learner = (
+        GaussianNBModel(covariance_floor=floor),
+        RC(lr=2.0, max_iter=6, step="fixed", generative_weight=0.0),
+    )
     _, S, theta = calibrated(model, X, y, None, 3, learner).fitted
     assert (theta.variances >= floor * (1 - 1e-12) * S.frame.settled.reference).all()
 
@@ -125,7 +130,10 @@ def test_floors_do_not_depend_on_units_and_axes(kind, flat, seed, n, lr):
         X, y = X[25 - n + 1 :], y[25 - n + 1 :]
     A = np.linalg.qr(rng.standard_normal((n, n)))[0] * 10.0 ** rng.uniform(-2, 2, size=n)
     model = kind(covariance_floor=0.2)
-    before, after = (calibrated(model, Z, y, None, 3, RC(lr=lr, max_iter=4)) for Z in (X, X @ A + 5.0))
+    before, after = (
+        calibrated(model, Z, y, None, 3, RC(lr=lr, max_iter=4, step="fixed", generative_weight=0.0))
+        for Z in (X, X @ A + 5.0)
+    )
     np.testing.assert_array_equal(before.history["floored"] > 0, after.history["floored"] > 0)
     P, moved = (posterior(found.fitted, Z) for found, Z in ((before, X), (after, X @ A + 5.0)))
     np.testing.assert_allclose(moved, P, atol=1e-5)

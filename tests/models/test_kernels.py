@@ -10,19 +10,18 @@ from riskbayes import CategoricalNB
 from riskbayes.engines import memory
 from riskbayes.learners import RC, TM
 from riskbayes.models import CategoricalModel
-from riskbayes.models.categorical import JointScanner
+from riskbayes.models.coded import JointScanner
 from riskbayes.models.codes import Codes
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
-from riskbayes.scanners import dense
-from riskbayes.scanners.dense import Scanner, Split
-from riskbayes.scanners.kernels import categorical as kernel
+from riskbayes.scanners import dense, kernels
+from riskbayes.scanners.dense import Labels, Scanner, Split
 
 pytest.importorskip("numba", reason="needs the extra `fast`")
 
 
 @pytest.fixture(autouse=True)
 def small_tables_too(monkeypatch):
-    monkeypatch.setattr(kernel, "SMALLEST", 0)
+    monkeypatch.setattr(kernels, "SMALLEST", 0)
 
 
 def table(seed, m=700, n=7, r=3, most=7):
@@ -51,7 +50,7 @@ def test_a_compiled_scan_is_the_plain_one(objective, risks_only, seed, weighted)
     rows = Codes(Z.codes, Z.frame)
     plain = model.scanner(rows)
     assert type(plain) is Scanner
-    dS, risks = plain.scan(theta, y, w, 3, objective, risks_only)
+    dS, risks = plain.scan(theta, Labels(y, w, 3), objective, risks_only)
     assert scan.risks.mean() == pytest.approx(risks.mean(), rel=1e-10)
     if risks_only:
         assert scan.dS is dS is None
@@ -78,7 +77,7 @@ def test_counts_of_labels_whatever_the_number_of_categories(most):
 
 def test_threads_change_no_bit(monkeypatch):
     X, y, _ = table(1, m=5000)
-    monkeypatch.setattr(memory.MemoryEngine, "split", Split(4000))
+    monkeypatch.setattr(memory, "ON_HOST", Split(4000))
     fits = []
     for threads in (1, 2, 3):
         monkeypatch.setattr(dense, "available_threads", lambda threads=threads: threads)
@@ -89,8 +88,10 @@ def test_threads_change_no_bit(monkeypatch):
 
 def test_an_estimator_does_not_depend_on_the_path(monkeypatch):
     X, y, w = table(2)
-    compiled = CategoricalNB(learner=RC(lr=0.3)).fit(X, y, sample_weight=w)
-    monkeypatch.setattr(kernel, "SMALLEST", 10**12)
-    plain = CategoricalNB(learner=RC(lr=0.3)).fit(X, y, sample_weight=w)
+    compiled = CategoricalNB(learner=RC(lr=0.3, step="fixed", generative_weight=0.0)).fit(
+        X, y, sample_weight=w
+    )
+    monkeypatch.setattr(kernels, "SMALLEST", 10**12)
+    plain = CategoricalNB(learner=RC(lr=0.3, step="fixed", generative_weight=0.0)).fit(X, y, sample_weight=w)
     assert compiled.statistics_.allclose(plain.statistics_, rtol=1e-8)
     np.testing.assert_allclose(compiled.predict_proba(X), plain.predict_proba(X), atol=1e-9)

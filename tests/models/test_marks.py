@@ -45,7 +45,7 @@ def test_tied_features_have_one_distribution_whatever_the_classes_weigh(seed, r,
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: RiskBayesClassifier(),
+        lambda: RiskBayesClassifier("single"),
         lambda: RiskBayesClassifier(strategy="neighbours"),
         lambda: MixedNB("gaussian", missing="informative", learner="closed_form"),
         lambda: MixedNB(missing="informative", learner=RC(max_iter=5)),
@@ -65,7 +65,7 @@ def test_a_row_of_missing_cells_has_the_prior_as_its_posterior_if_no_mark_counts
     np.testing.assert_allclose(nothing, np.tile(np.exp(fitted.parameters_.log_prior), (2, 1)), rtol=1e-9)
 
 
-@pytest.mark.parametrize("strategy", ["single", "neighbours", "cv", "ensemble"])
+@pytest.mark.parametrize("strategy", ["single", "glass", "neighbours", "cv", "ensemble"])
 @pytest.mark.parametrize("columns", [["a"], ["a", "b", "c"]], ids=str)
 def test_what_is_missing_may_be_all_that_a_table_tells(strategy, columns):
     y = np.arange(60) % 2

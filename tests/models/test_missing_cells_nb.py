@@ -27,8 +27,8 @@ from riskbayes.models.hats import Hats, Places
 from riskbayes.models.structure import dependences
 from riskbayes.objectives import LogLoss, SoftError
 from riskbayes.preprocessing import KMeansBins
+from riskbayes.scanners import kernels
 from riskbayes.scanners.dense import label_statistics
-from riskbayes.scanners.kernels import categorical
 
 seeds = st.integers(0, 2**32 - 1)
 CATEGORICAL, SMOOTH = CategoricalModel(alpha=0.5), SmoothModel(alpha=0.5, n_knots=4, max_categories=4)
@@ -224,6 +224,14 @@ def test_the_step_of_rc_is_the_gradient_of_the_conditional_likelihood_of_what_is
     )
 
 
+def backed_off(model, frame):
+    """Return how many rows `backoff` counts as in the tables of each feature that has parents."""
+    backoff = getattr(model, "backoff", 0.0)
+    if backoff == 0:
+        return 0.0
+    return backoff * np.add.reduceat(~frame.free[frame.starts], np.searchsorted(frame.starts, frame.offsets))
+
+
 @every_model
 @settings(max_examples=10)
 @given(seed=seeds)
@@ -232,7 +240,7 @@ def test_the_closed_form_maximises_the_likelihood_of_the_anchor(model, seed):
     X, _, y, w = holey_rows(model, rng)
     _, S, theta = closed_form(model, X, y, w, 3)[1]
     anchor = model.anchor_statistics(S)
-    share = S.frame.sums(S["counts"]) / S["s0"][:, None]
+    share = (S.frame.sums(S["counts"]) + backed_off(model, S.frame)) / S["s0"][:, None]
     np.testing.assert_allclose(anchor.frame.sums(anchor["counts"]), anchor["s0"][:, None] * share, atol=1e-9)
     best = model.log_likelihood(anchor, theta)
     for _ in range(10):
@@ -288,7 +296,7 @@ def test_compiled_scans_are_the_plain_ones(model, objective, seed, r, weighted, 
     X, _, y, w = holey_rows(model, rng, share, m=600, n=6, r=r)
     w = w if weighted else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(categorical, "SMALLEST", 0)
+        patch.setattr(kernels, "SMALLEST", 0)
         fast, (_, S, theta) = closed_form(model, X, y, w, r)
         Z = model.encode(X, S.frame)
         assert isinstance(Z, Places) or Z.grouping is not None
@@ -313,7 +321,7 @@ def test_a_group_of_features_may_have_holes_beside_256_categories():
     X[1:][rng.random((1999, 4)) < 0.2] = np.nan
     plain = CategoricalNB().fit(X, y)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(categorical, "SMALLEST", 0)
+        patch.setattr(kernels, "SMALLEST", 0)
         compiled = CategoricalNB().fit(X, y)
     np.testing.assert_allclose(compiled.predict_proba(X), plain.predict_proba(X), atol=1e-9)
 

@@ -19,8 +19,9 @@ from riskbayes.models import hats as rows_of_smooth
 from riskbayes.models.hats import Hats, Places, hats_of, knots_of
 from riskbayes.models.smooth import SmoothParameters
 from riskbayes.scanners import dense as scans
+from riskbayes.scanners import kernels
 from riskbayes.scanners.dense import Split
-from riskbayes.scanners.kernels import categorical, smooth
+from riskbayes.scanners.kernels import smooth
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -55,7 +56,7 @@ def rows_kept(kind):
     if kind == "compiled":
         pytest.importorskip("numba", reason="needs the extra `fast`")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(categorical, "SMALLEST", 0 if kind == "compiled" else 10**9)
+        patch.setattr(kernels, "SMALLEST", 0 if kind == "compiled" else 10**9)
         patch.setattr(smooth, "BLOCK", 100)
         patch.setattr(rows_of_smooth, "DENSE_CELLS", 10**9 if kind == "dense" else 0)
         yield
@@ -120,9 +121,9 @@ def test_a_compiled_fit_is_the_plain_one_whatever_the_threads(monkeypatch):
     experts = ProductModel((QDAModel(covariance_strength=5.0), SmoothModel(alpha=1.0)))
     model = GenerativeClassifier(experts, learner=RC(max_iter=5))
     plain = clone(model).fit(X, y)
-    monkeypatch.setattr(categorical, "SMALLEST", 0)
+    monkeypatch.setattr(kernels, "SMALLEST", 0)
     monkeypatch.setattr(rows_of_smooth, "THREADED_CELLS", 0)
-    monkeypatch.setattr(memory.MemoryEngine, "split", Split(4000))
+    monkeypatch.setattr(memory, "ON_HOST", Split(4000))
     fits = []
     for threads in (1, 2, 3):
         for module in (scans, rows_of_smooth, smooth):
@@ -147,7 +148,7 @@ def test_an_overflowing_range_is_refused_in_threads_too(monkeypatch):
 def test_small_fits_do_not_import_the_compiler():
     code = (
         "import sys, numpy as np; from riskbayes import RiskBayesClassifier; X = np.random.rand(60, 3);"
-        "RiskBayesClassifier().fit(X, X[:, 0] > 0.5).predict(X); assert 'numba' not in sys.modules"
+        "RiskBayesClassifier('single').fit(X, X[:, 0] > 0.5).predict(X); assert 'numba' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -17,7 +17,8 @@ from riskbayes.learners.dfe import LabelSoftError
 from riskbayes.models import BernoulliModel, ComplementModel, MultinomialModel, PoissonModel
 from riskbayes.models.counts import Cells, SparseCounts
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
-from riskbayes.scanners.dense import label_statistics, residual_and_risks
+from riskbayes.risks import posterior
+from riskbayes.scanners.dense import Labels, label_statistics
 from riskbayes.scanners.kernels import sparse as kernels
 from riskbayes.scanners.kernels.sparse import SparseScan
 from riskbayes.scanners.sparse import SparseScanner
@@ -87,7 +88,7 @@ def test_compiled_scans_are_those_of_scipy(kind, name, **drawn):
         engine = compiled_engine(X, y, w, r, patch)
         for number in range(3):  # of CSR, of blocks that are sorted now, of the same blocks
             found = engine.scan(fitted, objective)
-            plan = engine._encoded.scanner.last
+            plan = engine._scanner.last
             assert isinstance(plan, SparseScan) == (objective.power is not None)
             if isinstance(plan, SparseScan):
                 assert (plan.shares is None) == (number == 0 or r > kernels.MOST_CLASSES)
@@ -177,8 +178,8 @@ def test_a_sparse_table_after_one_with_holes_has_masses_by_column(monkeypatch):
     theta = model.parameters(S)
     scanner = model.scanner(Z)
     assert isinstance(scanner, SparseScanner)
-    dS, _ = scanner.scan(theta, y, None, 3, LogLoss())
-    E, _ = residual_and_risks(Z.scores(theta), y, None, LogLoss())
+    dS, _ = scanner.scan(theta, Labels(y, None, 3), LogLoss())
+    E = LogLoss().residual(posterior(Z.scores(theta)), y)
     assert dS.allclose(model.statistics(Z, E), rtol=1e-9, atol=1e-12)
 
 

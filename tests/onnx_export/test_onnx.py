@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 import onnx
 import onnx.reference
-import onnxruntime
 import pandas as pd
 import polars as pl
 import pytest
@@ -18,6 +17,8 @@ from scipy.sparse import csr_array
 
 import riskbayes
 from conftest import MODELS, random_rows
+from made_tables import codes, counts, mixed, numbers, with_holes
+from onnx_checks import check, run
 from riskbayes import (
     BernoulliNB,
     CategoricalNB,
@@ -28,7 +29,6 @@ from riskbayes import (
     KDependenceNB,
     LinearDiscriminantAnalysis,
     MixedNB,
-    MixtureDiscriminantAnalysis,
     MultinomialNB,
     PoissonNB,
     ProductOfExperts,
@@ -38,74 +38,12 @@ from riskbayes import (
     TreeAugmentedNB,
 )
 from riskbayes.learners import RC
-from riskbayes.onnx_export import OPERATORS, TRANSLATORS, onnx_inputs
+from riskbayes.onnx_export import TRANSLATORS, onnx_inputs
 
 pytestmark = pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
 
 SEEDS = st.integers(0, 10**6)
 LEARNERS = st.sampled_from(["closed_form", "rc"])
-
-
-def run(model, inputs):
-    """Labels and probabilities by onnxruntime."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
-    return session.run(["label", "probabilities"], inputs)
-
-
-def check(clf, X, **options):
-    """Hold the graph of a fitted estimator against its predictions of X; return the graph."""
-    model = clf.to_onnx(**options)
-    onnx.checker.check_model(model, full_check=True)
-    assert {node.op_type for node in model.graph.node} <= set(OPERATORS)
-    assert {node.domain for node in model.graph.node} == {""}
-    inputs = onnx_inputs(clf, X, **{k: v for k, v in options.items() if k == "dtype"})
-    label, P = run(model, inputs)
-    wanted = clf.predict_proba(X)
-    np.testing.assert_allclose(P, wanted, atol=1e-6, rtol=0)
-    same_labels(clf.predict(X), label, wanted)
-    few = run(model, {name: values[:1] for name, values in inputs.items()})  # any number of rows
-    np.testing.assert_allclose(few[1], P[:1], atol=1e-12, rtol=0)
-    return model
-
-
-def same_labels(wanted, label, P):
-    """Labels are equal, but for rows whose two largest probabilities are."""
-    top = np.sort(P, axis=1)[:, -2:]
-    clear = top[:, 1] - top[:, 0] > 1e-9
-    assert label.shape == wanted.shape
-    assert (label[clear] == wanted[clear]).all()
-
-
-def with_holes(X, rng, share=0.2):
-    X = X.astype(float)
-    X[rng.random(X.shape) < share] = np.nan
-    return X
-
-
-def numbers(rng, m=120):
-    """Overlapping classes of correlated columns in odd units, of which the last has few values."""
-    r, n = rng.integers(2, 6), rng.integers(1, 6)
-    y = np.concatenate([np.arange(r).repeat(4), rng.integers(r, size=m - 4 * r)])
-    X = rng.standard_normal((m, n)) @ rng.standard_normal((n, n)) + 0.7 * rng.standard_normal((r, n))[y]
-    X = np.column_stack([X, rng.integers(3, size=m) + (y == 0)])
-    scale = 10.0 ** rng.integers(-5, 6, size=n + 1)
-    return (X + rng.integers(-100, 100, size=n + 1)) * scale, y
-
-
-def counts(rng, m=120):
-    r, n = rng.integers(2, 6), rng.integers(1, 6)
-    y = np.concatenate([np.arange(r), rng.integers(r, size=m - r)])
-    return rng.poisson(rng.uniform(0.3, 2.0, size=(r, n))[y]).astype(float), y
-
-
-def codes(rng, m=150):
-    r, n = rng.integers(2, 5), rng.integers(2, 6)
-    y = np.concatenate([np.arange(r), rng.integers(r, size=m - r)])
-    X = rng.integers(0, rng.integers(2, 5, size=n), size=(m, n))
-    X[:, 1:] = np.where(rng.random((m, n - 1)) < 0.4, X[:, :1], X[:, 1:])  # columns depend on each other
-    return np.where(rng.random((m, n)) < 0.3, y[:, None], X).astype(float), y
 
 
 OF_NUMBERS = {
@@ -163,15 +101,11 @@ def test_missing_cells_of_nearly_collinear_columns():
 
 
 @pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
-def test_every_model_is_translated_or_refused_by_name(kind):
+def test_every_model_is_translated(kind):
     model = kind()
     X, y, w = random_rows(model, np.random.default_rng(0))
     clf = GenerativeClassifier(model, learner="closed_form").fit(X, y, w)
-    if kind in TRANSLATORS:
-        check(clf, X)
-    else:
-        with pytest.raises(NotImplementedError, match=f"does not know {kind.__name__}.*CategoricalModel, "):
-            clf.to_onnx()
+    check(clf, X)
 
 
 def test_the_translated_models_are_those_that_the_documentation_lists():
@@ -181,12 +115,16 @@ def test_the_translated_models_are_those_that_the_documentation_lists():
             "BinnedModel",
             "CategoricalModel",
             "ComplementModel",
+            "ConditionalGaussianModel",
             "GaussianNBModel",
             "LDAModel",
+            "LeavesModel",
         ),
         *(
             "MarkModel",
+            "MixtureModel",
             "MultinomialModel",
+            "NeighboursModel",
             "PoissonModel",
             "ProductModel",
             "QDAModel",
@@ -258,28 +196,8 @@ def test_categories_of_every_type(values):
         assert [i.name for i in model.graph.input] == ["a", "b"]
 
 
-def mixed(rng, m=240):
-    """A table of all kinds of columns, with cells whose absence tells of the class, and labels."""
-    y = rng.integers(3, size=m)
-    df = pd.DataFrame(
-        {
-            "size": np.where(rng.random(m) < 0.1 + 0.2 * (y == 1), np.nan, rng.normal(y, 1.5)),
-            "visits": rng.poisson(1 + y).astype(float),
-            "colour": np.where(rng.random(m) < 0.5, np.array(["red", "green", "blue"])[y], "grey"),
-            "member": rng.random(m) < 0.3 + 0.2 * y,
-            "since": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 500, m) + 100 * y, "D"),
-            "note": [f"note {i}" if rng.random() < 0.3 + 0.3 * (k == 2) else None for i, k in enumerate(y)],
-            "branch": "north",
-        }
-    )
-    df["level"] = rng.integers(4, size=m) + y
-    df.loc[rng.random(m) < 0.1, "colour"] = None
-    df.loc[rng.random(m) < 0.1 + 0.3 * (y == 0), "since"] = pd.NaT
-    return df, np.array(["low", "mid", "high"])[y]
-
-
 TABLES = {
-    "recipe": lambda **options: RiskBayesClassifier(**options),
+    "recipe": lambda **options: RiskBayesClassifier("single", **options),
     "smooth": lambda **options: MixedNB(missing="informative", **options),
     "gaussian": lambda **options: MixedNB("gaussian", count_features=["visits"], **options),
     "binned": lambda **options: MixedNB("binned", learner="closed_form", **options),
@@ -340,9 +258,9 @@ def test_categories_among_the_columns_of_a_matrix():
     X = with_holes(np.column_stack([X - 2, rng.normal(y)]), rng)
     new = np.where(rng.random(X.shape) < 0.1, 9.0, X)
     for unseen in ("missing", "other"):
-        for kind in (MixedNB, RiskBayesClassifier):
-            clf = kind(categorical_features=[0, 1], unseen=unseen, missing="informative").fit(X, y)
-            model = check(clf, new)
+        for clf in (MixedNB(), RiskBayesClassifier("single")):
+            clf.set_params(categorical_features=[0, 1], unseen=unseen, missing="informative")
+            model = check(clf.fit(X, y), new)
             assert [i.name for i in model.graph.input] == ["X"]
 
 
@@ -352,7 +270,7 @@ def test_polars_and_arrays_of_objects():
     frame = pl.from_pandas(df)
     check(MixedNB().fit(frame, y), frame)
     table = df[["size", "colour"]].astype(object).to_numpy()
-    model = check(RiskBayesClassifier().fit(table, y), table)
+    model = check(RiskBayesClassifier("single").fit(table, y), table)
     assert [i.name for i in model.graph.input] == ["x0", "x1"]
 
 
@@ -363,7 +281,10 @@ def test_the_recipe_of_numbers_is_one_matrix(seed, informative):
     X, y = numbers(rng)
     X = with_holes(X, rng)
     X[:, 0] = np.where(rng.random(len(y)) < 0.4 * (y == 0), np.nan, X[:, 0])
-    for clf in (RiskBayesClassifier(missing="informative" if informative else "ignore"), MixedNB("gaussian")):
+    for clf in (
+        RiskBayesClassifier("single", missing="informative" if informative else "ignore"),
+        MixedNB("gaussian"),
+    ):
         model = check(clf.fit(X, y), X)
         assert [i.name for i in model.graph.input] == ["X"]
 
@@ -390,7 +311,7 @@ def test_columns_of_extreme_range():
     X, y = numbers(rng)
     X[:, 0] *= 1e-160
     X[:, -1] *= 1e150
-    check(RiskBayesClassifier().fit(X, y), X)
+    check(RiskBayesClassifier("single").fit(X, y), X)
 
 
 LABELS = [np.array(["a", "b"]), np.array([-3, 7]), np.array([False, True]), np.array([1.0, 2.0])]
@@ -420,7 +341,7 @@ def test_costs_priors_and_classes_without_rows():
     dear = GaussianNB(learner=RC(objective=[[0, 20], [1, 0]])).fit(X, y)
     assert (dear.predict(X) != dear.predict_proba(X).argmax(axis=1)).any()
     check(dear, X)
-    for clf in (GaussianNB(), RiskBayesClassifier()):
+    for clf in (GaussianNB(), RiskBayesClassifier("single")):
         check(clf.fit(X, y).with_priors([0.9, 0.1]), X)
     X = (np.median(X, axis=0) < X).astype(float)
     for priors in (None, [0.3, 0.3, 0.4]):
@@ -440,7 +361,7 @@ def test_inputs_of_single_precision(kind):
 
 def test_the_reference_implementation_agrees():
     df, y = mixed(np.random.default_rng(5))
-    clf = RiskBayesClassifier().fit(df, y)
+    clf = RiskBayesClassifier("single").fit(df, y)
     reference = onnx.reference.ReferenceEvaluator(clf.to_onnx())
     label, P = reference.run(["label", "probabilities"], onnx_inputs(clf, df))
     np.testing.assert_allclose(P, clf.predict_proba(df), atol=1e-9)
@@ -472,12 +393,6 @@ def test_every_estimator_offers_it(name):
 
 
 REFUSED = [
-    (lambda X, y: MixtureDiscriminantAnalysis().fit(X, y), NotImplementedError, "does not know MixtureModel"),
-    (
-        lambda X, y: RiskBayesClassifier("neighbours").fit(X, y),
-        NotImplementedError,
-        "strategy='neighbours'.*single",
-    ),
     (lambda X, y: GaussianNB(), ValueError, "not fitted"),
     (
         lambda X, y: MixedNB(unseen="error", categorical_features=[0]).fit(X.round(), y),
@@ -537,11 +452,11 @@ def test_real_tables(name, paper_folder):
     target = df.columns[-1]
     df = df.dropna(subset=[target]).sample(frac=1, random_state=0)[:2000]
     y, half = df.pop(target).astype(str).to_numpy(), len(df) // 2
-    for clf in (RiskBayesClassifier(), MixedNB(unseen="other")):
+    for clf in (RiskBayesClassifier("single"), MixedNB(unseen="other")):
         check(clf.fit(df[:half], y[:half]), df[half:])
 
 
 def test_a_real_table_of_numbers(paper_set):
     X, y = paper_set("indian_liver")
-    for clf in (RiskBayesClassifier(), LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis()):
+    for clf in (RiskBayesClassifier("single"), LinearDiscriminantAnalysis(), QuadraticDiscriminantAnalysis()):
         check(clf.fit(X, y), X)

@@ -8,7 +8,9 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import joblib
 import numpy as np
@@ -187,6 +189,53 @@ def test_a_golden_file_predicts_what_it_did(path):
     assert clf.classes_.tolist() == expected["classes"]
     np.testing.assert_allclose(clf.predict_proba(rows), expected["probabilities"], rtol=1e-9, atol=1e-12)
     assert describe(path)["about"] == {"data": "drawn by tests/golden/make.py"}
+
+
+def three_versions():
+    """A model whose files say `share`, one that reads it as `shrinkage`, and one that forgot how."""
+
+    @dataclass(frozen=True)
+    class Shrunk(LDAModel):
+        share: float = 0.25
+
+    first = Shrunk
+
+    @dataclass(frozen=True)
+    class Shrunk(LDAModel):
+        saved_version: ClassVar[int] = 2
+
+        @staticmethod
+        def migrate(state, version):
+            return {**{name: state[name] for name in state if name != "share"}, "shrinkage": state["share"]}
+
+    second = Shrunk
+
+    @dataclass(frozen=True)
+    class Shrunk(LDAModel):
+        saved_version: ClassVar[int] = 3
+
+    return first, second, Shrunk
+
+
+def test_a_class_of_an_older_version_is_migrated(tmp_path):
+    X, y = table("real")
+    first, second, third = three_versions()
+    clf = GenerativeClassifier(first(), learner="closed_form").fit(X, y)
+    old = clf.save(tmp_path / "old.rb", classes=[first])
+    again = riskbayes.load(old, classes=[second])
+    assert again.model == second(shrinkage=0.25)
+    new = again.save(tmp_path / "new.rb", classes=[second])
+    assert riskbayes.load(new, classes=[second]).model == second(shrinkage=0.25)
+    objects = [Parts(path.read_bytes()).document["objects"] for path in (old, new)]
+    versions = [{o["class"]: o.get("version") for o in each} for each in objects]
+    assert [each.pop("Shrunk") for each in versions] == [None, 2]
+    assert {version for each in versions for version in each.values()} == {None}
+    with pytest.raises(ModelFileError, match=r"Shrunk of version 2, and this riskbayes knows 1: .* newer"):
+        riskbayes.load(new, classes=[first])
+    with pytest.raises(ModelFileError, match="Shrunk of version 2 cannot be migrated"):
+        riskbayes.load(new, classes=[third])
+    with pytest.raises(ModelFileError, match=r"Shrunk has no attribute 'share'"):
+        riskbayes.load(old, classes=[type("Shrunk", (LDAModel,), {})])
 
 
 def test_there_are_golden_files():

@@ -46,7 +46,8 @@ def predicted(tmp_path, model, text, *options, name="new.csv"):
     path = tmp_path / name
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    done = invoke("predict", model, path, "-o", tmp_path / "out.parquet", "--labels-only", *options)
+    out = ("-o", tmp_path / "out.parquet", "--force")
+    done = invoke("predict", model, path, *out, "--labels-only", *options)
     if done.exit_code:
         assert done.exit_code == 2, (done.output, done.exception)
         return done.output

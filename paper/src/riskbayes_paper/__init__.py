@@ -4,4 +4,4 @@ from riskbayes.input.files import UserError
 
 
 class ExperimentError(UserError):
-    """Something that the user can mend: the command shows its message, and no traceback."""
+    """An error that the user can correct: the command shows its message, without a traceback."""

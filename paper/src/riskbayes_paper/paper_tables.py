@@ -75,7 +75,7 @@ def three_columns(results: Results, name: str, paper: PaperTable) -> Table:
     headers, rows = ["data set"], []
     for method in paper.methods:
         headers += [f"{short(method, paper)} {column}" for column in ("published", *results.protocols)]
-    for data_set in results.sets:
+    for data_set in results.sets if results.protocols else ():  # of the family alone there are none
         row: list[Cell] = [results.label(data_set)]
         for method in paper.methods:
             cells = measured(results, name, data_set, method)

@@ -46,7 +46,7 @@ ONLY_FOR = {"dfe": "nb", "gd_scaled": "qda"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "closed_form": {"learner": ClosedForm()},
     "rc_paper": {"learner": RC.paper()},
-    "rc": {"learner": RC.recommended()},
+    "rc": {"learner": RC()},
     "gd": {"learner": GD(lr=LR, max_iter=MAX_ITER)},
     "gd_scaled": {"learner": GD(lr=LR, max_iter=MAX_ITER)},
     "dfe": {"learner": DFE(lr=LR, max_iter=MAX_ITER)},
@@ -60,8 +60,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 PRIORS: dict[tuple[str, str], Any] = {
     ("nb", "ml"): CategoricalNB(alpha=0.0),
     ("nb", "map"): CategoricalNB(alpha=1.0, class_alpha=1.0),
-    ("qda", "ml"): PaperQDA(covariance_floor=1e-2),
+    ("qda", "ml"): PaperQDA(prior=None, covariance_floor=1e-2),
     ("qda", "map"): PaperQDA(
+        prior=None,
         covariance_floor=1e-2,
         mean_strength=10.0,
         covariance_strength=10.0,

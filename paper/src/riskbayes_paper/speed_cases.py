@@ -35,7 +35,7 @@ from riskbayes_paper.speed_jobs import (
 ITERATIONS = 64
 HALF_A_POINT = 0.005
 FIVE_MS = 0.005
-FIXED_STEP = RC(lr=LR, max_iter=ITERATIONS, monitor="log_loss")
+FIXED_STEP = RC(lr=LR, max_iter=ITERATIONS, monitor="log_loss", step="fixed", generative_weight=0.0)
 
 Pair = tuple[type, type, dict[str, Any]]
 """Ours, scikit-learn's, and the arguments of both."""
@@ -123,7 +123,11 @@ def qda(bench: Bench, name: str, X: Array, y: Array, moments: bool, bar: float) 
     floor = "X @ L and (w X)' X, each class" if moments else "X @ L, each class"
     yield bench.compare("QDA, one RC iteration", floor, size, Iterations(Ours(), X, y), products, bar)
     bench.say(f"memory of a QDA fit, {size}")
-    peak = peak_bytes(lambda: Ours(learner=RC(lr=LR, max_iter=2, monitor="log_loss")).fit(X, y))
+    peak = peak_bytes(
+        lambda: Ours(
+            learner=RC(lr=LR, max_iter=2, monitor="log_loss", step="fixed", generative_weight=0.0)
+        ).fit(X, y)
+    )
     yield Figure("QDA, peak memory of a fit", "0.25 X + 64 MB", size, peak, 0.25 * X.nbytes + 64e6, 1.0, "B")
 
 
@@ -194,7 +198,7 @@ def logistic(bench: Bench, name: str, shown: str) -> Iterator[Figure]:
     peer = LogisticRegression()
     goal = float(np.mean(peer.fit(wide, y).predict(wide_test) != y_test))
     for scans in 2 ** np.arange(7):
-        rc = riskbayes.CategoricalNB(learner=RC.recommended().set_params(max_iter=int(scans)))
+        rc = riskbayes.CategoricalNB(learner=RC(max_iter=int(scans)))
         error = float(np.mean(rc.fit(Z, y).predict(Z_test) != y_test))
         if error <= goal + HALF_A_POINT:
             break
@@ -240,7 +244,7 @@ def scaling_qda(bench: Bench) -> Iterator[Figure]:
 
 
 def scaling_recipe(bench: Bench) -> Iterator[Figure]:
-    """Compare all threads with one, for a fit of RiskBayesClassifier() on magic, repeated, or on noise."""
+    """Compare all threads with one, for a fit of the recipe on magic, repeated, or on noise."""
     m, n = bench.size(200_000, 10)
     try:
         rows, classes, *_ = bench.data("magic")
@@ -248,7 +252,7 @@ def scaling_recipe(bench: Bench) -> Iterator[Figure]:
     except FileNotFoundError:
         y, name = labels(m, 2), "noise"
         X = gaussian_rows(y, n, distance=0.0)
-    fit = partial(riskbayes.RiskBayesClassifier().fit, X, y)
+    fit = partial(riskbayes.RiskBayesClassifier("single").fit, X, y)
     yield all_against_one(bench, "RiskBayesClassifier", size_of(name, X, y), fit)
 
 

@@ -79,7 +79,7 @@ def run_toy() -> Toy:
     [0.69, -0.33, 2.31, 5.33]
     """
     found: list[ToyClassifier] = []
-    clf = ToyClassifier(learner=RC(lr=LR, max_iter=max(SHOWN)))
+    clf = ToyClassifier(learner=RC(lr=LR, max_iter=max(SHOWN), step="fixed", generative_weight=0.0))
     clf.set_callbacks(EachIteration(found.append)).fit(X, LABELS)
     models = [found[t] for t in SHOWN]
     own = np.array([m.predict_proba(X)[np.arange(len(X)), np.array(LABELS) - 1] for m in models])

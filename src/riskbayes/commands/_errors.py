@@ -1,4 +1,4 @@
-"""Errors of commands as one sentence, without a traceback."""
+"""Errors of commands as messages, without a traceback."""
 
 from __future__ import annotations
 

@@ -19,7 +19,10 @@ from riskbayes.markup import printable
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-ORDER = ("demo", "compare", "fit", "predict", "explain", "sample", "inspect", "reproduce", "bench")
+ORDER = (
+    *("demo", "compare", "fit", "predict", "explain", "export", "drift", "sample", "inspect", "findings"),
+    *("explore", "reproduce", "bench"),
+)
 """The order of the commands in `--help`; others follow."""
 
 ELSEWHERE = {"reproduce": "riskbayes-paper", "bench": "riskbayes-paper"}
@@ -35,7 +38,7 @@ DEBUG = "riskbayes.debug"
 class LazyGroup(click.Group):
     """A group of the commands in `riskbayes.commands` and of those that installed packages add to it.
 
-    An error becomes one sentence, unless `--debug`.
+    An error is shown as its message, with the traceback only by `--debug`.
     """
 
     def main(self, *args: Any, **options: Any) -> Any:

@@ -16,7 +16,16 @@ from riskbayes.markup import printable
 AS_JSON: Any = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 DATA: Any = click.argument("data", type=click.Path(), metavar="DATA")
 FORCE: Any = click.option("--force", is_flag=True, help="Replace results of another table or target.")
+FORCE_FILE: Any = click.option("--force", is_flag=True, help="Replace a file that is there.")
 MODEL: Any = click.argument("model", type=click.Path(dir_okay=False), metavar="MODEL")
+OUT: Any = click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False),
+    default="-",
+    show_default=True,
+    help="File: .csv, .tsv or .parquet; - for CSV on standard output.",
+)
 
 
 class Kind(click.ParamType):

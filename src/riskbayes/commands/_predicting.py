@@ -14,10 +14,12 @@ from riskbayes.arrays import Array
 from riskbayes.commands._options import show_findings
 from riskbayes.commands._output import Output, open_output
 from riskbayes.commands._progress import FileProgress
+from riskbayes.findings import Finding
 from riskbayes.input.files.batches import Batches
 from riskbayes.input.files.expected import Expected
 from riskbayes.input.files.options import NOTHING_SAID, Options
 from riskbayes.input.files.table import below_table
+from riskbayes.tables import shown
 from riskbayes.threads import OneBlasThread
 
 MOST_CELLS = 2**22
@@ -39,7 +41,9 @@ def predict_file(
         OneBlasThread(),  # one batch is read, one predicted and one written at a time, by one thread each
     ):
         written: Future | None = None
+        unknown = UnknownWords(clf)
         for batch in batches:
+            unknown.look(batch.X)
             P = clf.predict_proba(batch.X)
             best = codes_of(clf, batch.X, P)
             if written is not None:
@@ -51,14 +55,54 @@ def predict_file(
             progress.advance(batch.position)
         if written is not None:
             written.result()
-        if batches.csv is not None:
-            show_findings(below_table(batches.csv))
+        show_findings([*unknown.findings(), *(below_table(batches.csv) if batches.csv is not None else ())])
     return {
         "rows": rows,
         "out": out,
         "predicted": {label: counts.get(label, 0) for label in labels.tolist()},
         "seconds": round(time.perf_counter() - start, 3),
     }
+
+
+class UnknownWords:
+    """Columns of words none of which is a category of training: a file may have the same in other words."""
+
+    def __init__(self, clf: Any):
+        readers = () if clf._table is None or clf._table.unseen != "missing" else clf._table.readers
+        self.categories = {
+            reader.column.name: reader.categories
+            for reader in readers
+            if reader.categories and isinstance(reader.categories[0], str)
+        }
+        self.examples: dict[str, str] = {}
+
+    def look(self, X: Any) -> None:
+        """Look at a batch; a column is looked at until it has a category of training."""
+        import pyarrow as pa  # an optional dependency, slow to import
+        import pyarrow.compute as pc
+
+        for name, categories in list(self.categories.items()):
+            kind = X.schema.field(name).type
+            if not pa.types.is_dictionary(kind) and not pa.types.is_string(kind):
+                continue  # the model refuses what are no words
+            words = pc.unique(X.column(name).cast(pa.string())).drop_null()
+            if pc.any(pc.is_in(words, value_set=pa.array(categories))).as_py():
+                del self.categories[name]
+            elif len(words):
+                self.examples.setdefault(name, words[0].as_py())
+
+    def findings(self) -> list[Finding]:
+        """Return one for each of these columns that has words."""
+        return [
+            Finding(
+                "RB015",
+                f"Column {name!r} has none of the words of training, such as {shown(known[0])}; those that "
+                f"it has, such as {shown(self.examples[name])}, count as missing.",
+                name,
+            )
+            for name, known in self.categories.items()
+            if name in self.examples
+        ]
 
 
 def added_names(classes: Array, what: str) -> list[str]:

@@ -28,6 +28,12 @@ def refuse_inputs(outputs: Iterable[str | Path], *inputs: str) -> None:
                 raise UserError(f"{out} is a file that is read{files}. Write to another one.")
 
 
+def refuse_existing(out: str) -> None:
+    """Raise if a file of predictions or drawn rows is there already: none says of which table it is."""
+    if out != STREAM and Path(out).is_file():
+        raise UserError(f"{out} is there already. Write to another place, or replace it with --force.")
+
+
 def is_among(out: Path, data: str) -> bool:
     """True if writing a file would change what an input holds; links and hard links are followed."""
     from riskbayes.input.arrow import FORMATS, files_of

@@ -68,9 +68,12 @@ def read(data: str, target: str, weight: str | None, options: Options) -> Traini
 def estimator(
     model: str, strategy: str | None, learner: str | None, columns: dict[str, str], seed: int
 ) -> Any:
-    """Return a new estimator by its name; `columns` are kinds that the user says."""
+    """Return a new estimator by its name; `columns` are kinds that the user says.
+
+    By default the strategy is the one that explains its predictions and is written as ONNX.
+    """
     kind = getattr(estimators, model)
-    given: dict[str, Any] = {"strategy": strategy, "learner": learner, "random_state": seed}
+    given: dict[str, Any] = {"strategy": strategy or "single", "learner": learner, "random_state": seed}
     given["columns"] = columns or None
     known = kind().get_params(deep=False)
     return kind(**{name: value for name, value in given.items() if value is not None and name in known})

@@ -14,6 +14,7 @@ from riskbayes.commands._completion import columns_of_file
 from riskbayes.commands._options import AS_JSON, DATA, FORCE, reading_options, say
 from riskbayes.commands._paths import NEW_FOLDER, check_folder
 from riskbayes.commands._replacing import refuse_inputs, refuse_other_results, sha256
+from riskbayes.commands.drift import rows_of
 from riskbayes.commands.fit import STRATEGIES
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ FILES = ("report.html", "report.json", "report.md", "model.rb")
     "--group",
     shell_complete=columns_of_file,
     help="A column of groups that are never on both sides of the split.",
+)
+@click.option(
+    "--against",
+    type=click.Path(),
+    help="A file of new rows, without labels: how they differ from rows held out is a finding, RB033.",
 )
 @click.option(
     "--strategy",
@@ -83,6 +89,7 @@ def compare(
     cv: int | None,
     time_column: str | None,
     group: str | None,
+    against: str | None,
     strategies: tuple[str, ...],
     metric: str,
     seed: int,
@@ -100,7 +107,7 @@ def compare(
     """
     folder = out if out is not None or as_json else Path(REPORT)
     files = [folder / name for name in FILES] if folder is not None else []
-    refuse_inputs(files, data)
+    refuse_inputs(files, data, *([against] if against else []))
     if folder is not None:  # before the work, not after it
         check_folder(folder, *FILES)
 
@@ -108,10 +115,15 @@ def compare(
 
     from riskbayes.compare import compare as run
     from riskbayes.compare.terminal import print_report
-    from riskbayes.input.files.table import read_table
+    from riskbayes.input.files.table import read_table, require_column
 
     read = read_table(data, options, [target])
     table = read.table.drop_columns(options.unread)
+    if against:  # before the work, not after it
+        new = read_table(against, options).table.column_names
+        for name in table.column_names:
+            if name not in (target, time_column, group):
+                require_column(against, new, name, "model")
     if files and not force:
         refuse_other_results(data, target, files[-1], *files[:-1])
     with shown_progress() as progress:
@@ -133,9 +145,13 @@ def compare(
             sha256=sha256(data) or "",
             findings=read.findings,
         )
+    dropped = [*(name for name in (time_column, group) if name), *options.unread]
+    about = stored(found, read, data, dropped, seed)
+    if against:
+        X_new, _ = rows_of(against, found.model, about, options)
+        found = found.against(X_new, Path(against).name)
     if folder is not None:  # first of all: a reader of what is printed may go away
-        dropped = [*(name for name in (time_column, group) if name), *options.unread]
-        write(found, folder, stored(found, read, data, dropped, seed))
+        write(found, folder, about)
     if as_json:
         click.echo(found.report.to_json())
     else:

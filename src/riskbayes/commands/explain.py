@@ -43,7 +43,8 @@ def explain(
     """Show what the cells of a row contributed.
 
     The contributions and the prior add up to the log-odds of two classes. Rows and classes are those of
-    `clf.explain(table).plot(row)` in Python.
+    `clf.explain(table).plot(row)` in Python. Models that are no sum over columns have Shapley values: with
+    more than 8 columns these are averages over orders drawn at random, and have standard errors.
     """
     clf, about = load_model(model)
     found = explanation(clf, about, data, row, positive, negative, options)
@@ -63,7 +64,11 @@ def explanation(
     labels = {str(label): label for label in clf.classes_.tolist()}
     found = clf.explain(X)
     odds = found.log_odds(label_named(labels, positive), label_named(labels, negative))
-    parts = sorted(zip(columns, odds.values[0].tolist(), found.read, strict=True), key=lambda p: -abs(p[1]))
+    shown = [cells[name] for name in columns]
+    names = [*columns, *(f"{columns[a]} x {columns[b]}" for a, b in found.pairs)]
+    shown += [f"{shown[a]} x {shown[b]}" for a, b in found.pairs]
+    lists = names, shown, odds.values[0].tolist(), odds.errors[0].tolist(), found.read.tolist()
+    parts = sorted(zip(*lists, strict=True), key=lambda part: -abs(part[2]))
     return {
         "row": row,
         "probabilities": dict(zip(labels, clf.predict_proba(X)[0].tolist(), strict=True)),
@@ -71,12 +76,13 @@ def explanation(
         "against": str(odds.negative[0]),
         "log_odds": float(odds.total[0]),
         "prior": float(odds.baseline[0]),
+        "method": found.method,
         "contributions": [
-            {"column": name, "value": cells[name], "contribution": value}
-            for name, value, read in parts
+            {"column": name, "value": cell, "contribution": value, "standard_error": error}
+            for name, cell, value, error, read in parts
             if read
         ],
-        "not_read": [name for name, _, read in parts if not read],
+        "not_read": [name for name, *_, read in parts if not read],
     }
 
 
@@ -140,15 +146,18 @@ def show(found: dict[str, Any]) -> None:
     table.add_column("cell", overflow="fold")
     table.add_column("log-odds", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    parts = [("prior", "", found["prior"])]
-    parts += [(c["column"], c["value"], c["contribution"]) for c in found["contributions"]]
-    largest = max(abs(value) for _, _, value in parts) or 1.0
-    for name, cell, value in parts:
+    parts = [("prior", "", found["prior"], 0.0)]
+    names = ("column", "value", "contribution", "standard_error")
+    parts += [tuple(part[name] for name in names) for part in found["contributions"]]
+    parts.append(("total", "", found["log_odds"], 0.0))
+    largest = max(abs(value) for _, _, value, _ in parts) or 1.0
+    for name, cell, value, error in parts:
         bar = ("+" if value > 0 else "-") * round(BAR * abs(value) / largest)
         shown = Text("missing" if cell is None else printable(cell))
-        table.add_row(
-            Text(printable(name)), shown, f"{value:+.2f}", Text(bar, "green" if value > 0 else "red")
-        )
+        size = f"{value:+.2f} ± {error:.2f}" if error else f"{value:+.2f}"
+        table.add_row(Text(printable(name)), shown, size, Text(bar, "green" if value > 0 else "red"))
     console.print(table)
+    if any(error for *_, error in parts):
+        console.print(Text(f"{found['method']}; ± is a standard error.".capitalize(), "dim"))
     if found["not_read"]:
         console.print(Text(printable(f"Not read by the model: {', '.join(found['not_read'])}"), "dim"))

@@ -25,7 +25,7 @@ from riskbayes.markup import printable
 if TYPE_CHECKING:
     from riskbayes.input.files.options import Options
 
-STRATEGIES = ("single", "neighbours", "cv", "ensemble")
+STRATEGIES = ("auto", "single", "glass", "neighbours", "cv", "ensemble")
 LEARNERS = ("rc", "closed_form", "rc_cv", "tm", "dfe", "gd")
 DEFAULT_MODEL = "RiskBayesClassifier"
 
@@ -82,7 +82,7 @@ def fit(
 ) -> None:
     """Fit a model to a file and write it to a file.
 
-    DATA is a CSV (plain or compressed; delimiter, encoding and decimal comma are found out), a Parquet or
+    DATA is a CSV (plain or compressed; delimiter, encoding and decimal comma are detected), a Parquet or
     Arrow file or a folder of them, or - for standard input. The model is fitted to all rows; its figures are
     those of rows that were held out first: by five folds below 2000 rows, else a quarter, the same rows that
     `riskbayes compare` with the same seed holds out.

@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 import click
 
 from riskbayes.commands._models import load_model
-from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json, reading_options, say
-from riskbayes.commands._replacing import refuse_inputs
+from riskbayes.commands._options import (
+    AS_JSON,
+    DATA,
+    FORCE_FILE,
+    MODEL,
+    OUT,
+    print_json,
+    reading_options,
+    say,
+)
+from riskbayes.commands._replacing import refuse_existing, refuse_inputs
 
 if TYPE_CHECKING:
     from riskbayes.input.files.options import Options
@@ -17,20 +26,21 @@ if TYPE_CHECKING:
 @click.command()
 @MODEL
 @DATA
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(dir_okay=False),
-    default="-",
-    show_default=True,
-    help="File: .csv, .tsv or .parquet; - for CSV on standard output.",
-)
+@OUT
 @click.option("--labels-only", is_flag=True, help="Add the column `predicted` alone.")
 @click.option("--probabilities", is_flag=True, help="Add the columns p_CLASS alone.")
+@FORCE_FILE
 @reading_options(kinds=False)
 @AS_JSON
 def predict(
-    model: str, data: str, out: str, labels_only: bool, probabilities: bool, as_json: bool, options: Options
+    model: str,
+    data: str,
+    out: str,
+    labels_only: bool,
+    probabilities: bool,
+    force: bool,
+    as_json: bool,
+    options: Options,
 ) -> None:
     """Add predictions to a file of any size.
 
@@ -41,6 +51,8 @@ def predict(
     if labels_only and probabilities:
         raise click.UsageError("--labels-only and --probabilities exclude each other.")
     refuse_inputs([out], data, model)
+    if not force:
+        refuse_existing(out)
     clf, about = load_model(model)
 
     from riskbayes.commands import _predicting

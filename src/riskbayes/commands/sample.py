@@ -7,26 +7,20 @@ from typing import Any
 import click
 
 from riskbayes.commands._models import load_model
-from riskbayes.commands._options import AS_JSON, MODEL, print_json, say
-from riskbayes.commands._replacing import refuse_inputs
+from riskbayes.commands._options import AS_JSON, FORCE_FILE, MODEL, OUT, print_json, say
+from riskbayes.commands._replacing import refuse_existing, refuse_inputs
 
 
 @click.command()
 @MODEL
 @click.option("-n", "--rows", type=click.IntRange(1), default=100, show_default=True, help="Rows to draw.")
-@click.option(
-    "-o",
-    "--out",
-    type=click.Path(dir_okay=False),
-    default="-",
-    show_default=True,
-    help="File: .csv, .tsv or .parquet; - for CSV on standard output.",
-)
+@OUT
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Makes the draw repeatable."
 )
+@FORCE_FILE
 @AS_JSON
-def sample(model: str, rows: int, out: str, seed: int, as_json: bool) -> None:
+def sample(model: str, rows: int, out: str, seed: int, force: bool, as_json: bool) -> None:
     """Draw new rows from a model.
 
     A model has a joint to draw from if it is a density of all columns: riskbayes fit --model MixedNB.
@@ -34,6 +28,8 @@ def sample(model: str, rows: int, out: str, seed: int, as_json: bool) -> None:
     from riskbayes.input.files import UserError
 
     refuse_inputs([out], model)
+    if not force:
+        refuse_existing(out)
     clf, about = load_model(model)
     try:
         X, y = clf.sample(rows, random_state=seed)

@@ -4,7 +4,7 @@ same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import narwhals as nw
 import numpy as np
@@ -29,9 +29,13 @@ MORE_ALIKE, BEYOND_CHANCE = 0.1, 4.0
 """Rows of one key are alike if they have the same label more often, by this share and by so many standard
 errors, than rows of neighbouring keys."""
 
-SAME_ORDER, RANKED_ROWS = 0.999, 5000
-"""Two columns of numbers of the same order say the same if their rank correlation is above this; so many rows
-are ranked. Where the order differs, however little, their difference may tell more than both."""
+SAME_ORDER = 0.999
+"""Two columns of numbers of the same order say the same if their rank correlation is above this, in the rows
+that have both. Where the order differs, however little, their difference may tell more than both."""
+
+NEARLY, RANKED_ROWS = 0.98, 5000
+"""Pairs of columns are looked at if the correlation of their ranks, each among its own cells, is above this;
+so many rows are ranked."""
 
 
 def name_rows(values: Array) -> bool:
@@ -117,8 +121,7 @@ def same_columns(data: Data) -> list[list[str]]:
     ]
     if numbers[1:]:
         step = max(1, len(data.Z) // RANKED_ROWS)
-        R = np.stack([standard_ranks(values[::step]) for _, values in numbers])
-        close = np.triu(np.abs(R @ R.T) > SAME_ORDER, 1)
+        close = np.triu(np.abs(rank_correlations([values[::step] for _, values in numbers])) > NEARLY, 1)
         for i in np.flatnonzero(close.any(axis=1)):
             alike = [k for k in np.flatnonzero(close[i]) if same_order(numbers[i][1], numbers[k][1])]
             group = [numbers[k][0] for k in (i, *alike)]
@@ -131,6 +134,8 @@ def same_order(first: Array, second: Array) -> bool:
     """True if a column never falls where another grows, or never grows: what they differ by is rounding."""
     known = ~np.isnan(first) & ~np.isnan(second)
     first, second = first[known], second[known]
+    if len(first) <= FEWEST_ROWS or abs(rank_correlations([first, second])[0, 1]) <= SAME_ORDER:
+        return False
     ordered = (own[np.lexsort((own, first))] for own in (second, -second))
     return any(bool((own[1:] >= own[:-1]).all()) for own in ordered)
 
@@ -155,6 +160,17 @@ def chance_of_equal(codes: Array) -> float:
     return float(
         gammaln(sizes + 1).sum() + gammaln(alike + 1).sum() + gammaln((codes < 0).sum() + 1) - gammaln(m + 1)
     )
+
+
+def rank_correlations(columns: Sequence[Array]) -> Array:
+    """Return the correlations of ranks of columns, each among its own cells, in the rows that have both."""
+    K = np.stack([~np.isnan(values) for values in columns]).astype(float)
+    R = np.stack([standard_ranks(values) for values in columns])
+    means = (R @ K.T) / np.maximum(K @ K.T, 1.0)
+    products, squares = R @ R.T, (R * R) @ K.T
+    spread = np.sqrt(np.maximum(squares - (K @ K.T) * means**2, 0.0))
+    found = products - (K @ K.T) * means * means.T
+    return found / np.maximum(spread * spread.T, 1e-300)
 
 
 def standard_ranks(values: Array) -> Array:

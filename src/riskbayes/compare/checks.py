@@ -11,8 +11,7 @@ from scipy.stats import norm
 from riskbayes.compare.alike import numbers_that_name_rows, repeated_keys, same_columns
 from riskbayes.compare.alone import Alone
 from riskbayes.compare.contenders import LEARNERS, MAJORITY
-from riskbayes.compare.data import names_of
-from riskbayes.compare.drift import LEVEL, drifts
+from riskbayes.compare.drift import drifts
 from riskbayes.compare.evidence import BEYOND_CHANCE, CERTAINLY, CLEARLY, beyond, negated
 from riskbayes.compare.leaks import almost_no_errors, leaking_columns, partial_leaks
 from riskbayes.compare.repeats import repeats
@@ -20,15 +19,17 @@ from riskbayes.compare.scores import differences, overconfidence, row_losses
 from riskbayes.compare.study import Study, Trial
 from riskbayes.compare.verdict import apart, compare_peer, judged_by
 from riskbayes.estimators.fitted_checks import column_findings, few_rows, grouped
+from riskbayes.exceptions import listed
 from riskbayes.findings import Finding
 from riskbayes.input.labels import rows_without_target
+from riskbayes.two_samples import LEVEL
 
 STRONG_SHARE, STRONG_RATIO, VERY_STRONG = 1 / 3, 1.5, 0.1
 """A single column is strong if it has this share of what can be gained in log loss, and so many times that of
 the next column; it weighs as a warning if it alone makes at most the last share of the majority's errors."""
 
 TWINS, MANY_TWINS, FEW_DISTINCT = 0.005, 0.02, 0.5
-"""Shares of held-out rows with twins in training that are mentioned, and that weigh; where fewer of the rows
+"""Shares of held-out rows repeated in training that are mentioned, and that weigh; where fewer of the rows
 than the last share are distinct, rows repeat by nature."""
 
 FEWEST_LATER = 50
@@ -73,8 +74,13 @@ def all_findings(
         *rows_without_target(data.labelled.lost, len(data.labelled.rows), data.target),
         *(f for f in model.checks_ if f.code not in ("RB005", "RB006", "RB007", "RB008", "RB032")),
     ]
+    return list(by_weight(found))
+
+
+def by_weight(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings, those first that weigh most."""
     weight = {"error": 0, "warning": 1, "info": 2}
-    return sorted(found, key=lambda finding: (weight[finding.severity], finding.code))
+    return tuple(sorted(findings, key=lambda finding: (weight[finding.severity], finding.code)))
 
 
 def nothing_to_predict(study: Study) -> Iterator[Finding]:
@@ -127,7 +133,7 @@ def single_columns(study: Study, by_column: list[Alone], leaks: list[Alone]) -> 
 
 
 def across_the_split(study: Study) -> Iterator[Finding]:
-    """Yield RB004 if held-out rows have twins in training, with the errors of rows with and without twins."""
+    """Yield RB004 if held-out rows are repeated in training, with the errors of these and of the others."""
     found, m = repeats(study), len(study.held)
     alike, n = found.alike, int(found.alike.sum())
     if n < TWINS * m:
@@ -144,7 +150,7 @@ def across_the_split(study: Study) -> Iterator[Finding]:
     same = int(found.same.sum())
     if same < n:
         few = f"Only {same}" if same else "None"
-        message += f" {few} of them are equal in {names_of(found.names)} too, which name rows."
+        message += f" {few} of them are equal in {listed(found.names)} too, which name rows."
     natural = found.distinct < FEW_DISTINCT
     if natural:
         message += " Rows of this table repeat by nature: few are distinct."
@@ -274,7 +280,7 @@ def keys(study: Study) -> Iterator[Finding]:
 def redundant(study: Study) -> Iterator[Finding]:
     """Yield RB027 for columns that say the same."""
     for names in same_columns(study.data):
-        yield Finding("RB027", f"Columns {names_of(names)} say the same: one of them is enough.", names[1])
+        yield Finding("RB027", f"Columns {listed(names)} say the same: one of them is enough.", names[1])
 
 
 def unknown_classes(study: Study) -> Iterator[Finding]:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
 
+import narwhals as nw
+import numpy as np
+
 from riskbayes.compare.alone import alone
-from riskbayes.compare.checks import all_findings
+from riskbayes.compare.checks import all_findings, by_weight
 from riskbayes.compare.contenders import candidates
 from riskbayes.compare.data import Data
-from riskbayes.compare.explained import explain_study
+from riskbayes.compare.explained import Explained, explain_study
+from riskbayes.compare.explorer import explorer
 from riskbayes.compare.report import Report, Run
 from riskbayes.compare.scores import DEFINITIONS, METRICS, confusion, reliability
 from riskbayes.compare.splits import make_split
-from riskbayes.compare.study import Progress, Study, contenders, run_study
+from riskbayes.compare.study import Progress, Study, Trial, contenders, run_study
 from riskbayes.compare.verdict import is_rare, rule, verdict, why
+from riskbayes.estimators.shift import Shift
 from riskbayes.findings import Finding, without
+from riskbayes.input.files.table import require_column
 from riskbayes.versions import versions
 
 MOST_ROWS = 50_000
@@ -32,6 +38,51 @@ class Comparison:
 
     report: Report
     model: Any
+    study: Study = field(repr=False)
+    """What was run: rows held out, and the models that have not seen them."""
+
+    def drift(self, X_new: Any) -> Shift:
+        """Return how rows without labels differ from held-out rows, by the best model of riskbayes.
+
+        It is the one of the first part of the split, which has not seen the rows that this holds out.
+
+        Parameters
+        ----------
+        X_new : data frame
+            The rows, with the columns of the table that was compared on, in any order; others are ignored.
+
+        Returns
+        -------
+        shift : Shift
+            What moved and what is at stake, as `clf.drift` returns it.
+        """
+        study, part = self.study, self.study.parts[0]
+        names = [column.name for column in study.data.columns]
+        frame = nw.from_native(X_new, eager_only=True)
+        for name in names:
+            require_column("The table of new rows", frame.columns, name, "model")
+        rows, codes = frame.select(names).to_native(), study.data.codes[part.held]
+        found = study.best.models[0].drift(rows, part.test, codes)
+        texts = np.array(study.data.texts)
+        return replace(found, classes=texts[found.classes])
+
+    def against(self, X_new: Any, name: str = "the new rows") -> Comparison:
+        """Return the comparison with a finding about new rows, RB033, if they differ from held-out rows.
+
+        Parameters
+        ----------
+        X_new : data frame
+            The rows, as for `drift`.
+        name : str, default="the new rows"
+            What they are called in the finding.
+        """
+        shift = self.drift(X_new)
+        if shift.verdict == "nothing" or "RB033" in self.report.run.ignored:
+            return self
+        where = str(shift.moved[0]) if shift.moved else self.report.data.target
+        words = f"In {name}, against held-out rows: {' '.join(shift.sentences())}"
+        found = Finding("RB033", words, where, "warning" if shift.moved else "info")
+        return replace(self, report=replace(self.report, findings=by_weight([*self.report.findings, found])))
 
 
 def compare(
@@ -69,7 +120,7 @@ def compare(
         Column of groups that must not be split. Models do not read it.
     columns : dict of column to kind, default=None
         What columns hold, where their cells do not say it, as of :class:`RiskBayesClassifier`.
-    strategies : sequence of {"single", "neighbours", "cv", "ensemble"}, default=("single",)
+    strategies : sequence of {"auto", "single", "glass", "neighbours", "cv", "ensemble"}, default=("single",)
         Strategies of `RiskBayesClassifier` to compare.
     metric : {"log_loss", "error", "brier", "auc"}, default="log_loss"
         The figure on held-out rows that the best model is chosen by.
@@ -114,11 +165,12 @@ def compare(
     split = make_split(data, cv, seed)
     models = candidates(data, strategies, seed, len(split.parts))
     study = run_study(data, split, models, progress, metric)
-    model = refit(study)
+    model = refit(study, study.best)
     found, by_column = contenders(study), alone(study)
     explained = explain_study(study, found, by_column)
     findings = without(all_findings(study, by_column, model, findings), ignore)
     best, held = study.best, study.held
+    shown = explained_model(study, explained, model)
     run = Run(
         *(command, versions(), seed, started.isoformat(timespec="seconds")),
         *(perf_counter() - start, tuple(ignore)),
@@ -142,19 +194,28 @@ def compare(
         rule=rule(study),
         definitions=DEFINITIONS,
         explained=explained.explained,
-        agreement=explained.agreement,
+        method=explained.method,
         moved_in=explained.moved_in,
+        explorer="" if shown is None else explorer(study, shown, explained.contributions, explained.examples),
         metric=metric,
         lead="auc" if is_rare(study) and "auc" in found[0].scores else "error",
     )
-    return Comparison(report, model)
+    return Comparison(report, model, study)
 
 
-def refit(study: Study) -> Any:
-    """Return the best model fitted to all rows of the table, with the labels as they stand there."""
+def explained_model(study: Study, explained: Explained, best: Any) -> Any:
+    """Return the explained model, fitted to all rows of the table; None if there is none."""
+    name = explained.explained
+    if name == study.best.candidate.name or not name:
+        return best if name else None
+    return refit(study, study.trial(name))
+
+
+def refit(study: Study, trial: Trial) -> Any:
+    """Return a model fitted to all rows of the table, with the labels as they stand there."""
     frame, labels, *_ = study.data.labelled
     names = [column.name for column in study.data.columns]
-    model = study.best.candidate.make(study.data.encoder)
+    model = trial.candidate.make(study.data.encoder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is wrong with it is asked of the fitted model
         return model.fit(frame.select(names).to_native(), labels)

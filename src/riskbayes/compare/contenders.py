@@ -86,7 +86,7 @@ def plain_candidate(name: str, make: Callable[[TableEncoder, str], Any], learner
 
 def recipe_candidate(strategy: str, seed: int, columns: dict[str, str] | None) -> Candidate:
     """Return RiskBayesClassifier with a strategy."""
-    name = "RiskBayesClassifier" if strategy == "single" else f"RiskBayesClassifier, {strategy}"
+    name = "RiskBayesClassifier" if strategy == "auto" else f"RiskBayesClassifier, {strategy}"
     return Candidate(
         *(name, "riskbayes", "RC"),
         lambda _: RiskBayesClassifier(strategy, columns=columns, random_state=seed),

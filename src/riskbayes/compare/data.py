@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -170,9 +170,3 @@ def groups_of(column: nw.Series, name: str) -> Array:
     if len(found) < 2:
         raise ValueError(f"group={name!r} has one value only, so that nothing could be held out.")
     return codes
-
-
-def names_of(names: Collection[str], most: int = 5) -> str:
-    """Return names for a sentence: at most five of them, and how many more."""
-    shown = ", ".join(repr(name) for name in list(names)[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,8 +1,4 @@
-"""What drives a model: contributions by column and by cell, and the parameters that RC moved most.
-
-The model is the best one where that can be explained. Where it cannot, it is the best of the others, whose
-own answers and probabilities then stand beside its contributions: they are no reasons of the best model.
-"""
+"""What drives the best model: contributions by column and by cell, and the parameters that RC moved most."""
 
 from __future__ import annotations
 
@@ -27,10 +23,15 @@ from riskbayes.compare.study import Study, Trial
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.explanation import LogOdds
 from riskbayes.estimators.joint import parameters_table
+from riskbayes.estimators.shapley import n_predictions
 from riskbayes.tables import is_missing, plain
 
 MOST_ROWS, MOST_CELLS, MOST_WRONG, MOST_MOVED, MOST_CLASSES = 1000, 8, 5, 12, 3
 """Rows that contributions are averaged over; cells of a row, wrong rows, parameters and classes shown."""
+
+MOST_PREDICTIONS, LEAST_EXPLAINED, N_ORDERS = 20000, 20, 8
+"""Shapley values of rows are averaged over by so many predictions at most, but so many rows at least; and the
+orders that are drawn for each row there: the rows average what these differ in."""
 
 LEAST_ROWS = 30
 """Training rows of a class that must tell of a parameter that is shown: what fewer tell of moves far."""
@@ -46,54 +47,62 @@ class Explained:
     moved: tuple[MovedParameter, ...]
     explained: str
     """Name of the model that was explained; empty if there is none."""
-    agreement: float | None
-    """Share of the held-out rows that it answers as the best model does."""
+    method: str
+    """How its contributions were found."""
     moved_in: str
     """Name of the model whose parameters are shown; empty if none moved."""
 
 
 def explain_study(study: Study, found: Sequence[Contender], by_column: Sequence[Alone]) -> Explained:
-    """Explain the best model; where it is no sum over columns, the best one that is.
-
-    `found` are the models, the best first.
-    """
+    """Explain the best model. `found` are all models, the best first."""
     ranked = [study.trial(c.name) for c in found if c.kind == "riskbayes" and not c.failed]
-    m, best = len(study.held), study.best
-    rows = np.unique(np.linspace(0, m - 1, min(m, MOST_ROWS)).astype(int))
-    wrong, moved, moved_in = surest_wrong(study), *moved_parameters(study, ranked)
-    for trial in ranked:
-        try:
-            odds, read = log_odds(study, trial, rows)
-        except (NotImplementedError, ValueError):
-            continue
-        alike = float((trial.P.argmax(axis=1) == best.P.argmax(axis=1)).mean())
-        return Explained(
-            column_contributions(study, odds, read, {one.column: one.error for one in by_column}),
-            examples_of(study, best, wrong, trial is best),
-            examples_of(study, trial, typical(trial.P), True),
-            *(moved, trial.candidate.name, alike, moved_in),
-        )
-    return Explained((), examples_of(study, best, wrong, False), (), moved, "", None, moved_in)
+    best, wrong = study.best, surest_wrong(study)
+    moved, moved_in = moved_parameters(study, ranked)
+    try:
+        rows = rows_to_average(study)
+        odds, read, method = log_odds(study, best, rows, N_ORDERS)
+    except ValueError:  # rows too far from the training rows for finite scores
+        examples = examples_of(study, best, wrong, False)
+        return Explained((), examples, (), moved, "", "", moved_in)
+    return Explained(
+        column_contributions(study, odds, read, {one.column: one.error for one in by_column}),
+        examples_of(study, best, wrong, True),
+        examples_of(study, best, typical(best.P), True),
+        *(moved, best.candidate.name, method, moved_in),
+    )
 
 
-def log_odds(study: Study, trial: Trial, rows: Array) -> tuple[LogOdds, Array]:
-    """Return the log-odds of rows as `Explanation.log_odds` has them, and a mask of the columns read.
+def rows_to_average(study: Study) -> Array:
+    """Return the places of held-out rows to average contributions over, fewer where a row takes long."""
+    m, model = len(study.held), study.best.models[0]
+    most = MOST_ROWS
+    if model._contributions(model._encode_new(study.parts[0].test[:1], "explain")) is None:
+        each = n_predictions(len(study.data.columns), N_ORDERS)
+        most = min(most, max(LEAST_EXPLAINED, MOST_PREDICTIONS // each))
+    return np.unique(np.linspace(0, m - 1, min(m, most)).astype(int))
+
+
+def log_odds(study: Study, trial: Trial, rows: Array, n_orders: int = 32) -> tuple[LogOdds, Array, str]:
+    """Return the log-odds of rows as `Explanation.log_odds` has them, a mask of the columns read, and how.
 
     `rows` are places among the held-out rows; each is explained by the model that did not see it. Classes are
-    codes.
+    codes. What pairs of columns contribute is divided among the two.
     """
     m, n = len(rows), len(study.data.columns)
-    found = LogOdds(np.zeros((m, n)), *np.zeros((2, m)), *np.zeros((2, m), dtype=int))
-    read, first = np.zeros(n, dtype=bool), 0
+    zeros = np.zeros((m, n))
+    sums, codes = np.zeros((2, m)), np.zeros((2, m), dtype=int)
+    found = LogOdds(zeros, sums[0], sums[1], codes[0], codes[1], zeros.copy())
+    read, first, method = np.zeros(n, dtype=bool), 0, ""
     for part, model in zip(study.parts, trial.models, strict=True):
         own = np.flatnonzero((rows >= first) & (rows < first + len(part.held)))
         if len(own):
-            explanation = model.explain(study.data.taken(part.held[rows[own] - first]))
-            read |= explanation.read
+            table = study.data.taken(part.held[rows[own] - first])
+            explanation = model.explain(table, n_orders=n_orders).by_column()
+            read, method = read | explanation.read, explanation.method
             for whole, some in zip(found, explanation.log_odds(), strict=True):
                 whole[own] = some
         first += len(part.held)
-    return found, read
+    return found, read, method
 
 
 def column_contributions(
@@ -134,7 +143,7 @@ def typical(P: Array) -> Array:
 def examples_of(study: Study, trial: Trial, rows: Array, explain: bool) -> tuple[RowExample, ...]:
     """Return held-out rows with a model's answers and, to `explain` them, what its cells contributed."""
     data, P, found = study.data, trial.P, []
-    odds, read = log_odds(study, trial, rows) if explain and len(rows) else (None, None)
+    odds, read, _ = log_odds(study, trial, rows) if explain and len(rows) else (None, None, "")
     for i, row in enumerate(rows.tolist()):
         at, k = int(study.split.held[row]), int(P[row].argmax())
         cells: tuple[CellContribution, ...] = ()
@@ -144,7 +153,10 @@ def examples_of(study: Study, trial: Trial, rows: Array, explain: bool) -> tuple
             order = np.argsort(-np.abs(values), kind="stable")
             order = order[read[order]]
             shown, rest = order[:MOST_CELLS].tolist(), order[MOST_CELLS:]
-            cells = tuple(CellContribution(data.columns[j].name, line[j], float(values[j])) for j in shown)
+            cells = tuple(
+                CellContribution(data.columns[j].name, line[j], float(values[j]), float(odds.errors[i, j]))
+                for j in shown
+            )
             yes, no = int(odds.positive[i]), int(odds.negative[i])
             sums = RowLogOdds(
                 *(data.texts[yes], float(P[row, yes]), data.texts[no], float(P[row, no])),

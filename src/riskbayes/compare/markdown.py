@@ -9,7 +9,7 @@ from riskbayes.findings import CODES
 from riskbayes.markup import printable
 
 if TYPE_CHECKING:
-    from riskbayes.compare.report import Contender, Report, RowExample, Score
+    from riskbayes.compare.report import CellContribution, Contender, Report, RowExample, Score
 
 FIGURES = {
     "error": ("error, %", 2),
@@ -98,7 +98,10 @@ def row_line(row: RowExample) -> str:
     odds = row.log_odds
     if odds is None:
         return answer
-    cells = [f"{text(c.column)} = {text(c.value) or 'missing'} ({c.contribution:+.2f})" for c in row.cells]
+    cells = [
+        f"{text(c.column)} = {text(c.value) or 'missing'} ({c.contribution:+.2f}{plus_minus_error(c)})"
+        for c in row.cells
+    ]
     if odds.other_columns:
         cells.append(f"other columns ({odds.others:+.2f})")
     classes = f"{text(odds.positive)} against {text(odds.negative)}"
@@ -108,20 +111,20 @@ def row_line(row: RowExample) -> str:
     )
 
 
+def plus_minus_error(cell: CellContribution) -> str:
+    """Return the standard error of a contribution; nothing if nothing was drawn."""
+    return f" ± {cell.standard_error:.2f}" if cell.standard_error else ""
+
+
 def drivers(report: Report) -> Iterator[str]:
-    """Yield what drives the best model, or the best one that can be explained."""
+    """Yield what drives the best model."""
     yield from ("## What drives it?", "")
-    if report.explained != report.best:
-        words = f"{text(report.best)} is no sum over the columns: it has no contributions to show."
-        if report.explained:
-            words += f" Those below are of {text(report.explained)} and explain its answers only."
-        if report.agreement is not None:
-            words += f" The two answer {100 * report.agreement:.1f} % of the held-out rows alike."
-        yield from (words, "")
+    if not report.explained:
+        yield from ("Some rows are too far from the training rows to be explained.", "")
     if report.contributions:
         yield from (
-            f"Mean size of each column's part in the log-odds of {text(report.explained)}, and the held-out "
-            "error of the column alone:",
+            f"Mean size of each column's part in the log-odds of {text(report.explained)} ({report.method}), "
+            "and the held-out error of the column alone:",
             "",
         )
         rows = [

@@ -12,10 +12,14 @@ from datetime import UTC, datetime
 from math import floor
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 import riskbayes.compare.numbers as numbers
 from riskbayes.compare.page_drivers import drivers
 from riskbayes.compare.page_models import MEASURES, PLUS_MINUS, answer, models, shown_score
+from riskbayes.export import interpreter
 from riskbayes.pages.shell import environment
+from riskbayes.web import finding_page
 
 if TYPE_CHECKING:  # the report calls this page, so it imports it first
     from riskbayes.compare.report import CellContribution, ColumnSummary, ReliabilityBin, Report, RowExample
@@ -121,6 +125,9 @@ def when(started: str) -> str:
 
 
 FORMS = (numbers.brief, numbers.count, numbers.fixed, numbers.percent, numbers.plural, numbers.seconds)
-TEMPLATES = environment(__package__, *FORMS, numbers.signed, read_as, shown_score, speaking, when)
+TEMPLATES = environment(
+    __package__, *FORMS, numbers.signed, finding_page, read_as, shown_score, speaking, when
+)
 TEMPLATES.globals |= {"MOST_CLASSES": MOST_CLASSES, "MOST_COLUMNS": MOST_COLUMNS, "SEVERITIES": SEVERITIES}
+TEMPLATES.globals |= {"interpreter": Markup(interpreter())}  # our own script
 TEMPLATES.globals |= {"MEASURES": MEASURES, "NONE": numbers.NONE, "PLUS_MINUS": PLUS_MINUS}

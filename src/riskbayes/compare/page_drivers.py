@@ -16,7 +16,7 @@ LEAST_MOVE = 0.015
 
 
 def drivers(report: Report) -> dict[str, Any]:
-    """Return the values on the best model, or the best one that can be explained."""
+    """Return the values on the best model."""
     shown = [(row, row.log_odds) for row in report.examples if row.log_odds is not None]
     return {
         "columns": columns(report),

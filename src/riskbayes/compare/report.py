@@ -17,7 +17,7 @@ from riskbayes.compare.page import report_page
 from riskbayes.findings import Finding
 from riskbayes.tables import shown
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of the layout; it grows when a reader of an older one would go wrong."""
 
 
@@ -140,6 +140,8 @@ class CellContribution:
     column: str
     value: str
     contribution: float
+    standard_error: float = 0.0
+    """Of the contribution, where orders of the columns were drawn at random."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ class RowLogOdds:
     """
 
     positive: str
-    """The class in favour: what is above zero speaks for it."""
+    """The class in favour: it gains by contributions above zero."""
     positive_probability: float
     negative: str
     """The class against."""
@@ -177,14 +179,14 @@ class RowExample:
     probability: float
     """Of the predicted class."""
     cells: tuple[CellContribution, ...] = ()
-    """Empty if the model that answers cannot be explained."""
+    """Empty if the row is too far from the training rows to be explained."""
     log_odds: RowLogOdds | None = None
     """What the cells add to; None where there are none."""
 
 
 @dataclass(frozen=True)
 class ColumnContribution:
-    """How much a column drives the model `Report.explained`: its mean contribution, without the sign."""
+    """How much a column drives the best model: its mean contribution, without the sign."""
 
     column: str
     contribution: float | None
@@ -245,11 +247,11 @@ class Report:
     reliability: tuple[ReliabilityBin, ...]
     """Of the best model, in bins of equally many rows."""
     surest_wrong: tuple[RowExample, ...]
-    """Held-out rows that the best model is surest and wrong about; with cells if it can be explained."""
+    """Held-out rows that the best model is surest and wrong about, with what their cells contributed."""
     contributions: tuple[ColumnContribution, ...]
-    """Of the model `explained`: the columns, the largest first; empty if no model can be explained."""
+    """Of the best model: the columns, the largest first; empty if rows are too far from the training rows."""
     examples: tuple[RowExample, ...]
-    """Answers of the model `explained`: of median confidence of the most frequent ones, and a close call."""
+    """Answers of the best model: of median confidence of the most frequent ones, and a close call."""
     moved: tuple[MovedParameter, ...]
     """The parameters that calibration moved most, in the model `moved_in`."""
     findings: tuple[Finding, ...]
@@ -262,12 +264,14 @@ class Report:
     definitions: dict[str, str] = field(default_factory=dict)
     """What each figure in `Contender.scores` is."""
     explained: str = ""
-    """Name of the model whose contributions are shown: `best`, or the best of those that can be explained if
-    `best` is no sum over columns."""
-    agreement: float | None = None
-    """Share of the held-out rows that `explained` answers as `best` does; None if there is no such model."""
+    """Name of the model whose contributions are shown, which is `best`; empty if there are none."""
+    method: str = ""
+    """How the contributions were found, as `Explanation.method`."""
     moved_in: str = ""
     """Name of the model whose parameters are shown in `moved`."""
+    explorer: str = ""
+    """The model `explained`, fitted to all rows, as JSON of `riskbayes.export`, and the rows `examples`: the
+    page answers with it. Empty if it cannot be written, or is large."""
     metric: str = "log_loss"
     """The figure that the best model was chosen by: "log_loss", "error", "brier" or "auc"."""
     lead: str = "error"
@@ -295,9 +299,9 @@ class Report:
         if not isinstance(schema, int) or schema < 1:
             raise ValueError("This is no report of a comparison: it has no number `schema`.")
         if schema != SCHEMA:
-            mend = "Update riskbayes" if schema > SCHEMA else "Run the comparison again"
+            remedy = "Update riskbayes" if schema > SCHEMA else "Run the comparison again"
             raise ValueError(
-                f"The report has layout {schema}, and this version reads layout {SCHEMA}. {mend}."
+                f"The report has layout {schema}, and this version reads layout {SCHEMA}. {remedy}."
             )
         return rebuilt(cls, values, "report")
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from riskbayes.compare.markdown import TABLE_NOTE, figures
 from riskbayes.compare.report import Report
 from riskbayes.markup import printable
+from riskbayes.web import finding_page
 
 STYLES = {"error": "bold red", "warning": "yellow", "info": "dim"}
 """Styles of findings by how much they weigh; the word stands beside them, for terminals without colours."""
@@ -40,7 +41,9 @@ def print_report(report: Report, console: Console) -> None:
     for finding in report.findings:
         console.print(line(f"{finding.severity}: {finding}", STYLES[finding.severity]))
     if report.findings:
-        console.print(Text("doc/findings.md says what the codes mean and what to do.", "dim"))
+        codes = list(dict.fromkeys(finding.code for finding in report.findings))
+        console.print(line(f"What they mean and what to do: riskbayes findings {' '.join(codes)}", "dim"))
+        console.print(line(f"or {finding_page(codes[0])}", "dim"))
 
 
 def line(words: str, style: str = "") -> Text:

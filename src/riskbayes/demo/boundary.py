@@ -63,7 +63,7 @@ def find_boundary() -> Boundary:
     grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
     lines, errors = {}, {}
     for learner in ("closed_form", "rc"):
-        clf: Any = GaussianNB(learner=learner).fit(train, y)
+        clf: Any = GaussianNB(prior=None, learner=learner).fit(train, y)
         margin = clf.predict_proba(grid)[:, 1].reshape(len(ys), len(xs)) - 0.5
         lines[learner] = zero_line(margin, xs, ys)
         errors[learner] = 100 * float(np.mean(clf.predict(test) != y_test))

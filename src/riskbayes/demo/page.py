@@ -69,11 +69,11 @@ def tally(results: Sequence[SetErrors]) -> str:
     ranks = []
     for result in results:
         means = [result.mean(model) for model in result.errors if model != MAJORITY]
-        own = result.mean("RiskBayesClassifier")
+        own = result.mean("RiskBayesClassifier, single")
         ranks.append(1 + sum(mean < own - ROUNDING for mean in means))
     return (
         f"RC is better than the closed form in {n['better']} of {len(gaps)} pairs, equal in {n['equal']} and "
-        f"worse in {n['worse']}. RiskBayesClassifier, without tuning, is at place "
+        f"worse in {n['worse']}. The recipe of RiskBayesClassifier, without tuning, is at place "
         f"{', '.join(map(str, ranks))} of {len(models_of(results)) - 1} (ties share a place)."
     )
 

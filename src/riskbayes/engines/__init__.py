@@ -1,14 +1,6 @@
-"""Engines hold the rows and scan them: in memory, or on a device."""
+"""Engines hold the rows and scan them: in memory, on a disk, or on Dask."""
 
-from riskbayes.arrays import Array, namespace
 from riskbayes.engines.base import Engine, Scan
-from riskbayes.engines.device import DeviceEngine
 from riskbayes.engines.memory import MemoryEngine
 
-__all__ = ["DeviceEngine", "Engine", "MemoryEngine", "Scan", "engine_for"]
-
-
-def engine_for(X: Array, y: Array | None, w: Array | None, n_classes: int) -> MemoryEngine:
-    """Return the engine for arrays of this library."""
-    kind = MemoryEngine if namespace(X).__name__ == "numpy" else DeviceEngine
-    return kind(X, y, w, n_classes)
+__all__ = ["Engine", "MemoryEngine", "Scan"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -105,20 +106,16 @@ class Engine(ABC):
         """Yield each row as (encoded row, class code, weight), in random order if `random` is given."""
         raise self._cannot("go row by row")
 
-    def wrap_validation(self, engine: Engine | None, name: str) -> Engine | None:
-        """Return an engine over other rows of the same fit, treated as these are; by default as it is.
+    def one_blas_thread(self) -> AbstractContextManager:
+        """Return the context of work on these rows: BLAS uses one thread if its products are small.
 
-        None says that the fit has no such rows.
+        By default it keeps its threads: what scans rows elsewhere sets its own.
         """
-        return engine
+        return nullcontext()
 
     def fingerprint(self) -> str:
         """Return a digest of the rows, labels and weights, by which a checkpoint knows them again."""
         raise self._cannot("tell its rows from others, which a checkpoint needs")
-
-    def finish(self) -> None:
-        """End a fit: write what was held back; by default nothing."""
-        return None
 
     def _cannot(self, what: str) -> NotImplementedError:
         return NotImplementedError(f"{type(self).__name__} cannot {what}.")

@@ -99,8 +99,7 @@ def scan_block(
     """
     with np.errstate(over="ignore", invalid="ignore"):
         dS, risks = block.scan(Fitted(model, S, theta), objective, risks_only=risks_only)
-    if block._encoded is not None:
-        block._encoded.scanner.forget()
+    block.forget_scans()
     return Total(None if dS is None else dict(dS), risks)
 
 

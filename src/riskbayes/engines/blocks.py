@@ -124,7 +124,7 @@ class BlockEngine(Engine):
         The sample is all rows if they are few; otherwise rows spread evenly over blocks and classes, with
         rows of every class and of every column that has missing cells.
         """
-        if model.traits.keeps_rows:
+        if model.implements("learn_own"):
             raise TypeError(
                 f"{type(model).__name__} compares rows with all training rows, and {type(self).__name__} "
                 "reads them block by block. Fit it to an array in memory, or choose another model."

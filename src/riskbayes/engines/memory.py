@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import blake2b
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -25,39 +25,42 @@ from riskbayes.engines.base import Engine, Formula, Scan
 from riskbayes.frames import Frame
 from riskbayes.models.base import Fitted, GenerativeModel, Sample
 from riskbayes.objectives import Objective
-from riskbayes.scanners.dense import ON_HOST, Scanner, Split
+from riskbayes.scanners.dense import ON_DEVICE, ON_HOST, Labels, Scanner
 from riskbayes.statistics import Statistics
+from riskbayes.threads import OneBlasThread
 
 BLOCK_CHUNKS = 16
 """Number of chunks that are encoded at once for prediction: 32 MiB of float64."""
 
+LARGE_PRODUCT = 2**25
+"""Multiplications from which on a product is worth the threads of BLAS: some ten milliseconds of one thread.
 
-class EncodedRows:
-    """The rows Z encoded by a model in a frame, and the scanner of all of them."""
+Threads of BLAS wait for one another at the end of each product. Beside other processes that keep all cores
+busy, a wait takes as long as a turn of theirs: a hundred times as long as a small product.
+"""
 
-    def __init__(self, model: GenerativeModel, frame: Frame, Z: Any, split: Split = ON_HOST):
-        self.model, self.frame, self.Z, self._split = model, frame, Z, split
-
-    @cached_property
-    def scanner(self) -> Scanner:
-        """The scanner, which remembers the last scan."""
-        return scanner_of(self.model, self.Z, self._split)
+TINY_PRODUCT = 2**13
+"""Multiplications up to which BLAS uses one thread by itself: a limit would take a sixth of the time in which
+a few rows are predicted."""
 
 
-def scanner_of(model: GenerativeModel, Z: Any, split: Split) -> Scanner:
-    """Return the model's scanner of rows, for the place where they are."""
-    scanner = model.scanner(Z)
-    scanner.split = split
-    return scanner
+class EncodedRows(NamedTuple):
+    """The rows Z encoded by a model in a frame."""
+
+    model: GenerativeModel
+    frame: Frame
+    Z: Any
 
 
 class MemoryEngine(Engine):
-    """NumPy arrays on this machine, or a sparse table of SciPy (CSR).
+    """Arrays in memory: of NumPy, a sparse table of SciPy (CSR), or arrays of another library on any device.
+
+    On a device scans run in large chunks, for a GPU is slow at small products, and only the risks leave it.
 
     Parameters
     ----------
     X : array of shape (m, n)
-        Rows, as the estimator validated them.
+        Rows, as the estimator validated them; `y` and `w` are on their device.
     y : array of int, shape (m,), or None
         Class codes; None for rows that are only predicted.
     w : array of shape (m,) or None
@@ -66,13 +69,14 @@ class MemoryEngine(Engine):
         The number of classes, including those without rows.
     """
 
-    split = ON_HOST
-
     def __init__(self, X: Array, y: Array | None, w: Array | None, n_classes: int):
         self._X, self._y, self._w, self.n_classes = X, y, w, n_classes
+        self._labels = Labels(y, w, n_classes)
         self.n_rows: int = X.shape[0]
         self.rows = X
+        self.split = ON_HOST if namespace(X) is np else ON_DEVICE
         self._encoded: EncodedRows | None = None
+        self._scanner: Scanner | None = None
         self._own: tuple[Frame, Any] | None = None
 
     @property
@@ -93,28 +97,40 @@ class MemoryEngine(Engine):
         self._own = None if Z is None else (frame, Z)
         return frame
 
-    def _rows(self, model: GenerativeModel, frame: Frame) -> EncodedRows:
-        """Return the encoded rows. A fit encodes them once, because its frames compare equal."""
+    def _scanner_in(self, model: GenerativeModel, frame: Frame) -> Scanner:
+        """Return the scanner of the rows in a frame. A fit encodes them once: its frames compare equal."""
         known, own = self._encoded, self._own
         if known is None or known.model is not model or known.frame != frame:
             Z = own[1] if own is not None and own[0] == frame else model.encode(self._X, frame)
-            known = self._encoded = EncodedRows(model, frame, Z, self.split)
-        known.frame = frame  # a settled frame is equal to the one that was learned
-        return known
+            known, self._scanner = EncodedRows(model, frame, Z), None
+        self._encoded = known._replace(frame=frame)  # a settled frame is equal to the one that was learned
+        if self._scanner is None:
+            self._scanner = self._scanner_of(model, known.Z)
+        return self._scanner
+
+    def _scanner_of(self, model: GenerativeModel, Z: Any) -> Scanner:
+        """Return the model's scanner of rows, for the place where they are."""
+        scanner = model.scanner(Z)
+        scanner.split = self.split
+        return scanner
+
+    def forget_scans(self) -> None:
+        """Forget what the last scan left for the next one."""
+        if self._scanner is not None:
+            self._scanner.forget()
 
     def statistics(self, model: GenerativeModel, frame: Frame) -> Statistics:
         """Return s(X, Y), the statistics of the labels."""
         with np.errstate(over="ignore", invalid="ignore"):  # the caller raises for sums that overflow
-            return self._rows(model, frame).scanner.statistics(self._y, self._w, self.n_classes)
+            return self._scanner_in(model, frame).statistics(self._labels)
 
     def scan(self, fitted: Fitted, objective: Objective, part: Any = None, risks_only: bool = False) -> Scan:
         """Return dS and the risks in one pass; a thread keeps the posteriors of one chunk at a time."""
         model, S, theta = fitted
-        scanner, y, w = self._rows(model, S.frame).scanner, self._y, self._w
+        scanner, labels = self._scanner_in(model, S.frame), self._labels
         if part is not None:
-            scanner = scanner_of(model, scanner.Z[part], self.split)
-            y, w = take_rows(y, part), None if w is None else take_rows(w, part)
-        dS, risks = scanner.scan(theta, y, w, self.n_classes, objective, risks_only)
+            scanner, labels = self._scanner_of(model, scanner.Z[part]), labels.of(part)
+        dS, risks = scanner.scan(theta, labels, objective, risks_only)
         return Scan(None if dS is None else dS.with_frame(S.frame), risks)
 
     def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
@@ -122,14 +138,25 @@ class MemoryEngine(Engine):
         model, frame, X = path[0].model, path[0].S.frame, self._X
         thetas = [fitted.theta for fitted in path]
         found: list[list[Array]] = []
-        most = int(BLOCK_CHUNKS * self.split.cells // max(1, row_width(X)))
-        size = max(1, most if model.traits.encode_copies else self.n_rows)
+        size = max(1, self.n_rows)
+        if model.traits.encode_copies:
+            size = max(1, int(BLOCK_CHUNKS * self.split.cells // max(1, row_width(X))))
         for start in range(0, self.n_rows, size):
             Z = model.encode(X[start : min(self.n_rows, start + size), ...], frame)
-            found += scanner_of(model, Z, self.split).map(thetas, formula, start, self.n_classes)
+            with self.one_blas_thread():
+                found += self._scanner_of(model, Z).map(thetas, formula, start, self.n_classes)
         if len(found) == 1:
             return found[0]
         return [namespace(X).concat(results, axis=0) for results in zip(*found, strict=True)]
+
+    def one_blas_thread(self) -> AbstractContextManager:
+        """Return the context of work on these rows: BLAS uses one thread if its products are small.
+
+        The largest ones are those of a chunk of rows with a matrix of n x n.
+        """
+        n = self._X.shape[1]
+        small = TINY_PRODUCT < n * min(self.n_rows * n, ON_HOST.cells) < LARGE_PRODUCT
+        return OneBlasThread(works=False) if small else nullcontext()
 
     def fingerprint(self) -> str:
         """Return a digest of the rows, labels and weights."""
@@ -187,9 +214,7 @@ class MemoryEngine(Engine):
     def _weighted(self, w: Array | None) -> Self:
         """Return an engine over the same rows with other weights; it shares the encoded rows."""
         found = type(self)(self._X, self._y, w, self.n_classes)
-        found._own, known = self._own, self._encoded
-        if known is not None:
-            found._encoded = EncodedRows(known.model, known.frame, known.Z, self.split)
+        found._own, found._encoded = self._own, self._encoded
         return found
 
     def scaled(self, factor: float) -> Self:
@@ -213,7 +238,7 @@ class MemoryEngine(Engine):
         self, model: GenerativeModel, frame: Frame, random: np.random.RandomState | None
     ) -> Iterator[tuple[Any, Array, Any]]:
         """Yield each encoded row, its class code and its weight, in random order if `random` is given."""
-        Z, y = self._rows(model, frame).Z, self._y
+        Z, y = self._scanner_in(model, frame).Z, self._y
         assert y is not None
         order = range(self.n_rows) if random is None else random.permutation(self.n_rows).tolist()
         for i in order:

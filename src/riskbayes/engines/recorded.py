@@ -7,7 +7,7 @@ scan, up to the one that was under way; then it goes on. Neither the loop nor a 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import fields, is_dataclass
 from hashlib import blake2b
 from numbers import Real
@@ -70,7 +70,10 @@ class RecordedEngine(Engine):
         return found
 
     def wrap_validation(self, engine: Engine | None, name: str) -> Self | None:
-        """Return an engine over other rows (for validation), recorded in the same journal."""
+        """Return an engine over other rows (for validation), recorded in the same journal.
+
+        None says that the fit has no such rows.
+        """
         found = type(self)(self.engine if engine is None else engine, self.journal, name)
         found._check({f"{name} rows": "none" if engine is None else engine.fingerprint()})
         return None if engine is None else found
@@ -132,7 +135,7 @@ class RecordedEngine(Engine):
 
     def learn(self, model: GenerativeModel) -> Frame:
         """Return what the model learns; a model that keeps rows learns again, for its engine must know it."""
-        if model.traits.keeps_rows:
+        if model.implements("learn_own"):
             return self.engine.learn(model)
         return self._recall("learn", Frame, lambda: self.engine.learn(model))
 
@@ -155,6 +158,10 @@ class RecordedEngine(Engine):
     def map_rows(self, path: Sequence[Fitted], formula: Formula) -> list[Array]:
         """Apply a formula to all rows."""
         return self.engine.map_rows(path, formula)
+
+    def one_blas_thread(self) -> AbstractContextManager:
+        """Return the context of work on the rows."""
+        return self.engine.one_blas_thread()
 
     def class_counts(self) -> Array:
         """Return how many rows of positive weight each class has."""

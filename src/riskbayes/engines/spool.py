@@ -46,7 +46,7 @@ class Spool:
         self._numbers = count()  # of which `next` is atomic: folds are written by several threads
 
     def write(self, value: Any) -> Path:
-        """Write a value to a new file and return its path; a full disk is an error in one sentence."""
+        """Write a value to a new file and return its path; a full disk raises an error that says so."""
         buffers: list[pickle.PickleBuffer] = []
         head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
         raw = [buffer.raw() for buffer in buffers]

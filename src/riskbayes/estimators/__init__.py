@@ -3,6 +3,7 @@
 from riskbayes.estimators.augmented_nb import KDependenceNB, TreeAugmentedNB
 from riskbayes.estimators.bernoulli_nb import BernoulliNB
 from riskbayes.estimators.categorical_nb import CategoricalNB
+from riskbayes.estimators.conditional_gaussian_nb import ConditionalGaussianNB
 from riskbayes.estimators.gaussian_nb import GaussianNB
 from riskbayes.estimators.generative import GenerativeClassifier
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
@@ -19,6 +20,7 @@ __all__ = [
     "BernoulliNB",
     "CategoricalNB",
     "ComplementNB",
+    "ConditionalGaussianNB",
     "GaussianNB",
     "GenerativeClassifier",
     "KDependenceNB",

@@ -9,12 +9,7 @@ from sklearn.utils._param_validation import Interval
 import riskbayes.estimators.parameters as p
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.codes import CodeInput, least_categories
-from riskbayes.learners.base import Learner
-from riskbayes.learners.rc import RC
 from riskbayes.models.augmented_nb import Parents, TreeModel
-
-LEARNERS: dict[str, Learner] = {RC.name: RC(step="adaptive", max_iter=8)}
-"""Tables of pairs overfit after about eight scans."""
 
 
 def tables_given_parents(clf: Any, structure: Any) -> TreeModel:
@@ -49,8 +44,7 @@ class TreeAugmentedNB(BaseGenerativeClassifier):
         Dirichlet pseudo-counts of each cell of p(x | y).
     {backoff class_alpha min_categories}
     learner : str or Learner, default="rc"
-        How the statistics are trained. "rc" is RC with adaptive steps and at most 8 scans: with more, such
-        tables overfit.
+        How the statistics are trained. Where tables are large for the rows, "rc_cv" may be better.
     {class_weight}
     warm_start : bool, default=False
         If True, `fit` starts from the statistics of the last fit; the tree must be the same.
@@ -79,7 +73,6 @@ class TreeAugmentedNB(BaseGenerativeClassifier):
     verbose: p.Verbose = 0
 
     _input = CodeInput()
-    _named_learners = LEARNERS
     _takes_missing = True
     _array_api = False
 
@@ -110,7 +103,7 @@ class KDependenceNB(BaseGenerativeClassifier):
         Dirichlet pseudo-counts of each cell of p(x | y).
     {backoff class_alpha min_categories}
     learner : str or Learner, default="rc"
-        How the statistics are trained; "rc" is that of :class:`TreeAugmentedNB`.
+        How the statistics are trained, as in :class:`TreeAugmentedNB`.
     {class_weight}
     warm_start : bool, default=False
         If True, `fit` starts from the statistics of the last fit; the parents must be the same.
@@ -139,7 +132,6 @@ class KDependenceNB(BaseGenerativeClassifier):
     verbose: p.Verbose = 0
 
     _input = CodeInput()
-    _named_learners = LEARNERS
     _takes_missing = True
     _array_api = False
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
@@ -18,12 +19,11 @@ import riskbayes.estimators.saving as saving
 import riskbayes.estimators.streaming as streaming
 from riskbayes.arrays import Array, astype, converted, namespace, to_numpy
 from riskbayes.estimators.classifier import BaseClassifier
-from riskbayes.estimators.explanation import Explanation
 from riskbayes.estimators.fitted_checks import masses_of, model_findings
-from riskbayes.estimators.prediction import Prediction, encode_new, finish_rows, unchanged
+from riskbayes.estimators.prediction import Finish, Prediction, encode_new, finish_rows, unchanged
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.models.base import GenerativeModel
-from riskbayes.onnx_export import Exported
+from riskbayes.onnx_export import Exported, Formula
 from riskbayes.risks import log_evidence
 from riskbayes.statistics import Statistics
 from riskbayes.tables import frame_of
@@ -56,7 +56,7 @@ class BaseGenerativeClassifier(BaseClassifier):
     _normalised: ClassVar[bool] = True
     """True if the joint is a density."""
     _poor_score: ClassVar[bool] = False
-    """The tag of scikit-learn's twin: on the Gaussian tables of its checks the scores are poor."""
+    """The tag of scikit-learn's counterpart: on the Gaussian tables of its checks the scores are poor."""
 
     model_: GenerativeModel
     learner_: Learner
@@ -68,9 +68,9 @@ class BaseGenerativeClassifier(BaseClassifier):
     """Statistics of all rows that `forget` subtracted since the fit: they bound the rounding errors too."""
     _log_densities: Array | None = None
     """Log densities of some training rows; None if they are not known."""
-    learner: Any
-    warm_start: Any
-    verbose: Any
+    learner: Any = "rc"
+    warm_start: Any = False
+    verbose: Any = 0
 
     def _make_model(self) -> GenerativeModel:
         """Return the model with this estimator's parameters; `classes_` and `n_features_in_` are set."""
@@ -103,7 +103,9 @@ class BaseGenerativeClassifier(BaseClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags = replace(tags.input_tags, allow_nan=self._takes_missing, **self._input.tags)
+        tags.input_tags.allow_nan = self._takes_missing
+        for name, value in self._input.tags.items():
+            setattr(tags.input_tags, name, value)
         tags.array_api_support = self._array_api
         tags.classifier_tags.poor_score = self._poor_score
         own = {f.name: getattr(tags, f.name) for f in fields(tags)}
@@ -197,8 +199,7 @@ class BaseGenerativeClassifier(BaseClassifier):
         of one `fit` to all rows. A discriminant analysis refuses rows with missing cells: its closed form is
         then found by EM, from all rows at once. Other learners then take one step on the rows of the batch,
         as soon as every class has rows; the step is scaled by the batch's share of all rows so far. They hold
-        no rows out and select nothing: RC with `early_stopping` or `n_restarts` is refused, RCCV steps by its
-        first setting.
+        no rows out and select nothing: RC with `early_stopping` or `n_restarts` is refused, and RCCV.
 
         Parameters
         ----------
@@ -355,41 +356,6 @@ class BaseGenerativeClassifier(BaseClassifier):
         """
         return prediction.sample(self, n_samples, random_state)
 
-    def explain(self, X: Any) -> Explanation:
-        """Return what each column of the rows contributed to the log-odds of the classes.
-
-        The contributions and the prior add up to the log-odds of the posterior, exactly. In naive Bayes a
-        column contributes log p(x_j | y); in a tree or network log p(x_j | parents, y); in linear
-        discriminant analysis its coefficient times its distance from the middle of the classes' means; in
-        quadratic discriminant analysis its Shapley value of the quadratic form, with the mean of the class
-        as reference, and its share of the log-determinant; in multinomial and complement naive Bayes its
-        count times the weight of the word; in a product the weighted sum over the experts. A mixture of
-        components is no such sum, and is refused.
-
-        Contributions are dense, also those of sparse rows: explain some of the rows of a large table.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        explanation : Explanation
-            Its `values` are the contributions, of shape (n_samples, n_features, n_classes); `log_odds()`,
-            `to_frame()` and `plot(row)` show them.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from riskbayes import QuadraticDiscriminantAnalysis
-        >>> X, y = load_iris(return_X_y=True, as_frame=True)
-        >>> odds = QuadraticDiscriminantAnalysis().fit(X, y).explain(X).log_odds(1, 2)
-        >>> odds.values.shape, odds.total.shape
-        ((150, 4), (150,))
-        """
-        return joint.explain(self, X)
-
     def parameters_frame(self) -> Any:
         """Return the parameters by class, in the closed form and calibrated, those first that moved most.
 
@@ -514,14 +480,30 @@ class BaseGenerativeClassifier(BaseClassifier):
         costs = getattr(self, "cost_matrix_", None)  # a stream has none
         return Exported(
             type(self).__name__,
-            self.model_,
-            joint.on_host(self)[1],
+            (self._formula(),),
             self._input.onnx_columns(self),
             to_numpy(self.classes_),
-            to_numpy(self.data_statistics_["s0"]) > 0,
             None if costs is None else to_numpy(costs),
         )
 
+    @property
+    def _has_densities(self) -> bool:
+        return self.model_.traits.describes_rows
+
+    def _finish_densities(self, X: Array, finish: Finish) -> Array:
+        return finish_rows(self, X, "log_joint", finish)
+
+    def _formula(self) -> Formula:
+        """Return the model for a graph."""
+        frame, theta = joint.on_host(self)
+        return Formula(self.model_, theta, frame, to_numpy(self.data_statistics_["s0"]) > 0)
+
+    def _reads(self, n: int) -> Array:
+        read = self.model_.traits.columns
+        return np.ones(n, dtype=bool) if read is None else np.isin(np.arange(n), read)
+
+    _contributions = joint.contributions
+    _check_cells_can_miss = joint.check_cells_can_miss
     _findings = model_findings
     _class_masses = masses_of
     _training_prior = joint.training_prior

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import compute_class_weight
 from sklearn.utils._array_api import move_to
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, _check_y
 
 from riskbayes.arrays import Array, device_of, namespace, take_rows, to_device, to_numpy, widest_float
-from riskbayes.exceptions import ColumnError, warn
+from riskbayes.exceptions import ColumnError, listed, warn
 from riskbayes.models.base import GenerativeModel
 from riskbayes.statistics import Statistics
 from riskbayes.tables import is_missing, plain
@@ -23,21 +23,11 @@ from riskbayes.tables import is_missing, plain
 MOST_COUNTED = 2**16
 """Integer labels below this are counted, not sorted."""
 
-MOST_LISTED = 5
-"""The most values that a message lists."""
-
 ALPHA_MIN = 1e-10
 """The least `alpha` if `force_alpha` is False, as in scikit-learn."""
 
 LEAST_WEIGHT, MOST_WEIGHT = 1e-100, 1e100
 """Bounds on a sum of weights: its square, and its products with squares of values, must not overflow."""
-
-
-def listed(values: Any) -> str:
-    """Return the repr of values for a message: at most the first five, and how many more there are."""
-    found = values if isinstance(values, list) else to_numpy(values).tolist()
-    shown, more = ", ".join(map(repr, found[:MOST_LISTED])), len(found) - MOST_LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def labels_like(estimator: Any, y: Any, X: Array) -> Array:
@@ -85,15 +75,12 @@ def check_labels(y: Array) -> None:
             f"y has labels of several kinds, such as {plain(word)!r} and {plain(other)!r}: make all of "
             "them strings or all numbers, and drop rows without one."
         )
+    if objects and type_of_target(y) == "unknown":
+        raise ValueError(
+            f"Unknown label type: y holds objects such as {y.flat[0]!r}. Make the labels strings, whole "
+            "numbers or booleans, for instance by `.astype(str)`."
+        )
     check_classification_targets(y)
-
-
-def classes_and_codes(labels: Array) -> tuple[Array, Array]:
-    """Return the sorted classes and the code of each label; warn of as many classes as a quantity has."""
-    found = distinct_labels(labels)
-    if isinstance(labels, np.ndarray) and 2 * len(found[0]) > len(labels):
-        check_classification_targets(labels)  # it warns of so many classes
-    return found
 
 
 def distinct_labels(labels: Array) -> tuple[Array, Array]:

@@ -18,8 +18,8 @@ from riskbayes.exceptions import warn
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.loaded import require
 from riskbayes.models.codes import categories_of, check_sizes
+from riskbayes.preprocessing.categories import UNSEEN, CategoryEncoder
 from riskbayes.preprocessing.columns import columns_of, declared_categories, example_of, numbers
-from riskbayes.preprocessing.encoder import UNSEEN, CategoryEncoder
 from riskbayes.tables import (
     check_plain,
     column_name,

@@ -1,6 +1,6 @@
 """Tables of counts, dense or CSR without a dense copy; and what the estimators of counts share.
 
-As their twins in scikit-learn, those that refuse negative values have no `decision_function` and no
+As their counterparts in scikit-learn, those that refuse negative values have no `decision_function` and no
 `class_weight`: its checks of both fit negative values, whatever the tags say.
 """
 
@@ -19,9 +19,12 @@ from riskbayes.learners import RC
 from riskbayes.models.counts import has_missing
 from riskbayes.tables import check_non_negative, naming_columns, validated_numbers
 
-COUNT_LEARNERS = {"rc": RC(step="adaptive")}
+COUNT_LEARNERS = {"rc": RC(generative_weight=0.01)}
 """The anchor of the usual "rc" grows with the number of columns: with thousands of words the model would
 hardly leave its closed form (`benchmarks/docstrings.py`)."""
+
+FREE_LEARNERS = {"rc": RC(generative_weight=0.0)}
+"""The same for scores that are no log probabilities: they have no anchor."""
 
 
 class CountInput(NumberInput):

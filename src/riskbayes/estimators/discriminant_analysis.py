@@ -1,4 +1,4 @@
-"""What linear and quadratic discriminant analysis share: the prior and estimators of covariances."""
+"""What discriminant analyses share: the prior and estimators of covariances."""
 
 from __future__ import annotations
 
@@ -10,6 +10,28 @@ from riskbayes.estimators.checks import check_class_prior, check_prior_covarianc
 from riskbayes.learners.base import resolve_learner
 from riskbayes.models.gaussian import GaussianModel
 
+RECOMMENDED_STRENGTH, RECOMMENDED_MIX = 20, 0.5
+"""`covariance_strength` per column, and `diagonal_mix`, of `prior="recommended"`; of
+`benchmarks/gaussian_prior.py`."""
+
+
+def has_recommended_prior(clf: Any, *others: Any) -> bool:
+    """True if the prior is the recommended one; `others` are parameters that "auto" gives way to."""
+    if clf.prior != "auto":
+        return clf.prior == "recommended"
+    given = any(value is not None and value != 0.0 for value in others)
+    return not given and resolve_learner(clf.learner).max_iter > 0
+
+
+def covariance_prior(clf: Any, *others: Any) -> dict[str, Any]:
+    """Return the strength and the mix of the prior on covariances, as given or by the parameter `prior`."""
+    found = {"covariance_strength": 0.0, "diagonal_mix": 0.0}
+    given = {name: getattr(clf, name) for name in found if getattr(clf, name) is not None}
+    if clf.prior == "recommended" or (not given and has_recommended_prior(clf, *others)):
+        present = clf.n_features_in_ if clf._n_present is None else clf._n_present
+        found = {"covariance_strength": RECOMMENDED_STRENGTH * present, "diagonal_mix": RECOMMENDED_MIX}
+    return found | given
+
 
 def gaussian_parameters(clf: Any) -> dict[str, Any]:
     """Return the checked hyper-parameters that every Gaussian model has."""
@@ -18,6 +40,7 @@ def gaussian_parameters(clf: Any) -> dict[str, Any]:
     found = {name: getattr(clf, name) for name in own} | {
         "shrinkage": 0.0 if clf.shrinkage is None or auto else float(clf.shrinkage),
         "standardise": auto,
+        **covariance_prior(clf, clf.shrinkage, getattr(clf, "reg_param", None)),
     }
     if clf.prior_mean is not None:
         found["prior_mean"] = check_prior_mean(clf.prior_mean, n)

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.estimators.checks import listed
-from riskbayes.plotting_joint import WaterfallDisplay
+from riskbayes.exceptions import listed
+from riskbayes.plotting.beeswarm import BeeswarmDisplay
+from riskbayes.plotting.waterfall import WaterfallDisplay
 from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.tables import frame_of, plain
+
+
+class Contributions(NamedTuple):
+    """What each column of encoded rows adds to the log joint, where that is a sum over columns."""
+
+    values: Array
+    """Of shape (m, n, r)."""
+    baseline: Array
+    """The part that no column adds, of shape (r,)."""
+    pairs: Sequence[tuple[int, int]] = ()
+    """Pairs of columns that add something together."""
+    of_pairs: Array | None = None
+    """What they add, of shape (m, pairs, r)."""
 
 
 class LogOdds(NamedTuple):
@@ -27,6 +42,9 @@ class LogOdds(NamedTuple):
     """The class that the log-odds are in favour of, of shape (m,)."""
     negative: Array
     """The class that they are against, of shape (m,)."""
+    errors: Array
+    """Standard errors of `values`, of shape (m, n): zero where nothing was drawn, and with three classes or
+    more an upper bound, the sum of those of the two classes."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +65,22 @@ class Explanation:
     classes : ndarray of shape (r,)
         Class labels.
     columns : list
-        Names of the columns, or their indices if they have no names.
+        Names of the columns, or their indices if they have no names; then those of pairs, "a x b".
     cells : ndarray of shape (m, n)
         The values of the cells.
     read : ndarray of bool, shape (n,)
         False for a column that the model does not read: it was left out, or no expert has it.
     table : object, default=None
         The table that was explained: `to_frame` returns a data frame of its library.
+    errors : ndarray of shape (m, n, r), default=None
+        Standard errors of `values` where orders of the columns were drawn; None where nothing was drawn.
+    n_orders : int, default=None
+        The number of orders that were drawn; None where nothing was.
+    is_sum : bool, default=True
+        True if the log-odds of the model are a sum over columns, and these are its terms. False for Shapley
+        values: what the model says with and without the cell, averaged over the orders of the columns.
+    pairs : sequence of pairs of int, default=()
+        The two columns of each of the last columns, where these are pairs.
 
     Examples
     --------
@@ -72,10 +99,31 @@ class Explanation:
     cells: Array
     read: Array
     table: Any = None
+    errors: Array | None = None
+    n_orders: int | None = None
+    is_sum: bool = True
+    pairs: Sequence[tuple[int, int]] = ()
 
     def __repr__(self) -> str:
         m, n, r = self.values.shape
-        return f"Explanation({m} rows, {n} columns, {r} classes)"
+        return f"Explanation({m} rows, {n} columns, {r} classes, {self.method})"
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> Self:
+        """Return the explanation of some of the rows: a slice, a mask, indices, or one index."""
+        rows = [rows] if np.ndim(rows) == 0 and not isinstance(rows, slice) else rows
+        errors = None if self.errors is None else self.errors[rows]
+        return replace(self, values=self.values[rows], cells=self.cells[rows], errors=errors)
+
+    @property
+    def method(self) -> str:
+        """How the contributions were found, in words."""
+        if self.is_sum:
+            return "terms of a sum"
+        orders = "all orders" if self.n_orders is None else f"{self.n_orders} orders drawn at random"
+        return f"Shapley values over {orders}"
 
     @classmethod
     def centred(cls, values: Array, log_prior: Array, *rest: Any) -> Self:
@@ -97,6 +145,57 @@ class Explanation:
         columns = [reader.column.name for reader in encoder.readers]
         return replace(self, values=values, columns=columns, read=read)
 
+    def with_pairs(self, values: Array, pairs: Sequence[tuple[int, int]]) -> Self:
+        """Return the explanation with contributions of pairs of columns after those of the columns.
+
+        A pair is named "a x b". Contributions of one pair are summed; those of a column with itself are its
+        own.
+        """
+        found = self.values.copy()
+        own: dict[tuple[int, int], Array] = {}
+        for place, (a, b) in enumerate(pairs):
+            centred = values[:, place] - values[:, place].mean(axis=1, keepdims=True)
+            if a == b:
+                found[:, a] += centred
+            else:
+                key = min(a, b), max(a, b)
+                own[key] = own.get(key, 0.0) + centred
+        if not own:
+            return replace(self, values=found)
+        cells = np.empty((len(found), len(own)), dtype=object)
+        for place, (a, b) in enumerate(own):
+            cells[:, place] = [f"{x} x {y}" for x, y in self.cells[:, [a, b]].tolist()]
+        return replace(
+            self,
+            values=np.concatenate([found, np.stack(list(own.values()), axis=1)], axis=1),
+            pairs=tuple(own),
+            columns=[*self.columns, *(f"{self.columns[a]} x {self.columns[b]}" for a, b in own)],
+            cells=np.concatenate([self.cells.astype(object), cells], axis=1),
+            read=np.concatenate([self.read, np.ones(len(own), dtype=bool)]),
+        )
+
+    def by_column(self) -> Self:
+        """Return the explanation with what pairs contribute divided among their two columns, half to each.
+
+        That is their Shapley value: alone, neither of the two columns says anything by the pair.
+
+        Returns
+        -------
+        explanation : Explanation
+            An explanation of the columns of the table.
+        """
+        if not self.pairs:
+            return self
+        n = len(self.columns) - len(self.pairs)
+        values, read = self.values[:, :n].copy(), self.read[:n].copy()
+        for place, pair in enumerate(self.pairs, n):
+            for j in pair:
+                values[:, j] += self.values[:, place] / 2
+                read[j] = True
+        return replace(
+            self, values=values, read=read, columns=self.columns[:n], cells=self.cells[:, :n], pairs=()
+        )
+
     def log_odds(self, positive: Any = None, negative: Any = None) -> LogOdds:
         """Return the log-odds of one class against another as a sum over the columns.
 
@@ -111,7 +210,8 @@ class Explanation:
         Returns
         -------
         log_odds : LogOdds
-            Arrays `values` (m, n), `baseline` and `total` (m,), and the labels `positive` and `negative`.
+            Arrays `values` (m, n), `baseline` and `total` (m,), the labels `positive` and `negative`, and
+            the standard `errors` of the values.
 
         Examples
         --------
@@ -143,7 +243,10 @@ class Explanation:
             baseline = self.baseline[k] - self.baseline[other]
         values = self.values[row, :, k] - self.values[row, :, other]
         total = baseline + values.sum(axis=1)
-        return LogOdds(values, baseline, total, self.classes[k], self.classes[other])
+        errors = np.zeros_like(values)
+        if self.errors is not None:  # of two classes they are equal, for the values are opposite
+            errors = self.errors[row, :, k] + self.errors[row, :, other]
+        return LogOdds(values, baseline, total, self.classes[k], self.classes[other], errors)
 
     def _code(self, label: Any, name: str) -> int:
         """Return the index of a label among the classes."""
@@ -158,8 +261,9 @@ class Explanation:
         Returns
         -------
         frame : data frame
-            Columns `row` (counted from 0), `column`, `value` (of the cell), `class` and `contribution`; of
-            the library of the explained table, or of pandas or polars, or a dict of arrays.
+            Columns `row` (counted from 0), `column`, `value` (of the cell), `class`, `contribution` and
+            `standard_error` (zero where nothing was drawn); of the library of the explained table, or of
+            pandas or polars, or a dict of arrays.
 
         Examples
         --------
@@ -168,12 +272,12 @@ class Explanation:
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> frame = GaussianNB().fit(X, y).explain(X[:2]).to_frame()
         >>> list(frame.columns)
-        ['row', 'column', 'value', 'class', 'contribution']
+        ['row', 'column', 'value', 'class', 'contribution', 'standard_error']
         >>> len(frame)
         24
         """
         m, n, r = self.values.shape
-        cells = self.cells
+        cells, errors = self.cells, np.zeros_like(self.values) if self.errors is None else self.errors
         if cells.dtype.kind == "O":  # columns of several types
             cells = np.array([["" if v is None else str(v) for v in row] for row in cells.tolist()])
         return frame_of(
@@ -183,6 +287,7 @@ class Explanation:
                 "value": np.repeat(cells.reshape(-1), r),
                 "class": np.tile(self.classes, m * n),
                 "contribution": self.values.reshape(-1),
+                "standard_error": errors.reshape(-1),
             },
             self.table,
         )
@@ -221,12 +326,56 @@ class Explanation:
         >>> X, y = load_iris(return_X_y=True)
         >>> display = GaussianNB().fit(X, y).explain(X).plot(0)  # doctest: +SKIP
         """
-        if not 0 <= row < len(self.values):
-            raise ValueError(f"row={row!r} is none of the {len(self.values)} explained rows.")
-        one = replace(self, values=self.values[[row]], cells=self.cells[[row]])
+        if not 0 <= row < len(self):
+            raise ValueError(f"row={row!r} is none of the {len(self)} explained rows.")
         return WaterfallDisplay.from_explanation(
-            one, positive=positive, negative=negative, max_columns=max_columns, ax=ax
+            self[row], positive=positive, negative=negative, max_columns=max_columns, ax=ax
         )
+
+    def plot_rows(
+        self, *, positive: Any = None, negative: Any = None, max_columns: int = 10, ax: Any = None
+    ) -> Any:
+        """Plot what each column contributed in all rows: a point a row, in the colour of its cell.
+
+        Parameters
+        ----------
+        positive, negative : label, default=None
+            The classes whose log-odds are drawn, in all rows. By default `classes[1]` of two classes, and of
+            more the class that is most often the most probable one, against the most probable other of each
+            row.
+        max_columns : int, default=10
+            The columns with the largest mean absolute contributions have a line each.
+        ax : matplotlib Axes, default=None
+            Axes to plot on; by default those of a new pyplot figure.
+
+        Returns
+        -------
+        display : BeeswarmDisplay
+            The plotted display.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from riskbayes import GaussianNB
+        >>> X, y = load_iris(return_X_y=True)
+        >>> display = GaussianNB().fit(X, y).explain(X).plot_rows()  # doctest: +SKIP
+        """
+        return BeeswarmDisplay.from_explanation(
+            self, positive=positive, negative=negative, max_columns=max_columns, ax=ax
+        )
+
+    def leading_class(self) -> Any:
+        """Return the class that all rows are drawn for: the second of two, of more the commonest answer."""
+        if len(self.classes) == 2:
+            return self.classes[1]
+        answers = (self.baseline + self.values.sum(axis=1)).argmax(axis=1)
+        return self.classes[np.bincount(answers, minlength=len(self.classes)).argmax()]
+
+    def _repr_html_(self) -> str:
+        """Return the explanation as HTML for a notebook, with every text of the table escaped."""
+        from riskbayes.pages.explanation import explanation_html  # here: templates are slow to import
+
+        return explanation_html(self)
 
 
 def most_probable_but(joint: Array, k: Array) -> Array:

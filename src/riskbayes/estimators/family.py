@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from numbers import Integral
 from time import perf_counter
 from typing import Any
@@ -15,13 +16,22 @@ from threadpoolctl import threadpool_limits
 from riskbayes.arrays import Array
 from riskbayes.estimators.callbacks import FitTask
 from riskbayes.estimators.fitting import begin_fit, rows_for
+from riskbayes.estimators.glass_search import GlassMember
 from riskbayes.estimators.kinds import Kinds, OneHotCategories
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
-from riskbayes.estimators.member import CHECKPOINTS, Member, family_learner, fitted_before, transformed
+from riskbayes.estimators.member import (
+    CHECKPOINTS,
+    Member,
+    SearchedMember,
+    family_learner,
+    fitted_before,
+    transformed,
+)
 from riskbayes.estimators.product_of_experts import ProductOfExperts, default_experts
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.table_input import MARK_LEVEL
 from riskbayes.exceptions import ColumnError
+from riskbayes.learners.closed_form import ClosedForm
 from riskbayes.learners.rc import RC
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.leaves import LeavesModel
@@ -41,28 +51,29 @@ NEIGHBOUR_POWER, NEIGHBOUR_ITERATIONS = 0.5, 16
 MOST_INDICATORS = 48
 """The most indicators of categories beside the numbers of LDA and QDA."""
 
-RECIPE, MIXED_RECIPE = ((0.25, 0.25), 24), ((0.15, 0.35), 16)
-"""Powers of QDA and smooth NB, and the iterations, of the recipe for numbers and beside categories."""
+RECIPE, MIXED_RECIPE = ((0.25, 0.25), 0.15), ((0.15, 0.35), "auto")
+"""Powers of QDA and smooth NB, and the anchor, of the recipe for numbers and beside categories."""
+
+LEAST_FALL = 1e-5
+"""The recipe ends where a scan lowers its objective by less: held-out scores hardly change after it."""
 
 ENOUGH_HELD = 1000
 """Rows that are enough to choose by: no more folds are walked than hold out so many."""
 
 
-def recipe(n_iter: int | None = None, kinds: Kinds | None = None, n_rows: int = 0) -> ProductOfExperts:
+def recipe(n_iter: int = 32, kinds: Kinds | None = None, n_rows: int = 0) -> ProductOfExperts:
     """Return the product of `strategy="single"`; its powers are small, for the experts share evidence.
 
     Without `kinds` all columns are numbers. Beside categories the anchor fades as the rows grow, and large
     tables have more knots.
     """
-    if kinds is None or not kinds.categories:
-        powers, usual = RECIPE
-        found = ProductOfExperts(weights=list(powers)) if kinds is None else product(kinds, list(powers))
-        return found.set_params(learner=family_learner(usual if n_iter is None else n_iter, "halving"))
-    powers, usual = MIXED_RECIPE
-    found = product(kinds, list(powers), MANY_KNOTS if n_rows >= MANY_ROWS else FEW_KNOTS)
-    learner = family_learner(usual if n_iter is None else n_iter, "halving")
-    if isinstance(learner, RC):
-        learner.set_params(generative_weight="auto")
+    powers, anchor = MIXED_RECIPE if kinds is not None and kinds.categories else RECIPE
+    if kinds is None:
+        found = ProductOfExperts(weights=list(powers))
+    else:
+        many = kinds.categories and n_rows >= MANY_ROWS
+        found = product(kinds, list(powers), MANY_KNOTS if many else FEW_KNOTS)
+    learner = RC(max_iter=n_iter, generative_weight=anchor, tol=LEAST_FALL) if n_iter else ClosedForm()
     return found.set_params(learner=learner)
 
 
@@ -112,7 +123,7 @@ def measured_columns(kinds: Kinds) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return columns, tuple(columns.index(j) for j in kinds.categories)
 
 
-def family(kinds: Kinds) -> list[Member]:
+def family(kinds: Kinds) -> list[Member | SearchedMember]:
     """Return the members for these columns, best first, for a time limit leaves out the last ones.
 
     `benchmarks/compose.py` compares them with what was left out.
@@ -123,6 +134,7 @@ def family(kinds: Kinds) -> list[Member]:
     indicators = ProductOfExperts([gaussian(5 * (n + MOST_INDICATORS))], [0.25])
     return [
         Member("product with neighbours", neighbour_recipe(kinds)),
+        GlassMember(partial(recipe, kinds=kinds), kinds),
         *([Member("leaves", trees)] if columns else []),  # there may be marks only
         Member("QDA of indicators", indicators, one_hot) if kinds.mixed else Member("QDA, n", gaussian(n)),
         Member("LDA", LinearDiscriminantAnalysis(covariance_strength=n, diagonal_mix=0.5), one_hot),
@@ -151,14 +163,15 @@ def fold_posteriors(
     clf = clone(member.estimator).set_params(learner=learner)
     try:
         task = begin_fit(clf, X_kept, y[kept], None if w is None else w[kept])
-        found[:, :, clf.classes_] = posteriors_along(task, learner, rows_for(clf, X_held), checkpoints)
+        with task.engine.one_blas_thread():
+            found[:, :, clf.classes_] = posteriors_along(task, learner, rows_for(clf, X_held), checkpoints)
     except ColumnError:
         found[:] = np.nan
     return found
 
 
 def cross_validate(
-    members: list[Member],
+    members: Sequence[Member | SearchedMember],
     X: Array,
     y: Array,
     w: Array | None,
@@ -187,10 +200,13 @@ def cross_validate(
                 report(f"{stop}: {len(members) - number} members were not tried")
                 break
             task = fit.begin("member", len(folds))
-            walked = parallel(
-                delayed(one_thread)(fold_posteriors, n_jobs, member, X, y, w, kept, held, r)
-                for kept, held in folds
-            )
+            if isinstance(member, SearchedMember):
+                walked = member.walk(X, y, w, folds)
+            else:
+                walked = parallel(
+                    delayed(one_thread)(fold_posteriors, n_jobs, member, X, y, w, kept, held, r)
+                    for kept, held in folds
+                )
             stopped: list[bool] = []
             found.add(in_tasks(walked, task, len(folds), stopped))
             seconds.append(perf_counter() - start)

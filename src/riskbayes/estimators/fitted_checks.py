@@ -9,8 +9,8 @@ from unicodedata import normalize
 import numpy as np
 
 from riskbayes.arrays import Array, to_numpy
-from riskbayes.estimators.checks import listed
 from riskbayes.estimators.joint import model_columns
+from riskbayes.exceptions import listed
 from riskbayes.findings import Finding
 from riskbayes.input.files.options import kind_option
 from riskbayes.preprocessing.encoder import REASONS, Column
@@ -106,7 +106,7 @@ def grouped(code: str, named: dict[str, str], together: str, severity: str = "wa
         for name, words in named.items():
             yield Finding(code, f"Column {name!r} {words}.", name, severity)
         return
-    yield Finding(code, f"{len(named)} columns {together}: {listed(list(named))}.", "", severity)
+    yield Finding(code, f"{len(named)} columns {together}: {listed(named)}.", "", severity)
 
 
 def few_rows(labels: Sequence[str], masses: Array) -> Iterator[Finding]:
@@ -114,7 +114,7 @@ def few_rows(labels: Sequence[str], masses: Array) -> Iterator[Finding]:
     least = FEW_ROWS * (1 - 1e-9)  # sums of weights are rounded
     rare = {label: float(n) for label, n in zip(labels, to_numpy(masses), strict=True) if n < least}
     if len(rare) > MOST_SINGLE:
-        found = f"{len(rare)} classes have fewer than {FEW_ROWS} rows: {listed(list(rare))}."
+        found = f"{len(rare)} classes have fewer than {FEW_ROWS} rows: {listed(rare)}."
         yield Finding("RB008", found)
         return
     for label, n in rare.items():

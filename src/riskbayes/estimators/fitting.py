@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import to_numpy
-from riskbayes.engines import engine_for
 from riskbayes.engines.base import Engine
+from riskbayes.engines.memory import MemoryEngine
 from riskbayes.engines.recorded import RecordedEngine
 from riskbayes.estimators.callbacks import FitTask
-from riskbayes.estimators.checks import check_finite, check_masses, listed
-from riskbayes.estimators.joint import keep_densities
+from riskbayes.estimators.checks import check_finite, check_masses
 from riskbayes.estimators.prediction import check_rows
 from riskbayes.estimators.reading import Learns, Reading
 from riskbayes.estimators.unlabelled import split_rows, with_unlabelled
-from riskbayes.exceptions import ColumnError, FlooredWarning, RowsLostError, warn
+from riskbayes.exceptions import ColumnError, FlooredWarning, RowsLostError, listed, warn
 from riskbayes.frames import same_values
 from riskbayes.input.source import ArraySource, Source
 from riskbayes.input.sources import source_of
@@ -28,9 +27,13 @@ from riskbayes.learners.base import resolve_learner
 from riskbayes.loop import history_of, run
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import LogLoss
+from riskbayes.risks import log_evidence
 from riskbayes.statistics import Statistics
 from riskbayes.tables import encoded_names
 from riskbayes.task import Iteration, Outcome, Status, Task
+
+MOST_REFERENCE = 1024
+"""Training rows whose log densities are kept, to compare new rows with."""
 
 
 def fit(clf: Any, rows: tuple, validation: tuple, unlabelled: Any, checkpoint: Any) -> None:
@@ -56,11 +59,14 @@ def fit(clf: Any, rows: tuple, validation: tuple, unlabelled: Any, checkpoint: A
         held = None
         if any(given is not None for given in validation):
             held = validation_rows(clf, task.S, *validation)
-        task = replace(task, validation=task.engine.wrap_validation(held, "validation"))
+        recorded = task.engine if isinstance(task.engine, RecordedEngine) else None
+        if recorded is not None:
+            held = recorded.wrap_validation(held, "validation")
         try:
-            run_learner(clf, task, rows)
+            run_learner(clf, replace(task, validation=held), rows)
         finally:
-            task.engine.finish()
+            if recorded is not None:
+                recorded.finish()
         if clf.status_ is not Status.LOST:
             keep_densities(clf, task.engine)
 
@@ -136,9 +142,10 @@ def begin_fit(
     if checkpoint is not None:
         settings = {"model": model, "learner": clf.learner_, "classes": to_numpy(clf.classes_)}
         engine = RecordedEngine.opened(engine, checkpoint, settings)
-    S = engine.statistics(model, engine.learn(model))
-    check_finite(model, S, rows)
-    return Task(model, engine, model.fix_prior(S))
+    with engine.one_blas_thread():
+        S = engine.statistics(model, engine.learn(model))
+        check_finite(model, S, rows)
+        return Task(model, engine, model.fix_prior(S))
 
 
 def start_from(clf: Any, old: Any, S: Statistics) -> Statistics:
@@ -216,7 +223,8 @@ def run_learner(clf: Any, task: Task, rows: tuple, max_iter: int | None = None) 
         return progress.begin("iteration").end(lambda: {"data_statistics_": S} | fitted)
 
     task = replace(task, on_iteration=on_iteration)
-    outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
+    with task.engine.one_blas_thread():
+        outcome = learner.fit_statistics(task) if max_iter is None else run(task, learner, max_iter)
     clf.data_statistics_ = S
     if outcome.fitted.S.frame is not S.frame:
         clf.data_statistics_, outcome = in_one_frame(task, outcome)
@@ -247,10 +255,24 @@ def in_one_frame(task: Task, outcome: Outcome) -> tuple[Statistics, Outcome]:
 def store(clf: Any, outcome: Outcome) -> None:
     """Set the fitted attributes."""
     clf.model_, clf.statistics_, clf.parameters_ = outcome.fitted
-    clf._priors = clf._log_densities = None
+    clf._priors = clf._log_densities = clf._conformal = None
     clf.history_, clf.status_ = outcome.history, outcome.status
     clf.n_iter_, clf.best_iteration_ = max(0, len(outcome.history["lr"]) - 1), outcome.number
     clf.refit_history_ = outcome.refit_history
+
+
+def keep_densities(clf: Any, engine: Engine) -> None:
+    """Keep the log densities of some training rows, for `outlier_score`.
+
+    Not after a closed form, whose fit of a small table would take about a seventh longer.
+    """
+    if clf.learner_.max_iter == 0 or not clf.model_.traits.describes_rows:
+        return
+    fitted = Fitted(clf.model_, clf.statistics_, clf.parameters_)
+    with np.errstate(over="ignore", invalid="ignore"):
+        (clf._log_densities,) = engine.thinned(MOST_REFERENCE).map_rows(
+            [fitted], lambda Z, theta, first: log_evidence(fitted.model.log_joint(Z, theta))
+        )
 
 
 def update(clf: Any, S: Statistics) -> None:
@@ -261,4 +283,4 @@ def update(clf: Any, S: Statistics) -> None:
 def rows_for(clf: Any, X: Any) -> Engine:
     """Return an engine over rows without labels, for an estimator whose fit has begun."""
     rows = clf._input.encode(clf, clf._input.read(clf, X, reset=False, learn=False))
-    return engine_for(rows, None, None, clf.classes_.shape[0])
+    return MemoryEngine(rows, None, None, clf.classes_.shape[0])

@@ -4,7 +4,11 @@ import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import check_class_prior, check_prior_mean, check_prior_variance
+from riskbayes.estimators.discriminant_analysis import has_recommended_prior
 from riskbayes.models.gaussian_nb import GaussianNBModel
+
+RECOMMENDED_STRENGTH = 100.0
+"""`variance_strength` of `prior="recommended"`; of `benchmarks/gaussian_prior.py`."""
 
 
 @p.estimator
@@ -20,8 +24,15 @@ class GaussianNB(BaseGenerativeClassifier):
     var_smoothing : float, default=1e-9
         Share of the largest variance that is added to every variance. That variance is weighted, so that a
         weight of 2 counts a row twice; scikit-learn's is not.
-    mean_strength, variance_strength : float, default=0.0
-        Equivalent sample sizes of the prior on means and variances; 0 is maximum likelihood.
+    prior : "auto", "recommended" or None, default="auto"
+        "recommended" shrinks the variances towards the pooled ones with the weight of 100 rows, unless
+        `variance_strength` is given. The means have no prior. "auto" is None with `learner="closed_form"`,
+        which gives scikit-learn's numbers, else "recommended".
+    mean_strength : float, default=0.0
+        Equivalent sample size of the prior on means; 0 is maximum likelihood.
+    variance_strength : float or None, default=None
+        Equivalent sample size of the prior on variances; 0 is maximum likelihood. None: as `prior` says,
+        else 0.
     prior_mean, prior_variance : array-like of shape (n_features,), default=None
         Centre of that prior; by default the pooled mean and the pooled within-class variance.
     {prior_form class_alpha learner class_weight warm_start verbose}
@@ -49,8 +60,9 @@ class GaussianNB(BaseGenerativeClassifier):
 
     priors: p.Numbers = None
     var_smoothing: p.Strength = 1e-9
+    prior: p.Prior = "auto"
     mean_strength: p.Strength = 0.0
-    variance_strength: p.Strength = 0.0
+    variance_strength: p.StrengthOrPrior = None
     prior_mean: p.Numbers = None
     prior_variance: p.Numbers = None
     prior_form: p.PriorForm = "exact"
@@ -71,9 +83,12 @@ class GaussianNB(BaseGenerativeClassifier):
             given["prior_covariance"] = check_prior_variance(self.prior_variance, n)
         if self.priors is not None:
             given["class_prior"] = check_class_prior(self.priors, self.classes_.shape[0], "priors")
+        strength = self.variance_strength
+        if strength is None:
+            strength = RECOMMENDED_STRENGTH if has_recommended_prior(self) else 0.0
         return GaussianNBModel(
             mean_strength=self.mean_strength,
-            covariance_strength=self.variance_strength,
+            covariance_strength=strength,
             prior_form=self.prior_form,
             class_alpha=self.class_alpha,
             var_smoothing=self.var_smoothing,

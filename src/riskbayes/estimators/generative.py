@@ -1,7 +1,7 @@
 """The estimator for any model, a user's own included."""
 
-from dataclasses import field
-from typing import Annotated
+from dataclasses import field, fields, is_dataclass, replace
+from typing import Annotated, Any, Self
 
 import riskbayes.estimators.parameters as p
 from riskbayes.estimators.base import BaseGenerativeClassifier
@@ -16,7 +16,8 @@ class GenerativeClassifier(BaseGenerativeClassifier):
     Parameters
     ----------
     model : GenerativeModel
-        The joint model p(x, y): its statistics, its parameters, its log joint.
+        The joint model p(x, y): its statistics, its parameters, its log joint. If it is a dataclass, a grid
+        search reaches its fields as `model__<name>`.
     {learner class_weight warm_start verbose}
 
     Attributes
@@ -59,6 +60,51 @@ class GenerativeClassifier(BaseGenerativeClassifier):
     verbose: p.Verbose = 0
 
     _adds_up = True
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            If True, also those of the learner and of a model that is a dataclass, as `model__<name>`.
+
+        Returns
+        -------
+        params : dict
+            Parameters by name.
+        """
+        found = super().get_params(deep)
+        if deep and is_dataclass(self.model):
+            own = (f.name for f in fields(self.model) if f.init)
+            found |= {f"model__{name}": getattr(self.model, name) for name in own}
+        return found
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; `model__<name>` replaces the model by one with another value of that field.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        own = {name: params.pop(name) for name in list(params) if name.startswith("model__")}
+        super().set_params(**params)
+        known = self.get_params()
+        for name in own:
+            if name not in known:
+                raise ValueError(
+                    f"{name} is no parameter: {type(self.model).__name__} has no such field. "
+                    "The fields of a model that is a dataclass are parameters; for another model pass model=."
+                )
+        if own:
+            self.model = replace(self.model, **{name.removeprefix("model__"): own[name] for name in own})  # type: ignore[type-var]
+        return self
 
     @property
     def _traits(self) -> Traits:

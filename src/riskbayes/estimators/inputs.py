@@ -14,7 +14,8 @@ from riskbayes.arrays import Array
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.onnx_export.inputs import columns_of_encoder
-from riskbayes.preprocessing.encoder import CategoryEncoder, TableEncoder
+from riskbayes.preprocessing.categories import CategoryEncoder
+from riskbayes.preprocessing.encoder import TableEncoder
 from riskbayes.tables import names_of, validated_numbers
 
 
@@ -43,6 +44,7 @@ class NumberInput:
         """Set how cells are encoded, by the schema of all rows; with `more` what is known is extended."""
         if not more:
             clf._row_dtype = "float32" if schema.dtype == "float32" else "float64"
+            clf._n_present = int(np.count_nonzero(schema.n_missing < schema.n_rows))
 
     def encode(self, clf: Any, cells: Any) -> Array:
         """Return cells as an array of numbers or codes, and NaN for missing cells."""
@@ -64,7 +66,7 @@ class NumberInput:
 
     def encoder(self, clf: Any) -> TableEncoder | CategoryEncoder | None:
         """Return the encoder of the cells; None for numbers that are read as they are."""
-        return self.table(clf)
+        return None
 
     def value_name(self, clf: Any, column: int, value: Any) -> str:
         """Return the category of a code in an encoded column, or a number or date, as the user wrote it."""

@@ -11,48 +11,45 @@ from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, converted, to_device, to_numpy
-from riskbayes.engines.base import Engine
-from riskbayes.estimators.explanation import Explanation
+from riskbayes.estimators.explaining import model_columns
+from riskbayes.estimators.explanation import Contributions
 from riskbayes.estimators.prediction import finish_rows, generator, most_probable
-from riskbayes.models.base import Fitted
-from riskbayes.risks import log_evidence, posterior
-from riskbayes.tables import cell_values, encoded_names, with_cells
-
-MOST_REFERENCE = 1024
-"""Training rows whose log densities are kept, to compare new rows with."""
+from riskbayes.models.base import with_log_prior
+from riskbayes.preprocessing.filling import with_cells
+from riskbayes.risks import posterior
 
 DENSITY_ROUNDING = 1e-9
 """Log densities that differ by less than this, absolutely or relatively, count as equal."""
-
-MOST_EXPLAINED = 2**27
-"""Most contributions of sparse rows that are computed: 1 GiB."""
 
 PRIOR = "(prior)"
 """The column that `parameters_frame` names for log p(y)."""
 
 
-def explain(clf: Any, X: Any) -> Explanation:
-    """Return what each column of the rows contributed to the log-odds of the classes."""
-    require_method(clf, "contributions", "explain rows")
-    rows, classes = clf._encode_new(X, "explain"), to_numpy(clf.classes_)
-    sparse = issparse(rows)
-    if sparse:
-        check_explained(rows.shape[0], rows.shape[1], len(classes))
+def contributions(clf: Any, rows: Any) -> Contributions | None:
+    """Return what each column of encoded rows adds to the scores; None if these are no sum over columns."""
+    if not clf.model_.implements("contributions"):
+        return None
     finish_rows(clf, rows, "scores", most_probable)  # refuses rows whose scores overflow
     frame, theta = on_host(clf)
-    Z = clf.model_.encode(rows if sparse else to_numpy(rows), frame)
-    values, baseline = clf.model_.contributions(Z, theta), clf.model_.baseline(theta)
-    cells = cell_values(rows if sparse else X)
-    read = clf.model_.reads(values.shape[1])
-    found = Explanation.centred(values, baseline, classes, model_columns(clf), cells, read, X)
-    table = clf._input.table(clf)
-    return found if table is None else found.by_table_column(table)
+    Z = clf.model_.encode(rows if issparse(rows) else to_numpy(rows), frame)
+    return Contributions(clf.model_.contributions(Z, theta), clf.model_.baseline(theta))
+
+
+def check_cells_can_miss(clf: Any) -> None:
+    """Refuse to explain by a model that is no sum over columns, and reads rows with all their cells only."""
+    if not clf.model_.traits.takes_missing:
+        raise NotImplementedError(
+            f"{type(clf).__name__} cannot explain rows: the scores of its {type(clf.model_).__name__} are no "
+            "sum over the columns (there is no method `contributions`), and it cannot leave a cell out, for "
+            "it takes no missing cells. Give the model one of the two: `contributions`, or missing cells and "
+            "the trait `takes_missing`."
+        )
 
 
 def require_method(clf: Any, method: str, purpose: str) -> None:
     """Refuse what the model has no method for."""
     check_is_fitted(clf)
-    if not clf.model_.implements(method):
+    if not (hasattr(clf, "model_") and clf.model_.implements(method)):
         raise NotImplementedError(
             f"{type(clf).__name__} cannot {purpose}: its model, or one that it is made of, has no `{method}`."
         )
@@ -63,25 +60,6 @@ def on_host(clf: Any) -> tuple[Any, Any]:
     if isinstance(clf._fitted_on, np.ndarray):
         return clf.statistics_.frame, clf.parameters_
     return converted(clf.statistics_.frame, to_numpy), converted(clf.parameters_, to_numpy)
-
-
-def model_columns(clf: Any) -> list[Any]:
-    """Return the names of the columns that the model reads, or their indices if they have no names."""
-    names = encoded_names(clf)
-    return list(range(clf.n_features_in_)) if names is None else list(names)
-
-
-def check_explained(m: int, n: int, r: int) -> None:
-    """Refuse sparse rows whose contributions, which are dense, would take too much memory.
-
-    One row is always explained.
-    """
-    most = max(1, MOST_EXPLAINED // (n * r))
-    if m > most:
-        raise ValueError(
-            f"X has {m} sparse rows, and the contributions of their {n} columns to {r} classes are dense: "
-            f"{m * n * r} numbers, which would take too much memory. Explain at most {most} rows at a time."
-        )
 
 
 def parameters_table(clf: Any) -> dict[str, Array]:
@@ -130,25 +108,8 @@ def set_log_ratio(clf: Any, log_ratio: Array) -> None:
     old = clf.parameters_.log_prior
     log_prior = to_numpy(old) + log_ratio
     log_prior = to_device(log_prior - logsumexp(log_prior), old)
-    clf.parameters_ = clf.model_.with_log_prior(clf.parameters_, log_prior)
+    clf.parameters_ = with_log_prior(clf.parameters_, log_prior)
     clf._log_densities = None
-
-
-def keep_densities(clf: Any, engine: Engine) -> None:
-    """Keep the log densities of some training rows, for `outlier_score`.
-
-    Not after a closed form, whose fit of a small table would take about a seventh longer.
-    """
-    if clf.learner_.max_iter == 0 or not clf.model_.traits.describes_rows:
-        return
-    model = clf.model_
-
-    def work(Z: Any, theta: Any, first: int) -> Array:
-        return log_evidence(model.log_joint(Z, theta))
-
-    with np.errstate(over="ignore", invalid="ignore"):
-        fitted = Fitted(model, clf.statistics_, clf.parameters_)
-        clf._log_densities = engine.thinned(MOST_REFERENCE).map_rows([fitted], work)[0]
 
 
 def outlier_score(clf: Any, X: Any, reference: Any) -> Array:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from riskbayes.arrays import Array
+from riskbayes.onnx_export.columns import Columns, Encoded
+from riskbayes.tables import encoded_names, plain
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,33 @@ class Kinds:
 def of_numbers(n: int) -> Kinds:
     """Return n columns of numbers."""
     return Kinds(tuple(range(n)))
+
+
+class ReadColumn(NamedTuple):
+    """A column of the table, and what models read of it."""
+
+    name: Any
+    encoded: list[int]
+    """The encoded columns that were made of it."""
+    values: list[int]
+    """Those of them that hold its values; others are marks of missing cells. Of a column that is only marked,
+    the mark."""
+
+
+def read_columns(clf: Any, n: int) -> tuple[list[ReadColumn], list[str]]:
+    """Return the columns of the table that a classifier reads, and the kind of each of n encoded columns."""
+    table, names = clf._input.table(clf), encoded_names(clf)
+    if table is None:
+        kinds = ["category" if each else "number" for each in clf._input.category_mask(clf)]
+        named = range(n) if names is None else [plain(name) for name in names]
+        return [ReadColumn(name, [j], [j]) for j, name in enumerate(named)], kinds
+    found: dict[int, ReadColumn] = {}
+    for j, ((owner, _), kind) in enumerate(zip(table.encoded, table.kinds, strict=True)):
+        column = found.setdefault(owner, ReadColumn(table.readers[owner].column.name, [], []))
+        column.encoded.append(j)
+        if kind != "mark":
+            column.values.append(j)
+    return [one if one.values else one._replace(values=one.encoded) for one in found.values()], table.kinds
 
 
 class OneHotCategories(BaseEstimator):
@@ -64,6 +93,10 @@ class OneHotCategories(BaseEstimator):
         self.cells_ = sorted((j, code) for _, j, code in sorted(found)[: self.most])
         return self
 
+    def reads(self, n: int) -> Array:
+        """Return a mask of the n columns that are read."""
+        return np.isin(np.arange(n), [*self.kinds.numbers, *(j for j, _ in self.cells_)])
+
     def transform(self, X: Array) -> Array:
         """Return the numbers, then the indicators."""
         found = np.empty((len(X), len(self.kinds.numbers) + len(self.cells_)))
@@ -71,3 +104,10 @@ class OneHotCategories(BaseEstimator):
         for place, (j, code) in enumerate(self.cells_, len(self.kinds.numbers)):
             found[:, place] = X[:, j] == code
         return found
+
+    def onnx_columns(self, columns: Columns) -> Columns:
+        """Return what the transformed columns are made of, given the encoded ones."""
+        kept = [columns.encoded[j] for j in self.kinds.numbers]
+        asked = [(columns.encoded[j], int(code)) for j, code in self.cells_]
+        made = [Encoded(of.source, "indicator", of=of, code=code) for of, code in asked]
+        return replace(columns, encoded=(*kept, *made))

@@ -41,12 +41,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     tol : float, default=1e-4
         Directions whose singular value is below `tol` times the largest are left out of `transform`.
     {covariance_estimator}
-    mean_strength, covariance_strength : float, default=0.0
-        Equivalent sample sizes of the prior on means and covariance; 0 is maximum likelihood.
-    {prior_mean prior_covariance}
-    diagonal_mix : float, default=0.0
-        Share of the diagonal matrix of pooled variances in the default prior covariance.
-    {prior_form covariance_floor class_alpha learner class_weight warm_start verbose}
+    {prior}
+    mean_strength : float, default=0.0
+        Equivalent sample size of the prior on means; 0 is maximum likelihood.
+    {covariance_strength prior_mean prior_covariance diagonal_mix prior_form covariance_floor class_alpha}
+    {learner class_weight warm_start verbose}
 
     Attributes
     ----------
@@ -78,11 +77,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     store_covariance: p.Flag = field(default=False, kw_only=False)
     tol: p.Strength = field(default=1e-4, kw_only=False)
     covariance_estimator: p.CovarianceEstimator = field(default=None, kw_only=False)
+    prior: p.Prior = "auto"
     mean_strength: p.Strength = 0.0
-    covariance_strength: p.Strength = 0.0
+    covariance_strength: p.StrengthOrPrior = None
     prior_mean: p.Numbers = None
     prior_covariance: p.Numbers = None
-    diagonal_mix: p.Share = 0.0
+    diagonal_mix: p.ShareOrPrior = None
     prior_form: p.PriorForm = "exact"
     covariance_floor: p.Positive = 1e-2
     class_alpha: p.Strength = 0.0

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.displayed import Leaderboard
 from riskbayes.estimators.member import CHECKPOINTS
 from riskbayes.search import HeldOut
-
-Leaderboard = dict[str, Array]
 
 
 def cross_validated(
@@ -51,7 +50,8 @@ def in_train(member: str, clf: Any, seconds: float) -> Leaderboard:
 
 def leaderboard(member: list[str], **columns: Any) -> Leaderboard:
     """Return the columns as arrays; names have the dtype object, so that each is a str."""
-    return {"member": np.array(member, dtype=object)} | {k: np.asarray(v) for k, v in columns.items()}
+    entries = {"member": np.array(member, dtype=object)} | {k: np.asarray(v) for k, v in columns.items()}
+    return Leaderboard(entries)
 
 
 def best_iteration(clf: Any) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -11,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import Array
 from riskbayes.learners.closed_form import ClosedForm
 from riskbayes.learners.rc import RC
+from riskbayes.onnx_export import Formula
 
 CHECKPOINTS = (0, 1, 2, 4, 8, 16)
 """Iterations of a fit that cross-validation compares."""
@@ -19,14 +22,14 @@ RATE, ANCHOR = 0.3, 0.03
 """`lr` and `generative_weight` of the members' learner."""
 
 
-def family_learner(n_iter: int, step: str = "fixed") -> RC | ClosedForm:
+def family_learner(n_iter: int) -> RC | ClosedForm:
     """Return the learner of the members, with this number of iterations.
 
-    A member that stops early is judged as it is; the recipe, which nothing judges, halves its step.
+    A member that stops early is judged as it is.
     """
     if n_iter == 0:
         return ClosedForm()
-    return RC(lr=RATE, max_iter=n_iter, monitor="log_loss", step=step, generative_weight=ANCHOR)
+    return RC(lr=RATE, max_iter=n_iter, monitor="log_loss", step="fixed", generative_weight=ANCHOR)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,25 @@ class Member:
         return estimator if self.before is None else MemberClassifier(estimator, self.before)
 
 
+class SearchedMember(ABC):
+    """A member that makes choices of its own by the held-out rows, in all folds at once."""
+
+    name: str
+
+    @abstractmethod
+    def walk(
+        self, X: Array, y: Array, w: Array | None, folds: Sequence[tuple[Array, Array]]
+    ) -> Iterator[Array]:
+        """Yield the posteriors of each fold's held rows, of shape (checkpoints, rows, classes).
+
+        They are NaN at checkpoints that it has not.
+        """
+
+    @abstractmethod
+    def with_iterations(self, n_iter: int) -> Any:
+        """Return an unfitted estimator for this checkpoint."""
+
+
 class MemberClassifier(ClassifierMixin, BaseEstimator):
     """A transformer, and an estimator that is fitted to its output.
 
@@ -52,7 +74,8 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
     estimator : estimator
         The estimator to fit.
     before : transformer
-        The transformer whose output the estimator reads. It is fitted without weights.
+        The transformer whose output the estimator reads. It is fitted without weights. Its method `reads`
+        is a mask of the columns that it reads.
 
     Attributes
     ----------
@@ -89,12 +112,16 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.predict_log_proba(self.before_.transform(X))
 
-    def explain(self, X: Array) -> Any:
-        """Raise an error: the columns of the transformer are not those of the table."""
-        raise NotImplementedError(
-            f"{type(self.before).__name__} makes other columns of those of the table, and what they "
-            "contribute cannot be told apart."
-        )
+    def _contributions(self, X: Array) -> None:
+        """Return None: the sum is over the columns of the transformer, which are not those of the table."""
+
+    def _reads(self, n: int) -> Array:
+        """Return a mask of the columns that the transformer reads."""
+        return self.before_.reads(n)
+
+    def _formula(self) -> Formula:
+        """Return the estimator and the transformer for a graph."""
+        return replace(self.estimator_._formula(), before=self.before_)
 
     def predict(self, X: Array) -> Array:
         """Return the most probable class."""

@@ -10,6 +10,7 @@ import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array, namespace
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import listed
+from riskbayes.estimators.discriminant_analysis import covariance_prior
 from riskbayes.frames import same_values
 from riskbayes.models.lda import LDAModel
 from riskbayes.models.mixture import MixtureModel
@@ -36,11 +37,7 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
         Components of each class; clusters with less weight than two rows are merged with their neighbours.
     covariance : {"tied", "full"}, default="tied"
         One covariance for all components of all classes, or one for each.
-    covariance_strength : float, default=0.0
-        Equivalent sample size of the prior on covariances; 0 is maximum likelihood.
-    diagonal_mix : float, default=0.0
-        Share of the diagonal in that prior's centre; the rest is the pooled covariance within components.
-    {covariance_floor}
+    {prior covariance_strength diagonal_mix covariance_floor}
     em_iter : int, default=50
         The most iterations of EM.
     learner : str or Learner, default="rc"
@@ -71,8 +68,9 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
 
     n_components: p.Count = field(default=3, kw_only=False)
     covariance: Annotated[str, StrOptions({"tied", "full"})] = "tied"
-    covariance_strength: p.Strength = 0.0
-    diagonal_mix: p.Share = 0.0
+    prior: p.Prior = "auto"
+    covariance_strength: p.StrengthOrPrior = None
+    diagonal_mix: p.ShareOrPrior = None
     covariance_floor: p.Positive = 1e-2
     em_iter: Annotated[int, Interval(Integral, 0, None, closed="left")] = 50
     learner: p.LearnerOrName = "rc"
@@ -85,9 +83,7 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
 
     def _make_model(self) -> MixtureModel:
         base = (LDAModel if self.covariance == "tied" else QDAModel)(
-            covariance_strength=self.covariance_strength,
-            diagonal_mix=self.diagonal_mix,
-            covariance_floor=self.covariance_floor,
+            covariance_floor=self.covariance_floor, **covariance_prior(self)
         )
         return MixtureModel(base, n_components=self.n_components, em_iter=self.em_iter)
 

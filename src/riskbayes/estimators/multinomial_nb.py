@@ -119,7 +119,7 @@ class ComplementNB(BaseGenerativeClassifier):
     verbose: p.Verbose = 0
 
     _input = counts.CountInput()
-    _named_learners = counts.COUNT_LEARNERS
+    _named_learners = counts.FREE_LEARNERS
     _adds_up = True
     _poor_score = True
     _normalised = _has_decision_function = False

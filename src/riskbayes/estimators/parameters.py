@@ -8,26 +8,30 @@ lines the `__init__` whose signature scikit-learn reads, and fills in the texts 
 from __future__ import annotations
 
 import re
-from dataclasses import Field, field, make_dataclass
-from inspect import get_annotations
+from dataclasses import field
 from numbers import Integral, Real
-from typing import Annotated, Any, TypeVar, dataclass_transform, get_origin
+from typing import Annotated, Any, dataclass_transform
 
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+import riskbayes.declared as declared
 from riskbayes.learners.base import Learner
 
-Strength = Annotated[float, Interval(Real, 0, None, closed="left")]
-Positive = Annotated[float, Interval(Real, 0, None, closed="neither")]
+Strength = declared.NotNegative
+Positive = declared.Positive
+Count = declared.Count
+Flag = declared.Flag
 Share = Annotated[float, Interval(Real, 0, 1, closed="both")]
-Count = Annotated[int, Interval(Integral, 1, None, closed="left")]
-Flag = Annotated[bool, "boolean"]
 Numbers = Annotated[Any, "array-like", None]
 """An array, or None."""
 Shrinkage = Annotated[Any, StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None]
 CovarianceEstimator = Annotated[Any, HasMethods("fit"), None]
 PseudoCounts = Annotated[Any, "array-like", Interval(Real, 0, None, closed="left")]
 LeastCategories = Annotated[Any, None, "array-like", Interval(Integral, 1, None, closed="left")]
+Prior = Annotated[str | None, StrOptions({"auto", "recommended"}), None]
+StrengthOrPrior = Annotated[float | None, Interval(Real, 0, None, closed="left"), None]
+"""The strength of a prior; None: as the parameter `prior` says."""
+ShareOrPrior = Annotated[float | None, Interval(Real, 0, 1, closed="both"), None]
 PriorForm = Annotated[str, StrOptions({"exact", "paper"})]
 LearnerOrName = Annotated[Any, str, Learner]
 ClassWeight = Annotated[Any, dict, StrOptions({"balanced"}), None]
@@ -37,24 +41,15 @@ ColumnKinds = Annotated[dict | None, dict, None]
 Missing = Annotated[str, StrOptions({"ignore", "informative"})]
 Unseen = Annotated[str, StrOptions({"missing", "other", "error"})]
 
-T = TypeVar("T", bound=type)
-
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
-def estimator(kind: T) -> T:
+def estimator(kind: declared.T) -> declared.T:
     """Make the `__init__`, the constraints and the docstring of an estimator, a class decorator.
 
-    Parameters are the attributes of the class itself that are annotated by `Annotated`; they are keyword-only
-    unless their default is `field(kw_only=False)`. The module must not postpone its annotations.
+    Parameters are declared as for :func:`riskbayes.declared.declared`; they are keyword-only unless their
+    default is `field(kw_only=False)`.
     """
-    own = vars(kind)
-    hints = {name: hint for name, hint in get_annotations(kind).items() if get_origin(hint) is Annotated}
-    given = [(name, hint.__origin__, own[name]) for name, hint in hints.items()]
-    made = make_dataclass(kind.__name__, given, eq=False, repr=False, kw_only=True)
-    kind.__init__ = made.__init__  # type: ignore[misc]
-    for name in [name for name, value in own.items() if isinstance(value, Field)]:
-        delattr(kind, name)  # it is set by `__init__`, or by `fit`
-    kind._parameter_constraints = {name: list(hint.__metadata__) for name, hint in hints.items()}  # type: ignore[attr-defined]
+    declared.with_parameters(kind, kw_only=True)
     if kind.__doc__ is not None:  # it is with python -OO
         kind.__doc__ = re.sub(r"^    \{([\w ]+)\}$", shared_texts, kind.__doc__, flags=re.MULTILINE)
     return kind
@@ -91,6 +86,18 @@ prior_mean : array-like of shape (n_features,), default=None
     Centre of the prior on means; by default the pooled mean.
 prior_covariance : array-like of shape (n_features, n_features), default=None
     Centre of the prior on covariances; by default the pooled within-class one.
+prior : "auto", "recommended" or None, default="auto"
+    "recommended" shrinks each covariance towards the mean of the pooled one and its diagonal, with the
+    weight of 20 rows per column: `covariance_strength=20 * n_features` and `diagonal_mix=0.5`, unless one
+    of these is given. The means have no prior. "auto" is None with `learner="closed_form"` and where the
+    covariances are regularised by other parameters; else "recommended".
+covariance_strength : float or None, default=None
+    Equivalent sample size of the prior on covariances; 0 is maximum likelihood. None: as `prior` says,
+    else 0.
+diagonal_mix : float or None, default=None
+    Share of the diagonal matrix of pooled variances in the default prior covariance. Where cells are
+    missing, it is multiplied by the share of the pairs of cells that are observed. None: as `prior` says,
+    else 0.
 prior_form : {"exact", "paper"}, default="exact"
     The exact mode of the posterior, or the paper's form with two strengths.
 covariance_floor : float, default=1e-2

@@ -27,7 +27,7 @@ from riskbayes.arrays import (
     to_device,
     to_numpy,
 )
-from riskbayes.engines import engine_for
+from riskbayes.engines.memory import MemoryEngine
 from riskbayes.estimators.checks import or_wider
 from riskbayes.exceptions import ColumnError
 from riskbayes.input.source import Result
@@ -50,6 +50,7 @@ PREDICTIONS = (
     "predict_joint_log_proba",
     "decision_function",
     "score_samples",
+    "predict_set",
 )
 """Methods that `predict_to` writes the results of."""
 
@@ -67,6 +68,8 @@ class Prediction:
     """True if the results are one value a row, otherwise one of each class."""
     labels: bool = False
     """True if they are codes of classes, whose labels are returned."""
+    dtype: str = "float64"
+    """Of the results, unless they are labels."""
 
     def __call__(self, X: Any) -> Array:
         """Return the results for rows in memory."""
@@ -78,7 +81,7 @@ class Prediction:
         """Return the results for rows wherever they are: an array, an iterator, or a lazy collection."""
         clf = self.clf
         check_is_fitted(clf)
-        dtype = getattr(clf.classes_, "dtype", np.dtype(object)) if self.labels else np.dtype(np.float64)
+        dtype = getattr(clf.classes_, "dtype", np.dtype(object)) if self.labels else np.dtype(self.dtype)
         return source_of(X).map(self, Result(None if self.one else clf.classes_.shape[0], dtype))
 
 
@@ -118,7 +121,7 @@ def finish_rows(
             raise far_row(X, first + bad, formula, fitted, name)
         return finish(joint)
 
-    engine = engine_for(X, None, None, fitted.S["s0"].shape[0])
+    engine = MemoryEngine(X, None, None, fitted.S["s0"].shape[0])
     with naming_columns(clf), np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
         return engine.map_rows([fitted], work)[0]
 

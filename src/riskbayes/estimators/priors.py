@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array, to_numpy
-from riskbayes.estimators.checks import check_class_prior, listed
-from riskbayes.exceptions import warn
+from riskbayes.estimators.checks import check_class_prior
+from riskbayes.exceptions import listed, warn
 
 
 def with_priors(clf: Any, p: Any) -> Any:
@@ -23,7 +23,7 @@ def with_priors(clf: Any, p: Any) -> Any:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.log(wanted) - np.log(known)
     found._set_log_ratio(np.where(wanted > 0, ratio, -np.inf))
-    found._priors = wanted
+    found._priors, found._conformal = wanted, None
     return found
 
 
@@ -58,7 +58,11 @@ def estimate_priors(clf: Any, X: Any, tol: float, max_iter: int) -> Array:
     check_is_fitted(clf)
     known = current_prior(clf)
     with_priors(clf, known)  # refused where the posteriors do not contain p(y)
-    P = to_numpy(clf.predict_proba(X)).astype(np.float64)
+    return frequencies_of(to_numpy(clf.predict_proba(X)).astype(np.float64), known, tol, max_iter)
+
+
+def frequencies_of(P: Array, known: Array, tol: float = 1e-6, max_iter: int = 1000) -> Array:
+    """Return the class frequencies of rows, given their posteriors for the frequencies `known`."""
     ratios = np.divide(P, known, out=np.zeros_like(P), where=known > 0)  # p(x | y) up to a constant
     p = known
     for _ in range(max_iter):

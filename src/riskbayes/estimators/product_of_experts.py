@@ -21,14 +21,14 @@ from riskbayes.estimators.table_input import (
     table_columns,
     table_schema,
 )
-from riskbayes.exceptions import ColumnError
+from riskbayes.exceptions import ColumnError, listed
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.loaded import require
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.marks import MarkModel
 from riskbayes.models.product import ProductModel
 from riskbayes.models.traits import Traits
-from riskbayes.preprocessing.encoder import CategoryEncoder, ColumnCodes
+from riskbayes.preprocessing.categories import CategoryEncoder, ColumnCodes
 from riskbayes.tables import encoded_names
 
 
@@ -249,7 +249,7 @@ class ProductOfExperts(BaseGenerativeClassifier):
         at = enumerate(zip(self._table.encoded, self._table.kinds, strict=True))
         found = tuple(c for c, ((j, _), kind) in at if j in own and kind == wanted)
         if not found:
-            names = ", ".join(repr(self._table.readers[j].column.name) for j in sorted(own)[:5])
+            names = listed([self._table.readers[j].column.name for j in sorted(own)])
             raise ValueError(
                 f"The expert {type(expert).__name__} reads {PLURAL[wanted]}, and its columns ({names}) hold "
                 "none: `columns_` says what became of them. Give them to another expert."
@@ -275,7 +275,7 @@ class ProductOfExperts(BaseGenerativeClassifier):
                 f"{type(expert).__name__} sorts the columns of a table by kind, and is no expert of some of "
                 "them. Name experts for each kind, such as SmoothNB() and CategoricalNB()."
             )
-        own = clone(expert)
+        own = clone(expert).set_params(learner=self.learner)  # which the prior of an expert may depend on
         own._validate_params()
         own.classes_, own.n_features_in_ = self.classes_, n
         if reads_of(expert).categories:

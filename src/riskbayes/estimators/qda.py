@@ -1,10 +1,8 @@
 """Quadratic discriminant analysis."""
 
-from numbers import Real
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 import riskbayes.estimators.parameters as p
 from riskbayes.arrays import Array, namespace
@@ -15,23 +13,8 @@ from riskbayes.estimators.discriminant_analysis import (
     class_priors,
     gaussian_parameters,
 )
-from riskbayes.estimators.inputs import NumberInput
-from riskbayes.input.schema import Schema
 from riskbayes.models.gaussian import LOG_2PI
 from riskbayes.models.qda import QDAModel
-
-RECOMMENDED_STRENGTH, RECOMMENDED_MIX = 20, 0.5
-"""`covariance_strength` per column, and `diagonal_mix`, of `prior="recommended"`."""
-
-
-class PresentColumns(NumberInput):
-    """Tables of numbers; columns that are missing everywhere must not change the prior."""
-
-    def decide(self, clf: Any, schema: Schema, more: bool) -> None:
-        """Set also the number of columns that are not missing everywhere."""
-        super().decide(clf, schema, more)
-        if not more:
-            clf._n_present = int(np.count_nonzero(schema.n_missing < schema.n_rows))
 
 
 @p.estimator
@@ -54,21 +37,11 @@ class QuadraticDiscriminantAnalysis(BaseGenerativeClassifier):
         Has no effect. If the rows of a class do not determine its covariance in some directions, that of all
         classes together is used there, with a warning.
     {covariance_estimator}
-    prior : "recommended" or None, default=None
-        "recommended" shrinks each covariance towards the mean of the pooled one and its diagonal, with the
-        weight of 20 rows per column: `covariance_strength=20 * n_features` and `diagonal_mix=0.5`, unless one
-        of these is given. The means have no prior.
+    {prior}
     mean_strength : float, default=0.0
         Equivalent sample size of the prior on means; 0 is maximum likelihood.
-    covariance_strength : float or None, default=None
-        Equivalent sample size of the prior on covariances; 0 is maximum likelihood. None: as `prior` says,
-        else 0.
-    {prior_mean prior_covariance}
-    diagonal_mix : float or None, default=None
-        Share of the diagonal matrix of pooled variances in the default prior covariance. Where cells are
-        missing, it is multiplied by the share of the pairs of cells that are observed. None: as `prior` says,
-        else 0.
-    {prior_form covariance_floor class_alpha learner class_weight warm_start verbose}
+    {covariance_strength prior_mean prior_covariance diagonal_mix prior_form covariance_floor class_alpha}
+    {learner class_weight warm_start verbose}
 
     Attributes
     ----------
@@ -96,12 +69,12 @@ class QuadraticDiscriminantAnalysis(BaseGenerativeClassifier):
     store_covariance: p.Flag = False
     tol: p.Strength = 1e-4
     covariance_estimator: p.CovarianceEstimator = None
-    prior: Annotated[str | None, StrOptions({"recommended"}), None] = None
+    prior: p.Prior = "auto"
     mean_strength: p.Strength = 0.0
-    covariance_strength: Annotated[float | None, Interval(Real, 0, None, closed="left"), None] = None
+    covariance_strength: p.StrengthOrPrior = None
     prior_mean: p.Numbers = None
     prior_covariance: p.Numbers = None
-    diagonal_mix: Annotated[float | None, Interval(Real, 0, 1, closed="both"), None] = None
+    diagonal_mix: p.ShareOrPrior = None
     prior_form: p.PriorForm = "exact"
     covariance_floor: p.Positive = 1e-2
     class_alpha: p.Strength = 0.0
@@ -110,24 +83,15 @@ class QuadraticDiscriminantAnalysis(BaseGenerativeClassifier):
     warm_start: p.Flag = False
     verbose: p.Verbose = 0
 
-    _input = PresentColumns()
     _adds_up = True
     _takes_missing = True
-    _n_present: int | None = None
-    """Number of columns that are not missing everywhere; None if it was not asked for."""
 
     def _check_stream(self) -> None:
         super()._check_stream()
         check_stream(self)
 
     def _make_model(self) -> QDAModel:
-        parameters, strength, mix = gaussian_parameters(self), 0.0, 0.0
-        if self.prior == "recommended":
-            present = self.n_features_in_ if self._n_present is None else self._n_present
-            strength, mix = RECOMMENDED_STRENGTH * present, RECOMMENDED_MIX
-        for name, default in (("covariance_strength", strength), ("diagonal_mix", mix)):
-            parameters[name] = default if parameters[name] is None else parameters[name]
-        return QDAModel(**parameters, reg_param=self.reg_param)
+        return QDAModel(**gaussian_parameters(self), reg_param=self.reg_param)
 
     means_ = property(class_means)
     priors_ = property(class_priors)

@@ -14,9 +14,9 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 
 from riskbayes.arrays import Array, namespace, take_rows, to_device
-from riskbayes.engines import engine_for
 from riskbayes.engines.block_work import join_rows
 from riskbayes.engines.block_writer import BlockWriter, smallest
 from riskbayes.engines.blocks import BlockEngine
@@ -29,7 +29,6 @@ from riskbayes.estimators.checks import (
     check_weights,
     class_codes,
     class_weights,
-    classes_and_codes,
     distinct_labels,
     labels_like,
     row_weights,
@@ -88,18 +87,21 @@ class Reading:
         cells, labels, w = self.cells_of(RowBatch(X, y, sample_weight), reset=self.learns in ANEW)
         like = host_rows(cells)
         if self.learns is Learns.ALL:
-            clf.classes_, codes = classes_and_codes(labels)
+            clf.classes_, codes = distinct_labels(labels)
+            if isinstance(labels, np.ndarray) and 2 * len(clf.classes_) > len(labels):
+                check_classification_targets(labels)  # it warns of as many classes as a quantity has
         else:
             clf.classes_ = labels_like(clf, clf.classes_, like) if self.learns in ANEW else clf.classes_
             codes = class_codes(labels, clf.classes_, f"y{self.suffix}")
         codes = codes if namespace(codes) is namespace(like) else to_device(codes, like)
-        cells, codes, w = with_weight(cells, codes, w)
+        if w is not None:
+            cells, codes, w = with_weight(cells, codes, w)
         if learns:
             schema = clf._input.schema_of(clf, cells, whole=self.learns in ANEW)
             clf._input.decide(clf, schema, more=self.learns is Learns.CATEGORIES)
         if clf.class_weight is not None:
             w = row_weights(clf, w, host_rows(cells), codes, f"sample_weight{self.suffix}", learns)
-        return engine_for(clf._input.encode(clf, cells), codes, w, clf.classes_.shape[0])
+        return MemoryEngine(clf._input.encode(clf, cells), codes, w, clf.classes_.shape[0])
 
     def cells_of(self, batch: RowBatch, reset: bool, name: str = "") -> tuple[Any, Array, Array | None]:
         """Return the cells of rows, their labels and weights, all validated; `name` is that of a batch."""
@@ -123,7 +125,8 @@ class Reading:
 
     def look(self, cells: Any, labels: Array, w: Array | None) -> Look:
         """Return what is summed over batches, of one of them."""
-        schema = self.clf._input.schema_of(self.clf, with_weight(cells, labels, w)[0], whole=False)
+        cells = cells if w is None else with_weight(cells, labels, w)[0]
+        schema = self.clf._input.schema_of(self.clf, cells, whole=False)
         return Look(distinct_labels(labels)[0], schema)
 
     def decide(self, schema: Schema, labels: Array) -> None:
@@ -143,7 +146,7 @@ class Reading:
         clf = self.clf
         cells, labels, w = self.cells_of(batch, reset=False, name=name)
         codes = class_codes(labels, clf.classes_, f"y{self.suffix}")
-        if self.learns is not Learns.NOTHING:
+        if self.learns is not Learns.NOTHING and w is not None:
             cells, codes, w = with_weight(cells, codes, w)
         return (clf._input.encode(clf, cells) if len(codes) else np.empty((0, 0))), codes, w
 
@@ -166,7 +169,9 @@ class Reading:
             if not twice:
                 anew = self.learns is Learns.ALL
                 codes = codes_as_met(y, met) if anew else class_codes(y, clf.classes_, f"y{self.suffix}")
-                rows, codes, w = with_weight(cells, codes, w) if learns else (cells, codes, w)
+                rows = cells
+                if learns and w is not None:
+                    rows, codes, w = with_weight(cells, codes, w)
                 writer.add(clf._input.encode(clf, rows), codes, w)
             elif source.once:
                 kept.append(spool.write(batch))
@@ -284,10 +289,8 @@ def host_rows(cells: Any) -> Array:
     return np.empty((cells.shape[0], 0)) if isinstance(cells, Cells) else cells
 
 
-def with_weight(cells: Any, codes: Array, w: Array | None) -> tuple[Any, Array, Array | None]:
+def with_weight(cells: Any, codes: Array, w: Array) -> tuple[Any, Array, Array]:
     """Return the rows that have a weight: others must not affect what is learned of the columns."""
-    if w is None:
-        return cells, codes, w
     positive = w > 0
     xp = namespace(positive)
     if bool(xp.all(positive)):

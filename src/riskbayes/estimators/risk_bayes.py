@@ -1,7 +1,8 @@
 """The estimator to try first: it fits one recipe, or chooses from a family of models."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from numbers import Integral, Real
 from time import perf_counter
@@ -20,20 +21,23 @@ from riskbayes.arrays import Array
 from riskbayes.estimators.callbacks import FitTask
 from riskbayes.estimators.checks import check_masses, class_codes, labels_like, listed
 from riskbayes.estimators.classifier import BaseClassifier
-from riskbayes.estimators.explanation import Explanation
+from riskbayes.estimators.explanation import Contributions
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
 from riskbayes.estimators.fitted_checks import masses_of, table_findings
 from riskbayes.estimators.fitting import unchanged_on_error
+from riskbayes.estimators.glass import GlassClassifier
+from riskbayes.estimators.glass_search import GlassSearch
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
-from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier
+from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier, SearchedMember
 from riskbayes.estimators.prediction import Finish
 from riskbayes.estimators.reading import Learns, Reading
 from riskbayes.estimators.scaling import ColumnScales
+from riskbayes.estimators.strategy import check_strategy, choose_strategy
 from riskbayes.estimators.table_input import TableInput, table_columns, table_schema
 from riskbayes.exceptions import ColumnError, FlooredWarning, warn
 from riskbayes.findings import Finding
-from riskbayes.input.source import ArraySource, EncodedSource
+from riskbayes.input.source import EncodedSource
 from riskbayes.input.sources import source_of
 from riskbayes.learners.rc import SMALL_WEIGHT
 from riskbayes.loaded import require, require_shape
@@ -41,7 +45,7 @@ from riskbayes.onnx_export import Exported
 from riskbayes.persistence.hints import fits
 from riskbayes.preprocessing.bins import column_ranges
 from riskbayes.risks import log_posterior
-from riskbayes.tables import cell_values, encoded_names, naming_columns
+from riskbayes.tables import encoded_names, naming_columns
 
 
 def has_density(clf: Any) -> bool:
@@ -72,19 +76,25 @@ class RiskBayesClassifier(BaseClassifier):
 
     Parameters
     ----------
-    strategy : {"single", "neighbours", "cv", "ensemble"}, default="single"
+    strategy : {"auto", "single", "glass", "neighbours", "cv", "ensemble"}, default="auto"
+        "auto" is "ensemble" for up to 100000 rows in memory, which takes a time in proportion to them, and
+        "single" for more rows, for rows in batches or on Dask, with a checkpoint, and where a class has a
+        single row; `strategy_` says which.
         "single" fits one recipe without a search: the product of QDA with a strong prior and smooth naive
         Bayes of the numbers, and of naive Bayes of the categories and of marks of missing cells.
-        "neighbours" adds a model of the nearest training rows to it: the error is lower where rows have twins
-        or follow exact rules, but it keeps training rows (at most 2**14) and cannot `explain`. "cv" trains
-        every member of a family (that product, leaves of random trees, QDA, LDA) in every fold, and refits
-        the member and the iteration with the least sum of cross-validated error and log loss. "ensemble"
-        averages the posteriors of several members, which are added greedily by the same score of their
-        average; it has the least error and log loss in `doc/accuracy.md`.
+        "glass" takes that product to a power, and corrects it by a table for each column and by tables for
+        pairs of columns, each where rows that were held out gain by it: one sum, whose terms `explain`
+        returns, without a random choice.
+        "neighbours" adds a model of the nearest training rows to it: the error is lower where rows are
+        repeated or follow exact rules, but it keeps training rows (at most 2**14), and is no sum. "cv" trains
+        every member of a family (that product beside neighbours and with tables, leaves of random trees, QDA,
+        LDA) in every fold, and refits the member and the iteration with the least sum of cross-validated
+        error and log loss. "ensemble" averages the posteriors of several members, which are added greedily by
+        the same score of their average; it has the least error and log loss in `doc/accuracy.md`.
     cv : int, splitter or iterable of splits, default=4
-        Number of stratified folds (fewer if a class has fewer rows), shuffled by `random_state`; no more of
-        them are walked than hold out 1000 rows. Or splits, as in scikit-learn, where None is five folds that
-        are not shuffled.
+        Number of stratified folds (fewer if a class has fewer rows), shuffled by `random_state`, or by
+        "glass" always alike; no more of them are walked than hold out 1000 rows. Or splits, as in
+        scikit-learn, where None is five folds that are not shuffled.
     {categorical_features columns}
     missing : {"informative", "ignore"}, default="informative"
         With "informative" the classes also differ in how often a cell is missing.
@@ -98,13 +108,16 @@ class RiskBayesClassifier(BaseClassifier):
         Number of folds that run in parallel.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds. "single" makes no random choice, and the order of rows does not matter to it.
-        "neighbours" makes none either, but the order matters: of rows at equal distance the first ones are
-        neighbours, and the place of a category is found without every fifth row in turn.
+        "glass" makes none either, but its folds follow the order of the rows. The order matters to
+        "neighbours" too: of rows at equal distance the first ones are neighbours, and
+        the place of a category is found without every fifth row in turn.
     verbose : int, default=0
         If positive, print a line for each member.
 
     Attributes
     ----------
+    strategy_, strategy_reason_ : str, str
+        The strategy that was fitted, and why it was chosen.
     members_ : list of (estimator, weight)
         The fitted estimators whose posteriors are averaged; all but "ensemble" have one. Their classes are
         indices of `classes_`. A column whose range is beyond 2**256 or 2**-256 (2**32 or 2**-32 in float32)
@@ -116,7 +129,9 @@ class RiskBayesClassifier(BaseClassifier):
         folds, `weight` in the classifier. The iteration and the member have the least score of many on the
         same held-out rows, so that their `cv_error` and `cv_log_loss` are too low, the more so the fewer the
         rows: score other rows for an honest estimate. "single" and "neighbours" are not cross-validated: they
-        have `train_error`, `train_error_closed_form` and `train_log_loss`, of the training rows.
+        have `train_error`, `train_error_closed_form` and `train_log_loss`, of the training rows. Those of
+        "glass" are the closed form of the recipe, the recipe, a power of it, and tables, the last three at
+        their best `strength`.
     {columns_}
     checks_ : list of Finding
         What may be wrong with the model or its columns, with codes; see `doc/findings.md`.
@@ -137,15 +152,15 @@ class RiskBayesClassifier(BaseClassifier):
     >>> from sklearn.datasets import load_iris
     >>> from riskbayes import RiskBayesClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> clf = RiskBayesClassifier().fit(X, y)
+    >>> clf = RiskBayesClassifier(random_state=0).fit(X, y)
     >>> clf.predict(X[:2])
     array([0, 0])
-    >>> clf.leaderboard_["member"][0]
-    'product'
+    >>> clf.strategy_
+    'ensemble'
     """
 
-    strategy: Annotated[str, StrOptions({"single", "neighbours", "cv", "ensemble"})] = field(
-        default="single", kw_only=False
+    strategy: Annotated[str, StrOptions({"auto", "single", "glass", "neighbours", "cv", "ensemble"})] = field(
+        default="auto", kw_only=False
     )
     cv: Annotated[Any, "cv_object"] = 4
     categorical_features: p.CategoricalFeatures = "from_dtype"
@@ -175,29 +190,24 @@ class RiskBayesClassifier(BaseClassifier):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Rows, or Dask array or data frame
-            Training rows; with strategy="single" also :func:`riskbayes.rows`, which need not fit into memory
-            and hold their labels and weights, and Dask collections, as those of y and sample_weight.
+            Training rows; with strategy="single" or "auto" also :func:`riskbayes.rows`, which need not fit
+            into memory and hold their labels and weights, and Dask collections, as those of y and
+            sample_weight.
         y : array-like of shape (n_samples,)
             Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
         checkpoint : path or (path, seconds), default=None
-            With strategy="single", a file to which every scan is written, at once or when so many seconds
-            have passed since the last time. If it exists, the same fit goes on from there.
+            With strategy="single" or "auto", a file to which every scan is written, at once or when so many
+            seconds have passed since the last time. If it exists, the same fit goes on from there.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        if checkpoint is not None and self.strategy != "single":
-            raise ValueError(f"checkpoint goes with strategy='single'; got strategy={self.strategy!r}.")
-        if self.strategy != "single" and not isinstance(source_of(X, y, sample_weight), ArraySource):
-            raise ValueError(
-                f"strategy={self.strategy!r} needs all rows in memory, and X is read in batches or is a Dask "
-                "collection. Set strategy='single', or pass a sample of the rows as an array."
-            )
         rows = (X, y, sample_weight)
+        check_strategy(self.strategy, rows, checkpoint)
         with unchanged_on_error(self, X), warnings.catch_warnings():
             # Priors determine what the rows do not, and a constant column does no harm.
             warnings.simplefilter("ignore", FlooredWarning)
@@ -215,6 +225,9 @@ class RiskBayesClassifier(BaseClassifier):
                     "they will outweigh the data. Scale the weights to sum to the number of rows."
                 )
             self.class_prior_, self._priors, self._log_ratio = engine.masses / engine.mass, None, None
+            self._conformal = None
+            chosen = choose_strategy(self.strategy, engine, self.cv, checkpoint)
+            self.strategy_, self.strategy_reason_ = chosen
             self._fit_members(engine, rows, start, checkpoint)
         return self
 
@@ -228,21 +241,23 @@ class RiskBayesClassifier(BaseClassifier):
             raise ColumnError(
                 j, "has a range so large or small that its squares overflow. Scale it before `fit`."
             )
-        members = family(kinds) if self.strategy in ("cv", "ensemble") else []
+        members = family(kinds) if self.strategy_ in ("cv", "ensemble") else []
         fit = FitTask(self, len(members) + 1, rows)
         own = (self._scales.apply(X), engine._y, engine._w) if in_memory else (EncodedSource(engine),)
         if members:
             self._fit_family(members, own, self._folds(rows, engine._y), start, fit)
+        elif self.strategy_ == "glass" and np.bincount(engine._y).min() > 1:
+            self._fit_glass(kinds, own, self._folds(rows, engine._y), start, fit)
         else:
             name, clf = "product", recipe(kinds=kinds, n_rows=engine.n_rows)
-            if self.strategy == "neighbours":
+            if self.strategy_ == "neighbours":
                 name, clf = "product with neighbours", neighbour_recipe(kinds)
             with fit.fitting("member", clf):
                 clf.fit(*own, checkpoint=checkpoint)
             self.members_ = [(clf, 1.0)]
             self.leaderboard_ = in_train(name, clf, perf_counter() - start)
         paths = [(clf.history_, clf.n_iter_, best_iteration(clf), clf.status_) for clf, _ in self.members_]
-        found: Any = map(list, zip(*paths, strict=True)) if self.strategy == "ensemble" else paths[0]
+        found: Any = map(list, zip(*paths, strict=True)) if self.strategy_ == "ensemble" else paths[0]
         self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
         fit.end(dict)
 
@@ -257,7 +272,9 @@ class RiskBayesClassifier(BaseClassifier):
     def _folds(self, rows: tuple, codes: Array) -> list[tuple[Array, Array]]:
         """Return the folds of rows with a weight; splits that the user gives are of all rows."""
         _, y, sample_weight = rows
-        seed, counted = check_random_state(self.random_state).randint(2**31 - 1000), None
+        seed, counted = 0, None
+        if self.strategy_ != "glass":  # which makes no random choice
+            seed = check_random_state(self.random_state).randint(2**31 - 1000)
         if len(codes) < _num_samples(y):
             counted = np.asarray(sample_weight, dtype=np.float64) > 0
             codes = class_codes(labels_like(self, y, np.empty(0)), self.classes_, "y")
@@ -265,7 +282,7 @@ class RiskBayesClassifier(BaseClassifier):
 
     def _fit_family(
         self,
-        members: list[Member],
+        members: Sequence[Member | SearchedMember],
         rows: tuple,
         folds: list[tuple[Array, Array]],
         start: float,
@@ -273,7 +290,7 @@ class RiskBayesClassifier(BaseClassifier):
     ) -> None:
         """Cross-validate the members on rows (X, codes, weights), choose one or several, and refit these."""
         deadline = np.inf if self.time_limit is None else start + self.time_limit
-        combine = self.strategy == "ensemble"
+        combine = self.strategy_ == "ensemble"
         X, codes, w = rows
         found, seconds = cross_validate(
             members, X, codes, w, folds, combine, self.n_jobs, deadline, self._say, fit
@@ -292,6 +309,35 @@ class RiskBayesClassifier(BaseClassifier):
                 self.members_.append((clf.fit(X, codes, w), float(weight)))
         refit.end()
         self.leaderboard_ = cross_validated([member.name for member in members], found, seconds, weights)
+
+    def _words(self) -> str:
+        """Return the estimator, its strategy and what "auto" chose, for a message."""
+        chosen = f", which chose {self.strategy_!r}," if self.strategy == "auto" else ""
+        return f"{type(self).__name__}(strategy={self.strategy!r}){chosen}"
+
+    def _fit_glass(
+        self, kinds: Kinds, rows: tuple, folds: list[tuple[Array, Array]], start: float, fit: FitTask
+    ) -> None:
+        """Fit the recipe, with the tables that held-out rows gain by."""
+        deadline = np.inf if self.time_limit is None else start + self.time_limit
+        X, codes, w = rows
+        clf: Any = recipe(kinds=kinds, n_rows=len(X))
+        found: GlassSearch | None = None
+        with fit.fitting("search", None), suppress(ColumnError):  # held rows may be too far from the others
+            found = GlassSearch(clf, kinds, X, codes, w, folds, deadline)
+        if found is not None:
+            clf = found.estimator()
+            for held in found.tried:
+                self._say(
+                    f"{held.name}: cross-validated error {held.mean(held.wrong):.4f}, log loss "
+                    f"{held.mean(held.log_loss):.4f}{', taken' if held is found.taken else ''}"
+                )
+        with fit.fitting("member", clf):
+            self.members_ = [(clf.fit(X, codes, w), 1.0)]
+        if found is None:
+            self.leaderboard_ = in_train("product", clf, perf_counter() - start)
+        else:
+            self.leaderboard_ = found.leaderboard()
 
     def _say(self, line: str) -> None:
         if self.verbose:
@@ -314,6 +360,16 @@ class RiskBayesClassifier(BaseClassifier):
             found = logsumexp(np.stack(logs), axis=0, b=weights)
         return finish(found if self._log_ratio is None else found + self._log_ratio)
 
+    @property
+    def _has_densities(self) -> bool:
+        clf = self.members_[0][0]
+        return len(self.members_) == 1 and isinstance(clf, BaseClassifier) and clf._has_densities
+
+    def _finish_densities(self, X: Array, finish: Finish) -> Array:
+        """Apply `finish` to the log joints of the one member."""
+        with naming_columns(self):
+            return self.members_[0][0]._finish_densities(X, finish)
+
     def _class_scores(self, joint: Array) -> Array:
         """Return log posteriors: those of the members may lack their new frequencies."""
         return log_posterior(joint)
@@ -326,7 +382,7 @@ class RiskBayesClassifier(BaseClassifier):
     def _first_member(self) -> Any:
         """Return the estimator of the first member, without its transformer."""
         clf = self.members_[0][0]
-        return clf.estimator_ if isinstance(clf, MemberClassifier) else clf
+        return clf.estimator_ if isinstance(clf, MemberClassifier | GlassClassifier) else clf
 
     def _class_masses(self) -> Array:
         return masses_of(self._first_member())
@@ -342,16 +398,11 @@ class RiskBayesClassifier(BaseClassifier):
         self._log_ratio = log_ratio if self._log_ratio is None else self._log_ratio + log_ratio
 
     def _exported(self) -> Exported:
-        if self.strategy != "single":
-            raise NotImplementedError(
-                f"{type(self).__name__}(strategy={self.strategy!r}) has no ONNX graph: members of the family "
-                "compare rows with training rows, or read leaves of trees. Fit with strategy='single'."
-            )
-        return replace(
-            self.members_[0][0]._exported(),
-            estimator=type(self).__name__,
-            columns=self._input.onnx_columns(self),
-            classes=self.classes_,
+        return Exported(
+            type(self).__name__,
+            tuple(replace(clf._formula(), weight=weight) for clf, weight in self.members_),
+            self._input.onnx_columns(self),
+            self.classes_,
             exponents=self._scales.exponents,
             log_ratio=self._log_ratio,
         )
@@ -359,6 +410,7 @@ class RiskBayesClassifier(BaseClassifier):
     def check_loaded(self, size: int) -> None:
         """Require also members, each with the columns that the table is encoded to, and its classes."""
         super().check_loaded(size)
+        self.strategy_ = getattr(self, "strategy_", self.strategy)  # files before "auto" have one of its own
         n = self.n_features_in_ if self._table is None else len(self._table.kinds)
         require_shape(self._scales.exponents, (n,), "i", "exponents")
         require(fits(self.members_, list[tuple[BaseEstimator, float]]) and self.members_, "members_")
@@ -367,46 +419,18 @@ class RiskBayesClassifier(BaseClassifier):
             whole = not isinstance(clf, MemberClassifier)
             require(not whole or clf.n_features_in_ == n, "a member reads other columns")
 
-    def explain(self, X: Any) -> Explanation:
-        """Return what each column of the rows contributed to the log-odds, if there is a single model.
-
-        "single" has one, and "cv" if it chose QDA or LDA of numbers. Neighbours and leaves read all columns
-        at once, and "ensemble" averages posteriors, so that log-odds do not add up.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        explanation : Explanation
-            As `explain` of the member.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from riskbayes import RiskBayesClassifier
-        >>> X, y = load_iris(return_X_y=True)
-        >>> RiskBayesClassifier().fit(X, y).explain(X[:2]).values.shape
-        (2, 4, 3)
-        """
-        check_is_fitted(self)
+    def _contributions(self, rows: Array) -> Contributions | None:
+        """Return what the one member adds up, if it is a sum: an average of posteriors is none."""
         if len(self.members_) > 1:
-            raise NotImplementedError(
-                f"{type(self).__name__}(strategy={self.strategy!r}) averages the posteriors of "
-                f"{len(self.members_)} members, so that the log-odds are no sum over columns. Explain one of "
-                "`members_`, or fit with strategy='single'."
-            )
-        scaled = self._encode_new(X, "explain")
+            return None
         with naming_columns(self):
-            found = self.members_[0][0].explain(scaled)
-        baseline = found.baseline if self._log_ratio is None else found.baseline + self._log_ratio
-        names = encoded_names(self)
-        columns = found.columns if names is None else list(names)
-        cells = cell_values(X)
-        found = Explanation.centred(found.values, baseline, self.classes_, columns, cells, found.read, X)
-        return found if self._table is None else found.by_table_column(self._table)
+            found = self.members_[0][0]._contributions(rows)
+        if found is None or self._log_ratio is None:
+            return found
+        return found._replace(baseline=found.baseline + self._log_ratio)
+
+    def _reads(self, n: int) -> Array:
+        return np.any([clf._reads(n) for clf, _ in self.members_], axis=0)
 
     @available_if(has_density)
     def score_samples(self, X: Any) -> Array:
@@ -460,12 +484,14 @@ class RiskBayesClassifier(BaseClassifier):
             reason = f"it averages the posteriors of {len(self.members_)} members"
         elif isinstance(clf, MemberClassifier):
             reason = "its member reads transformed columns"
+        elif isinstance(clf, GlassClassifier):
+            reason = "its member is a product whose posteriors tables correct"
         elif not clf.model_.traits.normalised:
             reason = "its member is a product of densities, which is not normalised"
         else:
             return clf
         raise NotImplementedError(
-            f"{type(self).__name__}(strategy={self.strategy!r}) has no density p(x, y) to draw rows from or "
+            f"{self._words()} has no density p(x, y) to draw rows from or "
             f"to score them by: {reason}. Fit a model that has one, such as MixedNB(), which takes the same "
-            "tables, or QuadraticDiscriminantAnalysis(prior='recommended')."
+            "tables, or QuadraticDiscriminantAnalysis()."
         )

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import namespace, to_numpy
 from riskbayes.engines.base import Engine
-from riskbayes.estimators.checks import check_finite, labels_like, listed
+from riskbayes.estimators.checks import check_finite, labels_like
 from riskbayes.estimators.fitting import (
     begin_fit,
     check_same_columns,
@@ -20,6 +20,7 @@ from riskbayes.estimators.fitting import (
 )
 from riskbayes.estimators.prediction import check_rows
 from riskbayes.estimators.reading import Learns, Reading
+from riskbayes.exceptions import listed
 from riskbayes.frames import same_values
 from riskbayes.input.sources import in_memory, source_of
 from riskbayes.learners.base import resolve_learner
@@ -56,7 +57,7 @@ def partial_fit(clf: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> N
             start = (past[1] + start).to_frame(S.frame)
         clf.data_statistics_ = S
         if float(namespace(S["s0"]).min(S["s0"])) > 0:
-            task = Task(clf.model_, batch.engine, S, start)
+            task = Task(clf.model_, batch.engine, S, start, in_stream=True)
             run_learner(clf, task, (X, y, sample_weight), max_iter=1)
         else:  # a class still has no rows: its probability is zero in every prediction
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -143,7 +144,7 @@ def more_rows(clf: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Engine, Sta
 def check_rows_not_kept(clf: Any) -> None:
     """Refuse a model that keeps its training rows and compares others with them."""
     check_is_fitted(clf)
-    if clf.model_.traits.keeps_rows:
+    if clf.model_.implements("learn_own"):
         raise ValueError(
             f"{type(clf.model_).__name__} keeps the training rows and compares others with them: it "
             "cannot forget some, or be calibrated on them again. Fit all rows together."

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.inputs import NumberInput
+from riskbayes.exceptions import listed
 from riskbayes.input.files.options import KINDS
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.input.table_schema import TableSchema
@@ -87,6 +88,8 @@ class TableInput(NumberInput):
         """Return the encoder of the table."""
         return clf._table
 
+    encoder = table
+
     def category_mask(self, clf: Any) -> Array:
         """Return a mask of the columns that hold categories."""
         kinds = ["number"] * clf.n_features_in_ if clf._table is None else clf._table.kinds
@@ -108,8 +111,7 @@ def given_kinds(columns: Mapping[Any, str] | None, names: Sequence[str]) -> dict
     for name, kind in (columns or {}).items():
         j = name if isinstance(name, int) else names.index(name) if name in names else -1
         if not 0 <= j < len(names):
-            known = ", ".join(map(repr, names[:5])) + (", ..." if names[5:] else "")
-            raise ValueError(f"columns names {name!r}, and X has no such column: it has {known}.")
+            raise ValueError(f"columns names {name!r}, and X has no such column: it has {listed(names)}.")
         if kind not in KINDS:
             raise ValueError(f"columns[{name!r}] must be one of {', '.join(KINDS)}; got {kind!r}.")
         found[j] = kind

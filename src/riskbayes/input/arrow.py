@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from riskbayes.arrays import Array
+from riskbayes.exceptions import listed
 from riskbayes.input.source import RowBatch
 
 READERS = ("to_pyarrow_batches", "to_arrow_reader", "fetch_record_batch", "to_reader")
@@ -40,8 +41,8 @@ class Named(NamedTuple):
         wanted += [("columns", name) for name in self.columns or ()]
         for what, name in wanted:
             if name is not None and name not in names:
-                known = ", ".join(map(repr, list(names)[:5]))
-                raise ValueError(f"{what}: {name!r} is no column of the rows, which have {known} ...")
+                known = listed(names)
+                raise ValueError(f"{what}: {name!r} is no column of the rows, which have {known}.")
 
     def check_none(self, y: Any) -> None:
         """Refuse names and labels beside batches, which hold their own."""

@@ -96,10 +96,10 @@ def check_target(distinct: Array, m: int, target: str) -> None:
     if n > most or fractions:
         what = "a quantity: that is regression" if numbers else "a name or a key"
         told = "numbers with fractions" if fractions else "values"
-        mend = "put the values into groups" + (", or write classes as text" if fractions else "")
+        remedy = "put the values into groups" + (", or write classes as text" if fractions else "")
         raise ValueError(
             f"The target {target!r} has {n} distinct {told} in {m} rows and looks like {what}. A classifier "
-            f"needs classes: name another column, or {mend}."
+            f"needs classes: name another column, or {remedy}."
         )
 
 

@@ -45,7 +45,8 @@ class ColumnSchema:
     """One of numbers, dates, words (strings, booleans, values of a categorical column), missing (no cell)."""
     n_missing: int = 0
     values: Any = frozenset()
-    """The distinct values: a set of words, a sorted array of numbers; None for more than MOST_VALUES."""
+    """The distinct values: a set of words, a sorted array of numbers. None for more than MOST_VALUES, and if
+    some of the rows were an array of numbers, whose values are not looked for."""
     low: float = math.inf
     high: float = -math.inf
     """The least and the largest number, or date in microseconds since 1970."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from riskbayes.markup import foreign, text
-from riskbayes.preprocessing.encoder import Column, shown_number
+from riskbayes.markup import shown_as_html, shown_as_text
+from riskbayes.preprocessing.decoding import shown_number
+from riskbayes.preprocessing.encoder import Column
 
 HEADS = ("column", "kind", "missing", "distinct", "from", "to", "for example", "read as")
 """The heads of the table that is shown."""
@@ -39,21 +38,11 @@ class TableSchema:
         return f"{rows}{len(self.columns)} columns; classes: {masses}{more}"
 
     def __repr__(self) -> str:
-        table = [HEADS, *self.lines()]
-        widths = [max(len(line[j]) for line in table) for j in range(len(HEADS))]
-        lines = [
-            "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in table
-        ]
-        if len(self.columns) > MOST_SHOWN:
-            lines.append(f"... and {len(self.columns) - MOST_SHOWN} more")
-        return "\n".join([self.title(), *lines])
+        more = [f"... and {len(self.columns) - MOST_SHOWN} more"] if len(self.columns) > MOST_SHOWN else []
+        return "\n".join([shown_as_text(self.title(), HEADS, self.lines()), *more])
 
     def _repr_html_(self) -> str:
-        row, head, cell = map(Markup, ("<tr>{}</tr>", "<th>{}</th>", "<td>{}</td>"))
-        rows = [[head.format(name) for name in HEADS]]
-        rows += [[cell.format(foreign(c) if c else "") for c in line] for line in self.lines()]
-        shown = Markup("").join(row.format(Markup("").join(cells)) for cells in rows)
-        return Markup("<p>{}</p><table>{}</table>").format(text(self.title()), shown)
+        return shown_as_html(self.title(), HEADS, self.lines())
 
 
 def line_of(column: Column) -> tuple[str, ...]:

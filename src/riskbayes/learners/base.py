@@ -12,14 +12,18 @@ from riskbayes.arrays import Array
 from riskbayes.loop import Step, run
 from riskbayes.models.base import GenerativeModel
 from riskbayes.task import Outcome, Task
+from riskbayes.web import REFERENCE
 
 
 class Learner(BaseEstimator):
     """Base class of learners: scikit-learn estimators that only store their parameters.
 
-    A subclass with a `name` is registered by it. It writes `begin`, which returns the step of a fit.
+    A subclass with a `name` is registered by it. It declares its parameters in one line each, with
+    :func:`riskbayes.declared.declared`, and writes `begin`, which returns the step of a fit.
     """
 
+    _doc_link_module: ClassVar[str] = "riskbayes"
+    _doc_link_template: ClassVar[str] = REFERENCE
     known: ClassVar[dict[str, type[Learner]]] = {}
     """All learners by name, those of other packages included."""
     name: ClassVar[str]
@@ -47,11 +51,6 @@ class Learner(BaseEstimator):
     def most_iterations(self) -> int:
         """The most iterations that a fit reports, that of the closed form included."""
         return self.max_iter + 1
-
-    @classmethod
-    def from_name(cls) -> Learner:
-        """Return the learner that estimators use when they are given its name."""
-        return cls()
 
     def begin(self, task: Task) -> Step:
         """Return a new step, which holds the state of one fit."""
@@ -81,7 +80,7 @@ class Learner(BaseEstimator):
         if not all(map(model.implements, cls.needs)):
             return False
         try:
-            cls.from_name().check(model, n_classes)
+            cls().check(model, n_classes)
         except (TypeError, ValueError):
             return False
         return True
@@ -102,4 +101,4 @@ def resolve_learner(learner: Any, own: Mapping[str, Learner] = MappingProxyType(
             f"The 'learner' parameter must be one of {list_names(Learner.known)}, or a learner such as "
             f"RC(lr=0.1); got {learner!r}."
         )
-    return Learner.known[learner].from_name()
+    return Learner.known[learner]()

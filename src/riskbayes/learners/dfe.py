@@ -1,15 +1,13 @@
 """DFE (Su et al. 2008): discriminative frequency estimate, in batch and online form."""
 
-from __future__ import annotations
-
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from riskbayes.arrays import Array, at_labels, namespace, one_hot
+from riskbayes.declared import Count, Flag, NotNegative, Positive, declared
 from riskbayes.learners.base import Learner
 from riskbayes.learners.steps import FixedStep
 from riskbayes.loop import Step
@@ -51,6 +49,7 @@ class OnlineStep(FixedStep):
         return S
 
 
+@declared
 class DFE(Learner):
     """Discriminative frequency estimate: s <- s + (1 - p(y | x)) s(x, y), for discrete models.
 
@@ -89,30 +88,12 @@ class DFE(Learner):
 
     name: ClassVar[str] = "dfe"
 
-    _parameter_constraints: ClassVar[dict] = {
-        "lr": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "mode": [StrOptions({"batch", "online"})],
-        "shuffle": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        lr: float = 1.0,
-        max_iter: int = 64,
-        mode: str = "batch",
-        shuffle: bool = False,
-        tol: float = 0.0,
-        random_state: Any = None,
-    ):
-        self.lr = lr
-        self.max_iter = max_iter
-        self.mode = mode
-        self.shuffle = shuffle
-        self.tol = tol
-        self.random_state = random_state
+    lr: Positive = 1.0
+    max_iter: Count = 64
+    mode: Annotated[str, StrOptions({"batch", "online"})] = "batch"
+    shuffle: Flag = False
+    tol: NotNegative = 0.0
+    random_state: Annotated[Any, "random_state"] = None
 
     @property
     def goes_row_by_row(self) -> bool:  # type: ignore[override]

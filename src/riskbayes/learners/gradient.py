@@ -1,14 +1,12 @@
 """GD: gradient ascent of the conditional log-likelihood in the paper's natural parameters."""
 
-from __future__ import annotations
-
-from numbers import Integral, Real
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from riskbayes.arrays import Array, like, max_of, namespace
+from riskbayes.declared import Count, NotNegative, Positive, declared
 from riskbayes.learners.base import Learner
 from riskbayes.loop import Step
 from riskbayes.models.natural import NaturalModel
@@ -51,7 +49,7 @@ SIMPLEX = {"simplex": project_on_simplex, "softmax": normalise}
 class GradientStep(Step):
     """eta <- eta + lr/m gradient, then the projection on the parameters of the model."""
 
-    def __init__(self, task: Task, learner: GD):
+    def __init__(self, task: Task, learner: "GD"):
         self.objective = LogLoss()
         self.model: NaturalModel = task.model  # type: ignore[assignment]  # the learner checked it
         self.total, self.lr, self.learner = task.S.total, learner.lr, learner
@@ -80,6 +78,7 @@ class GradientStep(Step):
         return self.model.inverse_parameters(stepped, self.total)
 
 
+@declared
 class GD(Learner):
     """Projected gradient ascent of the mean conditional log-likelihood, as in the paper's appendix.
 
@@ -121,30 +120,12 @@ class GD(Learner):
         "inverse_parameters",
     )
 
-    _parameter_constraints: ClassVar[dict] = {
-        "lr": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "projection": [StrOptions(set(SIMPLEX))],
-        "eigenvalue_floor": [Interval(Real, 0, None, closed="neither")],
-        "monitor": [StrOptions({"soft_error", "log_loss"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        lr: float = 0.1,
-        max_iter: int = 64,
-        projection: str = "simplex",
-        eigenvalue_floor: float = 1e-2,
-        monitor: str = "soft_error",
-        tol: float = 0.0,
-    ):
-        self.lr = lr
-        self.max_iter = max_iter
-        self.projection = projection
-        self.eigenvalue_floor = eigenvalue_floor
-        self.monitor = monitor
-        self.tol = tol
+    lr: Positive = 0.1
+    max_iter: Count = 64
+    projection: Annotated[str, StrOptions(set(SIMPLEX))] = "simplex"
+    eigenvalue_floor: Positive = 1e-2
+    monitor: Annotated[str, StrOptions({"soft_error", "log_loss"})] = "soft_error"
+    tol: NotNegative = 0.0
 
     def begin(self, task: Task) -> Step:
         """Return a gradient step; refuse natural parameters that cannot be squared."""

@@ -1,19 +1,19 @@
 """Risk-based calibration (RC): steps of the statistics that lower the risk."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array
+from riskbayes.declared import Count, Flag, NotNegative, Positive, declared
 from riskbayes.exceptions import warn
 from riskbayes.learners.base import Learner
-from riskbayes.learners.steps import AdaptiveStep, Anchor, FixedStep, HalvingStep, StochasticStep
+from riskbayes.learners.quasi_newton import QuasiNewtonStep
+from riskbayes.learners.steps import AdaptiveStep, Anchor, FixedStep, StochasticStep
 from riskbayes.loop import Step, run
 from riskbayes.models.base import GenerativeModel
 from riskbayes.objectives import Objective, resolve_objective
@@ -25,24 +25,25 @@ ANCHOR_NEEDS = ("log_likelihood", "expected_statistics")
 """Methods of the model that a monitored anchor calls."""
 ANCHOR_SHARE = 0.3
 """g = ANCHOR_SHARE * degrees of freedom / total weight, for generative_weight="auto"."""
-STEPS = {"fixed": FixedStep, "halving": HalvingStep, "adaptive": AdaptiveStep}
+STEPS = {"fixed": FixedStep, "adaptive": AdaptiveStep}
 
 SMALL_WEIGHT = 0.05
 """Weights whose mean is below this were probably normalised to sum to one: a warning says so."""
 
 
+@declared
 class RC(Learner):
     """Risk-based calibration: strengthen the statistics of the label, weaken those of the posterior.
 
     One iteration is S <- S + lr * (s(X, Y) - s(X, h)), where s(X, h) are the statistics under the
     posterior of the present model; with another objective, the residual of that one takes the place
-    of label minus posterior. It goes on until the monitored risk of the training rows rises, and
-    returns the last good model.
+    of label minus posterior. By default the steps are quasi-Newton ones along this gradient, to the optimum
+    of the objective and an anchor; :meth:`paper` has fixed steps, which end when the risk rises.
 
     Parameters
     ----------
     lr : float, default=0.1
-        The learning rate; with adaptive steps, the first one.
+        The learning rate of fixed steps; the length of the first of the others.
     max_iter : int, default=64
         The most scans of the data after that of the closed form.
     objective : {"log_loss", "soft_error"} or array of shape (n_classes, n_classes), default="log_loss"
@@ -52,17 +53,21 @@ class RC(Learner):
         the label of least expected cost: on held-out rows that is better than the largest posterior
         (`benchmarks/costs.py`).
     monitor : {"soft_error", "log_loss", "objective"} or None, default=None
-        What must not rise. None: the objective for adaptive steps, the soft error for the others.
+        What must not rise. None: the soft error for fixed steps, the objective for the others.
         With a `generative_weight` the objective includes the anchor.
-    step : {"fixed", "halving", "adaptive"}, default="fixed"
-        "fixed" ends the fit at the first rise. "halving" halves the step, at most ten times, on an illegal
-        statistic, or if one of the first eight steps raises the risk, which is then too long. "adaptive"
-        halves it whenever that happens, and doubles it on success. Each trial of a legal one costs a scan.
-    generative_weight : float or "auto", default=0.0
+    step : {"quasi_newton", "adaptive", "fixed"} or None, default=None
+        "quasi_newton" is L-BFGS in the coordinates of the model: logarithms for tables of probabilities,
+        moments for Gaussians. A step that is illegal or raises the monitored quantity is shortened; the fit
+        ends when the gradient is small. It is no worse than the closed form and than the class frequencies
+        alone in that quantity. "adaptive" halves the step of RC whenever that happens, and doubles it on
+        success. "fixed" ends the fit at the first rise. None: "quasi_newton", or "fixed" with a
+        `batch_size`. Each trial of a legal step costs a scan.
+    generative_weight : float or "auto", default="auto"
         The anchor g: the step follows the objective plus g times the mean joint log-likelihood.
         0 is RC; the larger it is, the nearer the result is to the closed form. "auto" is 0.3 times the
         model's degrees of freedom over the total weight: small sets are held closer to their closed form,
-        large ones go free. It is 0 for a model that has no `log_likelihood`.
+        large ones go free. A model without `log_likelihood` and `expected_statistics` has no anchor, and a
+        warning says so.
     tol : float, default=0.0
         Stop when the monitored quantity falls by less than this.
     early_stopping : bool, default=False
@@ -108,75 +113,40 @@ class RC(Learner):
 
     name: ClassVar[str] = "rc"
 
-    _parameter_constraints: ClassVar[dict] = {
-        "lr": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "objective": [str, "array-like", Objective],
-        "monitor": [StrOptions({"soft_error", "log_loss", "objective"}), None],
-        "step": [StrOptions(set(STEPS))],
-        "generative_weight": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "refit": ["boolean"],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "n_restarts": [Interval(Integral, 0, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        lr: float = 0.1,
-        max_iter: int = 64,
-        objective: Any = "log_loss",
-        monitor: str | None = None,
-        step: str = "fixed",
-        generative_weight: float | str = 0.0,
-        tol: float = 0.0,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 5,
-        refit: bool = False,
-        batch_size: int | None = None,
-        n_restarts: int = 0,
-        random_state: Any = None,
-    ):
-        self.lr = lr
-        self.max_iter = max_iter
-        self.objective = objective
-        self.monitor = monitor
-        self.step = step
-        self.generative_weight = generative_weight
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.refit = refit
-        self.batch_size = batch_size
-        self.n_restarts = n_restarts
-        self.random_state = random_state
+    lr: Positive = 0.1
+    max_iter: Count = 64
+    objective: Annotated[Any, str, "array-like", Objective] = "log_loss"
+    monitor: Annotated[str | None, StrOptions({"soft_error", "log_loss", "objective"}), None] = None
+    step: Annotated[str | None, StrOptions({"quasi_newton", *STEPS}), None] = None
+    generative_weight: Annotated[
+        float | str, StrOptions({"auto"}), Interval(Real, 0, None, closed="left")
+    ] = "auto"
+    tol: NotNegative = 0.0
+    early_stopping: Flag = False
+    validation_fraction: Annotated[float, Interval(Real, 0, 1, closed="neither")] = 0.1
+    n_iter_no_change: Count = 5
+    refit: Flag = False
+    batch_size: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = None
+    n_restarts: Annotated[int, Interval(Integral, 0, None, closed="left")] = 0
+    random_state: Annotated[Any, "random_state"] = None
 
     @classmethod
-    def paper(cls) -> RC:
-        """Return the learner of the paper's experiments."""
-        return cls(lr=0.1, max_iter=64, objective="log_loss", monitor="soft_error", step="fixed")
-
-    @classmethod
-    def recommended(cls) -> RC:
-        """Return the learner of the name "rc": adaptive steps, and an anchor that fades as the data grow.
-
-        Chosen on held-out rows by `benchmarks/default_rc.py`, which prints its table.
-        """
-        return cls(step="adaptive", generative_weight="auto")
-
-    from_name = recommended
+    def paper(cls) -> Self:
+        """Return the learner of the paper's experiments: fixed steps, and no anchor."""
+        return cls(
+            lr=0.1,
+            max_iter=64,
+            objective="log_loss",
+            monitor="soft_error",
+            step="fixed",
+            generative_weight=0.0,
+        )
 
     def check(self, model: GenerativeModel, n_classes: int) -> None:
         """Raise an error for wrong parameters, and for a model without the methods that the anchor calls."""
         super().check(model, n_classes)
         resolve_objective(self.objective, n_classes)
-        if self.batch_size is not None and self.step != "fixed":
+        if self.batch_size is not None and self.step not in ("fixed", None):
             raise ValueError("batch_size goes with step='fixed': a step on few rows has no risk to adapt to.")
         if self.early_stopping and self.refit and self.n_restarts > 0 and not model.traits.additive:
             raise ValueError(
@@ -184,7 +154,7 @@ class RC(Learner):
                 "start where a restart on a part did. Set refit=False or n_restarts=0."
             )
         weight = self.generative_weight
-        if self._monitored() == "objective" and not isinstance(weight, str) and weight > 0:
+        if self._rule()[1] == "objective" and not isinstance(weight, str) and weight > 0:
             missing = [name for name in ANCHOR_NEEDS if not model.implements(name)]
             if missing:
                 raise TypeError(
@@ -201,14 +171,15 @@ class RC(Learner):
                 "early_stopping=False and n_restarts=0 in the learner, or call fit with all rows."
             )
 
-    def _monitored(self) -> str:
-        """Return the name of the monitored risk, or "objective"."""
-        return self.monitor or ("objective" if self.step == "adaptive" else "soft_error")
+    def _rule(self) -> tuple[str, str]:
+        """Return the name of the step, and that of the monitored risk, or "objective"."""
+        step = self.step or ("quasi_newton" if self.batch_size is None else "fixed")
+        return step, self.monitor or ("soft_error" if step == "fixed" else "objective")
 
     def begin(self, task: Task) -> Step:
         """Return the step that the parameters ask for."""
-        model, S, engine = task.model, task.S, task.engine
-        objective, name, anchor = resolve_objective(self.objective, S["s0"].shape[0]), self._monitored(), None
+        model, S, engine, anchor = task.model, task.S, task.engine, None
+        objective, (step, name) = resolve_objective(self.objective, S["s0"].shape[0]), self._rule()
         weight = self._anchor_weight(task)
         if weight > 0:
             monitored = model.anchor_likelihood(S) if name == "objective" else None
@@ -217,7 +188,7 @@ class RC(Learner):
         if self.batch_size is not None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
             return StochasticStep(task, self.batch_size, rng, *common)
-        return STEPS[self.step](*common)
+        return QuasiNewtonStep(task, *common) if step == "quasi_newton" else STEPS[step](*common)
 
     def _anchor_weight(self, task: Task) -> float:
         """Return g; for "auto", 0.3 times the degrees of freedom over the total weight."""
@@ -230,9 +201,15 @@ class RC(Learner):
                 "takes that as the number of rows: the model will hardly leave its closed form. Scale "
                 "the weights to sum to the number of rows, or give generative_weight a number."
             )
-        if not all(task.model.implements(name) for name in ANCHOR_NEEDS):
+        missing = [name for name in ANCHOR_NEEDS if not task.model.implements(name)]
+        if missing:
+            warn(
+                f"{type(task.model).__name__} has no {' and no '.join(missing)}: RC trains it without an "
+                "anchor, to the optimum on the training rows. Write that method, or hold rows out by "
+                "RC(early_stopping=True); generative_weight=0 says that no anchor is meant."
+            )
             return 0.0
-        return ANCHOR_SHARE * task.model.degrees_of_freedom(task.S) / task.S.total
+        return ANCHOR_SHARE * anchor_unit(task)
 
     @property
     def cost_matrix(self) -> Array | None:  # type: ignore[override]
@@ -295,3 +272,10 @@ class RC(Learner):
         if not again.value <= first.value:
             again = first._replace(status=again.status) if again.status.is_stop else run(task, self, number)
         return again._replace(floored=first.floored, start_value=first.start_value)
+
+
+def anchor_unit(task: Task) -> float:
+    """Return degrees of freedom / total weight, which anchors are measured in; 0 without an anchor."""
+    if not all(task.model.implements(name) for name in ANCHOR_NEEDS):
+        return 0.0
+    return task.model.degrees_of_freedom(task.S) / task.S.total

@@ -1,40 +1,48 @@
-"""RC whose number of iterations, anchor and objective are selected by cross-validation."""
+"""RC whose strength, from the closed form to the optimum of the risk, is selected by cross-validation."""
 
-from __future__ import annotations
-
-from itertools import product
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from riskbayes.arrays import Array
+from riskbayes.declared import Count, declared
+from riskbayes.engines.base import Engine
 from riskbayes.learners.base import Learner
-from riskbayes.learners.rc import RC
+from riskbayes.learners.rc import RC, anchor_unit
 from riskbayes.loop import run
-from riskbayes.models.base import GenerativeModel
-from riskbayes.search import mean_paths, walk_folds
+from riskbayes.models.base import Fitted, GenerativeModel
+from riskbayes.objectives import resolve_objective
+from riskbayes.search import check_finished, comparable, run_path, walk_folds
 from riskbayes.task import Outcome, Status, Task
 
+SHARES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
+"""Anchors to try, in units of degrees of freedom / total weight, for `generative_weights="auto"`."""
 
+
+@declared
 class RCCV(Learner):
-    """Risk-based calibration with cross-validated iterations, anchor and objective.
+    """Risk-based calibration whose anchor and objective are chosen on held-out rows.
 
-    Each fold learns everything from its own rows, trains every setting once, and scores every iteration on
-    its held-out rows. The setting and the iteration of least error (then of least soft error, then the
-    fewest iterations) are refitted on all rows. If all objectives are cost matrices, the least cost decides.
+    No anchor is right everywhere: a strong one leaves the closed form as it is, a weak one overfits small
+    tables. So every fold walks a path from the closed form over strong anchors to weak ones, each fit going
+    on from where the one before ended, and scores each on its held-out rows, by error plus log loss. The path
+    is then walked on all rows up to the anchor of the least score; of equal ones the strongest, and the
+    closed form itself before all. If all objectives are cost matrices, the least cost decides.
 
     Parameters
     ----------
     cv : int, default=5
         Number of stratified folds.
-    generative_weights : sequence of float, default=(0, 0.03, 0.1, 0.3)
-        Anchors to try.
-    objectives : sequence, default=("log_loss", "soft_error")
-        Objectives to try.
-    lr, max_iter, step, monitor
-        As in :class:`RC`, except that the objective is monitored: held-out rows say when to stop.
+    generative_weights : "auto" or sequence of float, default="auto"
+        Anchors to try. "auto" are 10, 3, 1, 0.3, 0.1, 0.03 and 0.01 times the model's degrees of freedom over
+        the total weight; 0 for a model that has no `log_likelihood`.
+    objectives : sequence, default=("log_loss",)
+        Objectives to try, as in :class:`RC`: a path each.
+    max_iter : int, default=64
+        The most scans for one anchor.
     n_jobs : int or None, default=None
         Folds trained at the same time, in threads.
     random_state : int, RandomState instance or None, default=None
@@ -42,8 +50,10 @@ class RCCV(Learner):
 
     Attributes
     ----------
-    On `clf.learner_` after a fit: `generative_weight_`, `objective_`, `n_iter_`, `settings_` (all that were
-    tried) and `cv_error_` (settings x iterations, mean held-out error of the folds).
+    On `clf.learner_` after a fit: `generative_weight_` (infinite if the closed form was chosen),
+    `objective_`, `settings_` (pairs of an objective and an anchor, all that were tried, the closed form
+    first) and `cv_error_`, `cv_log_loss_` and `cv_score_`, an entry for each of them: means over the folds;
+    the last is what they were chosen by.
 
     Examples
     --------
@@ -53,61 +63,41 @@ class RCCV(Learner):
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = QuadraticDiscriminantAnalysis(learner=RCCV(random_state=0)).fit(X, y)
     >>> clf.learner_.cv_error_.shape
-    (8, 65)
+    (8,)
     """
 
     name: ClassVar[str] = "rc_cv"
 
-    _parameter_constraints: ClassVar[dict] = {
-        "cv": [Interval(Integral, 2, None, closed="left")],
-        "generative_weights": ["array-like"],
-        "objectives": [list, tuple],
-        "lr": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "step": [StrOptions({"fixed", "adaptive"})],
-        "monitor": [StrOptions({"soft_error", "log_loss", "objective"}), None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-    }
+    cv: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
+    generative_weights: Annotated[Any, StrOptions({"auto"}), "array-like"] = "auto"
+    objectives: Annotated[Any, list, tuple] = ("log_loss",)
+    max_iter: Count = 64
+    n_jobs: Annotated[int | None, Integral, None] = None
+    random_state: Annotated[Any, "random_state"] = None
 
-    def __init__(
-        self,
-        cv: int = 5,
-        generative_weights: Any = (0, 0.03, 0.1, 0.3),
-        objectives: Any = ("log_loss", "soft_error"),
-        lr: float = 0.1,
-        max_iter: int = 64,
-        step: str = "fixed",
-        monitor: str | None = "objective",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ):
-        self.cv = cv
-        self.generative_weights = generative_weights
-        self.objectives = objectives
-        self.lr = lr
-        self.max_iter = max_iter
-        self.step = step
-        self.monitor = monitor
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def _learners(self) -> list[RC]:
-        """Return an RC for every setting."""
-        common: dict[str, Any] = {name: getattr(self, name) for name in ("lr", "max_iter", "step", "monitor")}
+    def _paths(self, weights: Sequence[float]) -> list[list[RC]]:
+        """Return the learners of each objective, for anchors from strong to weak."""
         return [
-            # All max_iter iterations are scored: iterations without improvement do not end a fit.
-            RC(objective=objective, generative_weight=weight, n_iter_no_change=self.max_iter + 1, **common)
-            for objective, weight in product(self.objectives, self.generative_weights)
+            [RC(objective=each, generative_weight=g, max_iter=self.max_iter) for g in weights]
+            for each in self.objectives
         ]
+
+    def _weights(self, task: Task) -> list[float]:
+        """Return the anchors to try, from strong to weak."""
+        if not isinstance(self.generative_weights, str):
+            return sorted(self.generative_weights, reverse=True)
+        unit = anchor_unit(task)
+        return [share * unit for share in SHARES] if unit > 0 else [0.0]
 
     def check(self, model: GenerativeModel, n_classes: int) -> None:
         """Raise an error for wrong parameters, of RCCV or of the RC of any setting."""
         super().check(model, n_classes)
-        if len(self.objectives) == 0 or len(self.generative_weights) == 0:
+        weights = [0.0] if isinstance(self.generative_weights, str) else list(self.generative_weights)
+        if len(self.objectives) == 0 or len(weights) == 0:
             raise ValueError("RCCV needs at least one of objectives and one of generative_weights.")
-        for learner in self._learners():
-            learner.check(model, n_classes)
+        for path in self._paths(weights):
+            for learner in path:
+                learner.check(model, n_classes)
 
     def check_stream(self) -> None:
         """Raise an error: folds are parts of the same rows."""
@@ -117,31 +107,73 @@ class RCCV(Learner):
         )
 
     @property
+    def most_iterations(self) -> int:
+        """The most iterations of the path that is walked on all rows."""
+        auto = isinstance(self.generative_weights, str)
+        return self.max_iter * len(SHARES if auto else self.generative_weights) + 1
+
+    @property
     def cost_matrix(self) -> Array | None:  # type: ignore[override]
         """The selected objective, if it is a cost matrix."""
         return RC(objective=getattr(self, "objective_", self.objectives[0])).cost_matrix
 
     def fit_statistics(self, task: Task) -> Outcome:
-        """Train every setting in every fold, select, and refit the selected setting on all rows."""
-        learners, fewest = self._learners(), int(task.engine.class_counts().min())
+        """Walk the paths in every fold, select, and walk the selected one on all rows."""
+        fewest, n_classes = int(task.engine.class_counts().min()), task.S["s0"].shape[0]
         if fewest < 2:
             raise ValueError("RCCV needs two rows of weight or more of each class.")
+        weights = self._weights(task)
+        paths = self._paths(weights)
+
+        def work(part: Task, held: Engine) -> list[dict[str, float]]:
+            start = part.S if part.start is None else part.start
+            fits = [(Fitted.of(part.model, start), self.objectives[0])]
+            for objective, path in zip(self.objectives, paths, strict=True):
+                for outcome in run_path(part, path):
+                    check_finished(outcome.status)
+                    fits.append((outcome.fitted, objective))
+            with np.errstate(over="ignore", invalid="ignore"):
+                return [
+                    held.scan(fitted, resolve_objective(objective, n_classes), risks_only=True).risks.mean()
+                    for fitted, objective in fits
+                ]
+
         try:
-            walks, masses = walk_folds(task, learners, min(self.cv, fewest), self.random_state, self.n_jobs)
+            found = walk_folds(task, work, min(self.cv, fewest), self.random_state, self.n_jobs)
         except KeyboardInterrupt:
-            return run(task, learners[0], max_iter=0)._replace(status=Status.INTERRUPTED)
+            return run(task, paths[0][0], max_iter=0)._replace(status=Status.INTERRUPTED)
+        number = self._choose(found)
+        self.settings_ = [(self.objectives[0], np.inf)]
+        self.settings_ += [(objective, g) for objective in self.objectives for g in weights]
+        self.objective_, self.generative_weight_ = self.settings_[number]
+        place, last = divmod(max(number - 1, 0), len(paths[0]))
+        outcomes = list(run_path(task, paths[place][: last + 1])) if number else []
+        if not outcomes:
+            return run(task, paths[0][0], max_iter=0)._replace(status=Status.VALIDATION)
+        return joined(outcomes)
+
+    def _choose(self, found: Sequence[dict[str, float]]) -> int:
+        """Return the place of the least score; of equal ones the first, which is the strongest anchor's."""
+        self.cv_error_ = np.array([risks["error"] for risks in found])
+        self.cv_log_loss_ = np.array([risks["log_loss"] for risks in found])
+        costs = [risks.get("cost", np.nan) for risks in found]
         # Objectives that are all cost matrices are compared by their costs.
-        main = "cost" if all("val_cost" in history for fold in walks for history in fold) else "error"
-        error, soft = (mean_paths(walks, masses, name, self.max_iter) for name in (main, "soft_error"))
-        # Sorted by the number of iterations first, so that ties go to the fewest.
-        number, setting = np.unravel_index(
-            np.lexsort((soft.T.ravel(), error.T.ravel().round(12)))[0], error.T.shape
-        )
-        chosen = learners[setting]
-        self.generative_weight_, self.objective_ = chosen.generative_weight, chosen.objective
-        self.n_iter_, self.cv_error_ = int(number), error
-        self.settings_ = [(learner.objective, learner.generative_weight) for learner in learners]
-        outcome = run(task, chosen, max_iter=self.n_iter_)
-        if outcome.status is Status.MAX_ITER and self.n_iter_ < self.max_iter:
-            return outcome._replace(status=Status.VALIDATION)  # the held-out rows set the number
-        return outcome
+        score = self.cv_error_ + self.cv_log_loss_ if np.isnan(costs).any() else np.array(costs)
+        self.cv_score_ = comparable(score)
+        return int(self.cv_score_.argmin())
+
+
+def joined(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the outcome of a path: the model of its last fit, and the history of all of them."""
+    first, last = outcomes[0], outcomes[-1]
+    history = {
+        name: np.concatenate([first.history[name], *(each.history[name][1:] for each in outcomes[1:])])
+        for name in first.history
+    }
+    before = sum(len(each.history["accepted"]) - 1 for each in outcomes[:-1])
+    number = (
+        before + last.number
+        if last.number
+        else max((i for i in range(before + 1) if history["accepted"][i]), default=0)
+    )
+    return last._replace(history=history, number=number, floored=first.floored)

@@ -65,7 +65,7 @@ class FixedStep(Step):
             return risk
         return risk - anchor.weight * anchor.log_likelihood(theta)
 
-    def propose(self, good: Iteration) -> Statistics:
+    def propose(self, good: Iteration) -> Statistics | None:
         """Return S + lr dS, pulled back by the anchor."""
         assert good.scan.dS is not None
         return self.stepped(good.fitted.S, good.scan.dS, self.lr)
@@ -77,32 +77,6 @@ class FixedStep(Step):
         pull = lr * self.anchor.weight * self.anchor.share
         shrunk = 1.0 / (1.0 + pull)
         return Statistics.combined((shrunk, S), (shrunk * lr, dS), (shrunk * pull, self.anchor.S))
-
-
-class HalvingStep(FixedStep):
-    """A fixed step, halved if it is illegal or if an early one raises the risk; a later rise ends the fit.
-
-    At the beginning a rise says that the step is too long: it took a cell or a variance of little mass below
-    its floor. Later it says that the risk has turned.
-    """
-
-    early = 8
-    """Steps that count as early."""
-
-    halvings = 10
-    """The most times that the step is halved."""
-
-    taken = 0
-
-    def on_success(self) -> None:
-        """Count the step."""
-        self.taken += 1
-
-    def retry(self, rose: bool) -> bool:
-        """Halve the step; return False after a late rise, or if it was halved often enough."""
-        self.lr *= 0.5
-        self.halvings -= 1
-        return self.halvings >= 0 and not (rose and self.taken >= self.early)
 
 
 class AdaptiveStep(FixedStep):

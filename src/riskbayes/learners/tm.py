@@ -1,12 +1,10 @@
 """TM (Edwards and Lauritzen 2001): ascent of the conditional likelihood by steps of length one."""
 
-from __future__ import annotations
+from typing import Annotated, ClassVar
 
-from numbers import Integral, Real
-from typing import ClassVar
+from sklearn.utils._param_validation import StrOptions
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
+from riskbayes.declared import Count, NotNegative, declared
 from riskbayes.learners.base import Learner
 from riskbayes.learners.steps import AdaptiveStep
 from riskbayes.loop import Step
@@ -22,6 +20,7 @@ class UnitStep(AdaptiveStep):
         self.lr = 1.0
 
 
+@declared
 class TM(Learner):
     """The TM algorithm: u <- u + u(X, Y) - u(X, h), for the statistics u that depend on the class.
 
@@ -56,16 +55,9 @@ class TM(Learner):
     name: ClassVar[str] = "tm"
     picks_rows = False
 
-    _parameter_constraints: ClassVar[dict] = {
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "monitor": [StrOptions({"log_loss", "soft_error"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(self, max_iter: int = 64, monitor: str = "log_loss", tol: float = 0.0):
-        self.max_iter = max_iter
-        self.monitor = monitor
-        self.tol = tol
+    max_iter: Count = 64
+    monitor: Annotated[str, StrOptions({"log_loss", "soft_error"})] = "log_loss"
+    tol: NotNegative = 0.0
 
     def begin(self, task: Task) -> Step:
         """Return a step of length one."""

@@ -5,6 +5,7 @@ from riskbayes.models.base import GenerativeModel
 from riskbayes.models.bernoulli import BernoulliModel
 from riskbayes.models.binned import BinnedModel
 from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.conditional_gaussian import ConditionalGaussianModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.lda import LDAModel
 from riskbayes.models.leaves import LeavesModel
@@ -23,6 +24,7 @@ __all__ = [
     "BinnedModel",
     "CategoricalModel",
     "ComplementModel",
+    "ConditionalGaussianModel",
     "GaussianNBModel",
     "GenerativeModel",
     "LDAModel",

@@ -23,6 +23,7 @@ from riskbayes.models.codes import (
     clipped_codes,
     missing_cells,
 )
+from riskbayes.models.coordinates import ClassPrior, TableCoordinates
 from riskbayes.models.elimination import family_marginals
 from riskbayes.models.messages import expected_counts, fill_tree, informed, observed_log_joint
 from riskbayes.models.parent_tables import Tables, TreeCodes, present_families, tables_of
@@ -246,6 +247,21 @@ class TreeModel(GenerativeModel):
                 before = joint
         return found
 
+    def cell_densities(self, Z: TreeCodes, theta: TreeParameters, j: int) -> tuple[Array, Array]:
+        """Return the log probabilities of the values of a cell in a tree, given the observed cells."""
+        if not theta.frame.is_tree:
+            raise NotImplementedError(
+                "With two or more parents a missing cell is left out with the columns that it is a parent "
+                "of, so that there is no distribution of the cell. Fit TreeAugmentedNB."
+            )
+        assert Z.values is not None
+        X, before = np.where(Z.values < 0, np.nan, Z.values), self.log_joint(Z, theta)
+        found = []
+        for value in range(theta.frame.sizes[j]):
+            X[:, j] = value
+            found.append(self.log_joint(self.encode(X, theta.frame), theta) - before)
+        return np.stack(found, axis=1), np.ones((1, len(found)))
+
     def describe(self, theta: TreeParameters) -> Iterator[Described]:
         """Yield the log probabilities of the categories, given those of the parents."""
         frame = theta.frame
@@ -351,12 +367,14 @@ class TreeModel(GenerativeModel):
         """Return the data's frequencies of parents, times the closed form's p(x_i | parents, y).
 
         The closed form maximises their likelihood, distribution by distribution; under ML they are the
-        statistics of the data, divided by their total. Unlike `expected_statistics` they need no joint
-        distribution of the parents, whose cost is exponential in a dense network.
+        statistics of the data, divided by their total. `backoff` counts as rows of each distribution: nothing
+        else holds those that a class has no rows of, which other classes' rows push without end. Unlike
+        `expected_statistics` they need no joint distribution of the parents, whose cost is exponential in a
+        dense network.
         """
         theta, frame = self.parameters(S), S.frame
         s0, mass = np.exp(theta.log_prior), np.maximum(S["s0"], TINY)
-        seen = frame.totals(S["counts"])
+        seen = frame.totals(S["counts"]) + np.where(frame.free[frame.starts], 0.0, self.backoff)
         shares = frame.over_values((s0 / mass)[:, None] * seen)
         counts = np.where(frame.unseen, 0.0, shares * np.exp(theta.log_prob))
         return Statistics({"s0": s0, "counts": counts}, frame)
@@ -370,6 +388,10 @@ class TreeModel(GenerativeModel):
         share = np.where(seen > 0, seen / np.maximum(seen + prior, TINY), 0.0)
         return float(len(S["s0"]) + (share * (values - 1)).sum())
 
+    def coordinates(self, S: Statistics) -> BranchCoordinates:
+        """Return log p(y) and the log probabilities given the parents."""
+        return BranchCoordinates(S, self)
+
     def log_likelihood(self, S: Statistics, theta: TreeParameters) -> float:
         """sum_y s0 log p(y) + sum_iy s_iy log p(x_i | parents, y): of rows that are as S counts them."""
         return float(S["s0"] @ theta.log_prior + (S.to_frame(theta.frame)["counts"] * theta.log_prob).sum())
@@ -382,3 +404,38 @@ def present_columns(sample: Sample) -> Array:
         return np.arange(sample.X.shape[1])
     kept = slice(None) if sample.w is None else sample.w > 0
     return np.flatnonzero(~holes[kept].all(axis=0))
+
+
+class BranchCoordinates(TableCoordinates):
+    """log p(y), and the log probabilities of each feature given its parents."""
+
+    def __init__(self, S: Statistics, model: TreeModel):
+        frame: Tables = S.frame
+        self.alpha, self.backoff = model.alpha, model.backoff
+        values = np.diff(frame.starts, append=len(frame.own)) - 1
+        each = np.where(frame.free, model.alpha, model.backoff / frame.over_values(values[None, :])[0])
+        floor, prior = COUNT_FLOOR * max(S.total, TINY), ClassPrior(model.class_alpha, model.class_prior)
+        groups = frame.totals, frame.over_values
+        super().__init__(S, model.anchor_statistics(S), each, floor, prior, groups)
+
+    def logs(self, theta: TreeParameters) -> Array:
+        """Return the log probabilities; zero for unseen values, which no training row has."""
+        return np.where(theta.frame.unseen, 0.0, theta.log_prob)
+
+    def shares(self, theta: TreeParameters) -> Array:
+        """Return the probabilities; zero for unseen values."""
+        return np.where(theta.frame.unseen, 0.0, np.exp(theta.log_prob))
+
+    def counts(self, logs: Array, mass: Array) -> Array:
+        """Return the counts of such statistics.
+
+        With p(x | y) = (T + alpha) / sum (T + alpha), where T are the smoothed counts summed over the
+        parents, `parameters` finds the same p(x | y) in these counts.
+        """
+        frame: Tables = self.S.frame
+        smoothed = np.where(frame.unseen, 0.0, self.distribution(logs) * self.mass)
+        own = (frame.to_own @ smoothed.T).T + self.alpha
+        own[:, np.append(frame.own_starts[1:], own.shape[1]) - 1] = 0.0  # unseen values
+        sums = np.repeat(np.add.reduceat(own, frame.own_starts, axis=1), frame.sizes + 1, axis=1)
+        prior = np.where(frame.free, self.alpha, self.backoff * (own / sums)[:, frame.own])
+        return np.where(frame.unseen, 0.0, smoothed - prior)

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from functools import partial
+from functools import partial, singledispatch
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from riskbayes.arrays import (
     to_numpy,
 )
 from riskbayes.frames import Frame
+from riskbayes.models.coordinates import Coordinates
 from riskbayes.models.traits import Traits
 from riskbayes.scanners import Scanner
 from riskbayes.statistics import Statistics
@@ -106,11 +107,12 @@ class GenerativeModel(ABC):
     `log_likelihood`, `expected_statistics`    an anchor for RC; `anchor_statistics`, `anchor_likelihood`
                                                where these are not its best form
     `degrees_of_freedom`                       the recommended strength of that anchor
+    `coordinates`                              quasi-Newton steps in others than the statistics
     `sample_rows`                              `sample`
-    `contributions`, `baseline`, `reads`       `explain`
+    `contributions`, `baseline`                `explain`
     `fill`                                     `impute`
+    `cell_densities`                           `next_cell`
     `describe`                                 `parameters_frame`
-    `with_log_prior`                           `with_priors`, if theta is no dataclass and no NamedTuple
     `is_attainable`                            `forget` refuses rows that were never fitted
     `centre`                                   a point that overflowing rows are told by
     `floor_warning`                            a warning where the closed form projects
@@ -152,7 +154,8 @@ class GenerativeModel(ABC):
         """Return the frame, and the encoded rows of the sample, or None where `encode` returns the same.
 
         A model that compares rows with those it learned from leaves each row out of its own comparison here:
-        the label of a row must not predict the row itself.
+        the label of a row must not predict the row itself. It must see all rows at once: an engine that holds
+        them in parts refuses a model that implements this method.
         """
         return self.learn(sample), None
 
@@ -220,17 +223,6 @@ class GenerativeModel(ABC):
         """Draw a row x from p(x | y) for each class code in y."""
         raise NotImplementedError(f"{type(self).__name__} has no `sample_rows`.")
 
-    def with_log_prior(self, theta: Any, log_prior: Array) -> Any:
-        """Return theta with another log p(y), and the same p(x | y)."""
-        if is_dataclass(theta) and not isinstance(theta, type):
-            return replace(theta, log_prior=log_prior)
-        if isinstance(theta, tuple) and hasattr(theta, "_replace"):  # a NamedTuple
-            return theta._replace(log_prior=log_prior)
-        raise NotImplementedError(
-            f"{type(self).__name__} has no `with_log_prior`, and its parameters are no dataclass and no "
-            "NamedTuple: write that method."
-        )
-
     def baseline(self, theta: Any) -> Array:
         """Return the part of the scores that no column adds, of shape (r,): log p(y) if they contain it."""
         return theta.log_prior
@@ -242,10 +234,6 @@ class GenerativeModel(ABC):
         adds zero.
         """
         raise NotImplementedError(f"{type(self).__name__} has no `contributions`.")
-
-    def reads(self, n: int) -> Array:
-        """Return a mask of the n columns of the rows that the scores depend on: by default all of them."""
-        return np.ones(n, dtype=bool)
 
     def describe(self, theta: Any) -> Iterable[Described]:
         """Yield the parameters by class with names, other than log p(y), for a table that people read."""
@@ -259,6 +247,15 @@ class GenerativeModel(ABC):
         be rounded: a caller who has the rows takes the missing cells only.
         """
         raise NotImplementedError(f"{type(self).__name__} has no `fill`.")
+
+    def cell_densities(self, Z: Any, theta: Any, j: int) -> tuple[Array, Array]:
+        """Return log p(x_j | x_o, y) at some values of column j, and weights that integrate over these.
+
+        The cell is missing in all rows of Z, and x_o are the cells that are not. Of shapes (m, values, r) and
+        (m, values), where m is one if x_o does not matter. A category has all its values, with weights of
+        one; a number has nodes of a quadrature, at which no class may be narrow between two of them.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no `cell_densities`.")
 
     def expected_statistics(self, theta: Any, total: float) -> Statistics:
         """Return the expected statistics of `total` rows of the model.
@@ -286,6 +283,13 @@ class GenerativeModel(ABC):
         """
         r = S["s0"].shape[0]
         return float(sum(math.prod(value.shape) for value in S.values() if value.shape[0] == r))
+
+    def coordinates(self, S: Statistics) -> Coordinates:
+        """Return the coordinates that a quasi-Newton step moves, about the statistics S of the data.
+
+        By default the statistics themselves.
+        """
+        return Coordinates(S)
 
     def log_likelihood(self, S: Statistics, theta: Any) -> float:
         """Return the joint log-likelihood of rows with statistics S: sum_ik W[i, k] log p(x_i, k)."""
@@ -323,6 +327,23 @@ class Fitted(NamedTuple):
         return cls(model, S, model.parameters(S))
 
 
+@singledispatch
+def with_log_prior(theta: Any, log_prior: Array) -> Any:
+    """Return theta with another log p(y), and the same p(x | y).
+
+    Parameters that are no dataclass and no NamedTuple, or that hold p(y) in more than one place, register a
+    function of their own: `@with_log_prior.register`.
+    """
+    if is_dataclass(theta) and not isinstance(theta, type):
+        return replace(theta, log_prior=log_prior)
+    if isinstance(theta, tuple) and hasattr(theta, "_replace"):  # a NamedTuple
+        return theta._replace(log_prior=log_prior)
+    raise NotImplementedError(
+        f"{type(theta).__name__} is no dataclass and no NamedTuple: make it one, or register a function "
+        "for it with riskbayes.models.base.with_log_prior."
+    )
+
+
 def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -> Array:
     """Return log p(y): the frequencies with `alpha` pseudo-counts for each class, or `fixed`, normalised.
 
@@ -336,11 +357,6 @@ def log_class_prior(s0: Array, alpha: float = 0.0, fixed: Array | None = None) -
     mass = clip_below(mass, 0.0)
     with np.errstate(divide="ignore"):
         return xp.log(mass / sum_of(mass))
-
-
-def invert_class_prior(log_prior: Array, total: float, alpha: float = 0.0) -> Array:
-    """Return the class masses of this total whose smoothed frequencies are p(y)."""
-    return namespace(log_prior).exp(log_prior) * (total + alpha * log_prior.shape[0]) - alpha
 
 
 def draw_rows(model: GenerativeModel, theta: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:

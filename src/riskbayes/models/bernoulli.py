@@ -15,9 +15,10 @@ from riskbayes.models.base import (
     COUNT_ROUNDING,
     SINGLE_ROUNDING,
     Described,
-    invert_class_prior,
+    Fitted,
     log_class_prior,
 )
+from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior, positive
 from riskbayes.models.counts import (
     CountModel,
     CountParameters,
@@ -109,6 +110,10 @@ class BernoulliModel(CountModel):
         p = np.exp(theta.log_prob)
         return (rng.random((len(y), p.shape[1])) < p[y]).astype(np.int64)
 
+    def cell_densities(self, Z: Any, theta: BernoulliParameters, j: int) -> tuple[Array, Array]:
+        """Return the log probabilities of zero and one."""
+        return np.stack([theta.log_not[:, j], theta.log_prob[:, j]])[None], np.ones((1, 2))
+
     def describe(self, theta: BernoulliParameters) -> Iterator[Described]:
         """Yield the log probabilities of one."""
         one = "of 1" if self.binarize is None else f"above {self.binarize:g}"
@@ -119,6 +124,11 @@ class BernoulliModel(CountModel):
         xp = namespace(theta.log_prior)
         s0 = total * xp.exp(theta.log_prior)
         return self.of_sums(s0, s0[:, None] * xp.exp(theta.log_prob), theta.frame)
+
+    def coordinates(self, S: Statistics) -> OddsCoordinates:
+        """Return log p(y) and the log odds."""
+        alpha, floor = pseudo_counts(S, self.alpha), smoothed_floor(S, self.alpha)
+        return OddsCoordinates(S, self.anchor_statistics(S), alpha, floor, ClassPrior(0.0, self.class_prior))
 
     def log_likelihood(self, S: Statistics, theta: BernoulliParameters) -> float:
         """sum_y s0 log p(y) + sum_jy s_jy log odds + m_jy log p(x_j = 0 | y)."""
@@ -149,6 +159,38 @@ class BernoulliModel(CountModel):
         odds = xp.clip(eta["eta"], min=-MOST_LOG_ODDS, max=MOST_LOG_ODDS)
         log_not = -xp.log1p(xp.exp(odds))
         return replace(theta, log_prior=simplex(eta["eta0"]), log_prob=odds + log_not, log_not=log_not)
+
+
+class OddsCoordinates(TableCoordinates):
+    """log p(y), and the log odds of binary features."""
+
+    def __init__(self, S: Statistics, closed: Statistics, pseudo: Any, floor: Any, prior: ClassPrior):
+        self.S, self.closed, self.pseudo, self.floor, self.prior = S, closed, pseudo, floor, prior
+        ones, cells = closed["counts"], mass_of(closed)
+        pooled = sum_of(ones, axis=0) / positive(sum_of(cells + 0.0 * ones, axis=0))
+        p = (1.0 - SMOOTHED) * ones / positive(cells) + SMOOTHED * pooled[None, :]
+        self.unit = {"s0": positive(closed["s0"]) ** 0.5, "counts": positive(cells * p * (1.0 - p)) ** 0.5}
+
+    def logs(self, theta: Any) -> Array:
+        """Return the log odds."""
+        return theta.weights
+
+    def pooled_logs(self) -> Array:
+        """Return the log odds of all classes together."""
+        xp, ones = namespace(self.S["s0"]), sum_of(self.closed["counts"], axis=0, keepdims=True)
+        zeros = sum_of(mass_of(self.closed) + 0.0 * self.closed["counts"], axis=0, keepdims=True) - ones
+        return xp.log(positive(ones)) - xp.log(positive(zeros))
+
+    def centred_gradient(self, R: Statistics, fitted: Fitted) -> Array:
+        """Return dS - p times the mass; zero for odds on their floor that are pushed further out."""
+        xp, theta, mass = namespace(R["s0"]), fitted.theta, mass_of(fitted.S) + 2.0 * self.pseudo
+        found = R["counts"] - xp.exp(theta.log_prob) * mass_of(R)
+        few, many = (xp.exp(logs) * mass <= 1.001 * self.floor for logs in (theta.log_prob, theta.log_not))
+        return xp.where((few & (found < 0)) | (many & (found > 0)), 0.0, found)
+
+    def counts(self, logs: Array, mass: Array) -> Array:
+        """Return the counts of ones whose smoothed log odds these are."""
+        return (mass + 2.0 * self.pseudo) / (1.0 + namespace(logs).exp(-logs)) - self.pseudo
 
 
 def observed(Z: DenseCounts) -> Any:

@@ -10,18 +10,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.frames import Arrays, Categories, Frame
+from riskbayes.frames import CountsByFeature
 from riskbayes.loaded import require_shape
 from riskbayes.models.base import Described, Sample
-from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.categorical import CategoryProbabilities
 from riskbayes.models.codes import Codes, make_codes
-from riskbayes.models.hats import quantiles
+from riskbayes.models.quantiles import quantiles, value_masses
 from riskbayes.models.traits import Traits
 
 
 @dataclass(frozen=True, eq=False)
-class Bins(Categories):
+class Bins(CountsByFeature):
     """The bins of each feature: `counts` has one column for each (feature, bin), feature after feature."""
+
+    of_one_fit: ClassVar[str] = (
+        "These statistics count other bins. Bins come from the rows of one fit: fit all rows together."
+    )
 
     edges: Array
     """Inner edges of the bins of all features, in ascending order, feature after feature."""
@@ -45,23 +49,9 @@ class Bins(Categories):
         found[np.isnan(X)] = np.nan
         return found
 
-    def join(self, other: Frame) -> Frame:
-        """Return this frame; raise an error if the other one has different bins."""
-        if self != other:
-            raise ValueError(
-                "These statistics count other bins. Bins come from the rows of one fit: fit all rows "
-                "together."
-            )
-        return self
-
-    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
-        """Return the arrays; raise an error if the target has different bins."""
-        self.join(target)
-        return arrays
-
 
 @dataclass(frozen=True)
-class BinnedModel(CategoricalModel):
+class BinnedModel(CategoryProbabilities):
     """Numbers in bins of equal weight, independent given the class.
 
     The joint is that of the bins, not a density of the numbers.
@@ -80,7 +70,7 @@ class BinnedModel(CategoricalModel):
 
     n_bins: int = 5
 
-    def learn(self, sample: Sample) -> Frame:
+    def learn(self, sample: Sample) -> Bins:
         """Return the bins of the values that are present, in rows of positive weight."""
         edges = []
         for column in sample.X.T:
@@ -92,10 +82,6 @@ class BinnedModel(CategoricalModel):
     def encode(self, X: Array, frame: Bins) -> Codes:  # type: ignore[override]
         """Return the bins as codes."""
         return make_codes(frame.codes(X), frame)  # type: ignore[return-value]
-
-    def implements(self, name: str) -> bool:
-        """True if the model implements the method: all that categories have, but not `sample` and `fill`."""
-        return name not in ("sample_rows", "fill") and super().implements(name)
 
     def describe(self, theta: Any) -> Iterator[Described]:
         """Yield the log probabilities of the bins, by the edges between them."""
@@ -109,9 +95,8 @@ class BinnedModel(CategoricalModel):
 
 def bin_edges(x: Array, w: Array | None, n_bins: int) -> Array:
     """Return the inner edges of bins of equal weight; a column of few values has a bin for each of them."""
-    values, found = np.unique(x, return_counts=True) if w is None else np.unique(x, return_inverse=True)
+    values, mass = value_masses(x, w)
     if len(values) <= n_bins:
         return values[1:]
-    mass = found.astype(np.float64) if w is None else np.bincount(found, w, len(values))
     edges = np.unique(quantiles(values, mass, np.arange(1, n_bins) / n_bins))
     return edges[edges > values[0]]  # an edge is the least value of the bin above it

@@ -5,35 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from riskbayes.arrays import (
-    Array,
-    astype,
-    clip_below,
-    max_of,
-    namespace,
-    sum_of,
-    to_device,
-    to_numpy,
-    to_widest,
-)
-from riskbayes.frames import Categories, Frame
+from riskbayes.arrays import Array, clip_below, max_of, namespace, sum_of, to_device, to_numpy
+from riskbayes.frames import CountsByFeature
 from riskbayes.models.base import (
     COUNT_ROUNDING,
     SINGLE_ROUNDING,
     Described,
-    GenerativeModel,
     Sample,
-    invert_class_prior,
     log_class_prior,
 )
+from riskbayes.models.coded import CategoricalParameters, CodedModel
 from riskbayes.models.codes import Codes, DeviceCodes, categories_of, check_codes, check_sizes, make_codes
-from riskbayes.models.traits import Traits
-from riskbayes.scanners import Scanner
-from riskbayes.scanners.compiled import CodesPart, CompiledScanner
+from riskbayes.models.coordinates import ClassPrior, TableCoordinates, invert_class_prior
 from riskbayes.statistics import Statistics
 
 TINY = float(np.finfo(float).tiny)
@@ -42,88 +29,12 @@ COUNT_FLOOR = 1e-9
 
 
 @dataclass(frozen=True)
-class CategoricalParameters:
-    """log p(y), log p(x_i | y) in the columns of `frame`, and the log probability of an unseen category."""
-
-    log_prior: Array
-    log_prob: Array
-    log_unseen: Array
-    frame: Categories
-    floored: Array
-
-
-class JointScanner(CompiledScanner):
-    """Compiled scans of codes of a few features each."""
-
-    kind = CodesPart
-
-    def part(self, theta: CategoricalParameters) -> CodesPart:
-        """Return the codes of a compiled scan."""
-        groups, table = self.Z.grouping[0], self.Z.grouping[0].table(theta.log_prob)
-        return CodesPart(self.Z.frame, groups.first, groups.back, table, theta.log_prior)
-
-    def chunk_of_labels(self, Z: Codes, y: Array, w: Array | None, n_classes: int) -> Statistics:
-        """Return the counts of labelled rows."""
-        assert Z.grouping is not None
-        s0 = np.bincount(y, weights=w, minlength=n_classes).astype(np.float64)
-        counts = Z.grouping[0].label_counts(Z.grouping[1], y, w, n_classes)
-        return Statistics({"s0": s0, "counts": counts}, Z.frame)
-
-
-@dataclass(frozen=True)
-class CategoricalModel(GenerativeModel):
-    """Categorical features, independent given the class.
+class CategoryProbabilities(CodedModel):
+    """Base class of naive Bayes of codes: features are independent given the class.
 
     A missing cell has the factor 1 in every class and is not counted, which is the exact marginal: each
-    feature has a mass of its own in each class, the sum of its counts.
-
-    Parameters
-    ----------
-    alpha : float
-        Dirichlet pseudo-counts per cell; 0 is maximum likelihood.
-    class_alpha : float
-        Pseudo-counts per class for p(y).
-    class_prior : array of shape (n_classes,), optional
-        A fixed p(y).
-    min_categories : int or array, optional
-        Lower bound on the number of categories per feature.
+    feature has a mass of its own in each class, the sum of its counts. `alpha` are pseudo-counts per cell.
     """
-
-    traits: ClassVar[Traits] = Traits("categories", array_api=True, takes_missing=True)
-    _non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts")
-
-    alpha: float = 0.0
-    class_alpha: float = 0.0
-    class_prior: Array | None = None
-    min_categories: Array | int | None = None
-
-    def learn(self, sample: Sample) -> Frame:
-        """Return the categories: 0 to the largest code of each feature."""
-        check_codes(sample.X)
-        frame = categories_of(sample.X, self.min_categories, sample.largest)
-        check_sizes(frame.n_categories)
-        return frame
-
-    def encode(self, X: Array, frame: Categories) -> Codes | DeviceCodes:  # type: ignore[override]
-        """Return the codes in a small dtype."""
-        return make_codes(X, frame)
-
-    def cast(self, theta: CategoricalParameters, Z: Codes | DeviceCodes) -> CategoricalParameters:
-        """Return theta in the dtype of one-hot rows."""
-        if Z.dtype == theta.log_prob.dtype:
-            return theta
-        logs = ("log_prior", "log_prob", "log_unseen")
-        return replace(theta, **{name: astype(getattr(theta, name), Z.dtype) for name in logs})
-
-    def scanner(self, Z: Codes | DeviceCodes) -> Scanner:
-        """Return a compiled scanner of rows that are coded jointly."""
-        kind = Scanner if Z.grouping is None else JointScanner
-        return kind(self, Z, cells=Z.cells, releases_lock=Z.grouping is not None)
-
-    def statistics(self, Z: Codes | DeviceCodes, W: Array) -> Statistics:
-        """Return weighted counts of classes and of (class, feature, category); missing cells have none."""
-        V = astype(W, Z.dtype)
-        return Statistics({"s0": to_widest(sum_of(W, axis=0)), "counts": to_widest(Z.counts(V))}, Z.frame)
 
     def parameters(self, S: Statistics) -> CategoricalParameters:
         """p(x_i = v | y) = (s_ivy + alpha) / sum_v (s_ivy + alpha), each numerator floored."""
@@ -141,10 +52,6 @@ class CategoricalModel(GenerativeModel):
         below = xp.count_nonzero(floored, axis=1)
         return CategoricalParameters(log_prior, log_prob, log_unseen, frame, below)
 
-    def is_legal(self, S: Statistics) -> bool:
-        """True if every class has a mass. Cells need no check: they are floored."""
-        return S.least_mass() + self.class_alpha > 0
-
     def is_attainable(self, S: Statistics, ever: Statistics) -> bool:
         """False for negative counts, and for a feature that is counted more often than its class."""
         slack = COUNT_ROUNDING if isinstance(S["s0"], np.ndarray) else SINGLE_ROUNDING
@@ -152,18 +59,17 @@ class CategoricalModel(GenerativeModel):
         excess = S.frame.sums(S["counts"]) > most
         return super().is_attainable(S, ever) and not to_numpy(excess).any()
 
-    def log_joint(self, Z: Codes | DeviceCodes, theta: CategoricalParameters) -> Array:
-        """log p(y) + sum_i log p(x_i | y) over the features that are present."""
-        known, unseen = Z.times(theta.log_prob)
-        joint = known + theta.log_prior[None, :]
-        return joint if unseen is None else joint + unseen @ theta.log_unseen.T
-
     def contributions(self, Z: Codes, theta: CategoricalParameters) -> Array:
         """Return log p(x_i | y) of each column."""
         codes, sizes = Z.codes.astype(np.int64), theta.frame.n_categories
         found = theta.log_prob.T[np.minimum(codes, sizes - 1) + theta.frame.offsets]
         found = np.where((codes > sizes)[:, :, None], theta.log_unseen.T, found)
         return np.where((codes == sizes)[:, :, None], 0.0, found)
+
+    def cell_densities(self, Z: Codes, theta: CategoricalParameters, j: int) -> tuple[Array, Array]:
+        """Return the log probabilities of the categories of column j."""
+        first, k = int(theta.frame.offsets[j]), int(theta.frame.n_categories[j])
+        return theta.log_prob[:, first : first + k].T[None], np.ones((1, k))
 
     def describe(self, theta: CategoricalParameters) -> Iterator[Described]:
         """Yield the log probabilities of the categories."""
@@ -173,30 +79,6 @@ class CategoricalModel(GenerativeModel):
         yield Described(
             feature, names, theta.log_prob, np.ones_like(theta.log_prob), named, np.exp(theta.log_prob)
         )
-
-    def sample_rows(self, theta: CategoricalParameters, y: Array, rng: np.random.Generator) -> Array:
-        """Draw each feature by inverting its cumulative distribution."""
-        n = len(y)
-        X = np.empty((n, len(theta.frame.n_categories)), dtype=np.int64)
-        cells = np.split(np.exp(theta.log_prob), theta.frame.offsets[1:], axis=1)
-        for j, p in enumerate(cells):
-            below = np.cumsum(p, axis=1)[:, :-1]
-            X[:, j] = (rng.random(n)[:, None] > below[y]).sum(axis=1)
-        return X
-
-    def fill(
-        self, Z: Codes, theta: CategoricalParameters, y: Array, rng: np.random.Generator | None = None
-    ) -> Array:
-        """Fill with the most probable category of p(x_i | y), or draw it.
-
-        A category that the frame does not have comes back as the number of categories.
-        """
-        codes, holes, frame = Z.codes.astype(np.float64), Z.is_missing, theta.frame
-        X = np.minimum(codes, frame.n_categories)
-        for j, (first, k) in enumerate(zip(frame.offsets, frame.n_categories, strict=True)):
-            rows = np.flatnonzero(holes[:, j])
-            X[rows, j] = chosen(theta.log_prob[:, first : first + k][y[rows]], rng)
-        return X
 
     def expected_statistics(self, theta: CategoricalParameters, total: float) -> Statistics:
         """Return the counts total p(y) p(x_i | y) of rows without missing cells."""
@@ -214,6 +96,17 @@ class CategoricalModel(GenerativeModel):
         """Return the number of masses and counts; a feature without a present cell in a class has none."""
         present = to_numpy(S.frame.sums(S["counts"])) > 0
         return float(len(present) + (present * S.frame.n_categories).sum())
+
+    def coordinates(self, S: Statistics) -> TableCoordinates:
+        """Return log p(y) and the log probabilities: convex without missing cells, and without floors."""
+        return self.tables(S)
+
+    def tables(self, S: Statistics, tied: Array | None = None) -> TableCoordinates:
+        """Return these coordinates, with cells that no step moves."""
+        floor = COUNT_FLOOR * max(S.total, TINY)
+        floor = min(floor, self.alpha) if self.alpha > 0 else floor
+        prior = ClassPrior(self.class_alpha, self.class_prior)
+        return TableCoordinates(S, self.anchor_statistics(S), self.alpha, floor, prior, tied=tied)
 
     def log_likelihood(self, S: Statistics, theta: CategoricalParameters) -> float:
         """sum_y s0 log p(y) + sum_iy s_iy log p(x_i | y)."""
@@ -246,6 +139,60 @@ class CategoricalModel(GenerativeModel):
         cells = [eta["eta"][:, a:b] for a, b in zip(theta.frame.offsets.tolist(), ends, strict=True)]
         log_prob = namespace(eta["eta"]).concat([simplex(cell) for cell in cells], axis=1)
         return replace(theta, log_prior=simplex(eta["eta0"]), log_prob=log_prob)
+
+
+@dataclass(frozen=True)
+class CategoricalModel(CategoryProbabilities):
+    """Categorical features, independent given the class.
+
+    Parameters
+    ----------
+    alpha : float
+        Dirichlet pseudo-counts per cell; 0 is maximum likelihood.
+    class_alpha : float
+        Pseudo-counts per class for p(y).
+    class_prior : array of shape (n_classes,), optional
+        A fixed p(y).
+    min_categories : int or array, optional
+        Lower bound on the number of categories per feature.
+    """
+
+    min_categories: Array | int | None = None
+
+    def learn(self, sample: Sample) -> CountsByFeature:
+        """Return the categories: 0 to the largest code of each feature."""
+        check_codes(sample.X)
+        frame = categories_of(sample.X, self.min_categories, sample.largest)
+        check_sizes(frame.n_categories)
+        return frame
+
+    def encode(self, X: Array, frame: CountsByFeature) -> Codes | DeviceCodes:  # type: ignore[override]
+        """Return the codes in a small dtype."""
+        return make_codes(X, frame)
+
+    def sample_rows(self, theta: CategoricalParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw each feature by inverting its cumulative distribution."""
+        n = len(y)
+        X = np.empty((n, len(theta.frame.n_categories)), dtype=np.int64)
+        cells = np.split(np.exp(theta.log_prob), theta.frame.offsets[1:], axis=1)
+        for j, p in enumerate(cells):
+            below = np.cumsum(p, axis=1)[:, :-1]
+            X[:, j] = (rng.random(n)[:, None] > below[y]).sum(axis=1)
+        return X
+
+    def fill(
+        self, Z: Codes, theta: CategoricalParameters, y: Array, rng: np.random.Generator | None = None
+    ) -> Array:
+        """Fill with the most probable category of p(x_i | y), or draw it.
+
+        A category that the frame does not have comes back as the number of categories.
+        """
+        codes, holes, frame = Z.codes.astype(np.float64), Z.is_missing, theta.frame
+        X = np.minimum(codes, frame.n_categories)
+        for j, (first, k) in enumerate(zip(frame.offsets, frame.n_categories, strict=True)):
+            rows = np.flatnonzero(holes[:, j])
+            X[rows, j] = chosen(theta.log_prob[:, first : first + k][y[rows]], rng)
+        return X
 
 
 def shares_present(S: Statistics) -> Array:

@@ -156,6 +156,12 @@ class Centred:
         return found
 
     @cached_property
+    def complete(self) -> Centred:
+        """The rows without a missing cell, where the whole table has any."""
+        assert self.holes is not None
+        return Centred(self.X[self.holes.complete], self.frame, self.dtype)
+
+    @cached_property
     def observed(self) -> Array:
         """One for each cell that is not missing, else zero; None of them may be missing."""
         if self.holes is None:

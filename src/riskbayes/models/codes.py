@@ -25,8 +25,9 @@ from riskbayes.arrays import (
     widest_float,
 )
 from riskbayes.exceptions import ColumnError
-from riskbayes.frames import Categories
-from riskbayes.scanners.kernels.categorical import Groups, is_worth_it
+from riskbayes.frames import Categories, CountsByFeature
+from riskbayes.scanners.kernels import is_worth_it
+from riskbayes.scanners.kernels.categorical import Groups
 
 HELD_CELLS = 2**29
 """Largest one-hot table that a device keeps during a fit (4 GiB of float64), in cells; a larger one is made
@@ -46,7 +47,7 @@ class Codes:
     ----------
     codes : array of shape (m, n)
         Codes from 0.
-    frame : Categories
+    frame : CountsByFeature
         The categories.
     unseen : bool
         True if some codes may be unseen.
@@ -62,7 +63,7 @@ class Codes:
     def __init__(
         self,
         codes: Array,
-        frame: Categories,
+        frame: CountsByFeature,
         unseen: bool = False,
         missing: bool = False,
         grouping: Any = None,
@@ -125,7 +126,9 @@ class DeviceCodes:
     one-hot rows, and `held` the one-hot table if it is kept.
     """
 
-    def __init__(self, codes: Array, frame: Categories, unseen: bool, dtype: Any, held: Array | None = None):
+    def __init__(
+        self, codes: Array, frame: CountsByFeature, unseen: bool, dtype: Any, held: Array | None = None
+    ):
         self.codes, self.frame, self.unseen, self.dtype, self.held = codes, frame, unseen, dtype, held
         self.shape = codes.shape
 
@@ -225,7 +228,7 @@ def missing_cells(X: Array) -> Array | None:
     return holes if holes is not None and holes.any() else None
 
 
-def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:
+def make_codes(X: Array, frame: CountsByFeature) -> Codes | DeviceCodes:
     """Return the codes of X, checked and in a small dtype, for the library of X."""
     check_codes(X)
     xp, known = namespace(X), frame.n_categories
@@ -250,7 +253,7 @@ def make_codes(X: Array, frame: Categories) -> Codes | DeviceCodes:
     return found
 
 
-def grouping_of(codes: Array, frame: Categories, missing: bool) -> tuple[Groups, Array] | None:
+def grouping_of(codes: Array, frame: CountsByFeature, missing: bool) -> tuple[Groups, Array] | None:
     """Return the groups and joint codes of a table for compiled scans; None if these are not faster."""
     if not is_worth_it(*codes.shape):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -11,9 +12,8 @@ from riskbayes.arrays import Array, eye_like, namespace, to_widest
 from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.conditional import Given
 from riskbayes.models.gaussian import GaussianModel
-from riskbayes.objectives import Objective
-from riskbayes.risks import Risks
-from riskbayes.scanners.dense import Scanner, residual_and_risks
+from riskbayes.models.quadrature import normal_densities
+from riskbayes.scanners.dense import Scanner
 from riskbayes.statistics import Statistics
 
 FEW_ROWS = 2048
@@ -25,17 +25,12 @@ class HolesScanner(Scanner):
 
     model: CorrelatedModel
 
-    def chunk(
-        self, Z: Centred, y: Array, w: Array | None, theta: Any, objective: Objective, risks_only: bool
-    ) -> tuple[Statistics | Array | None, Risks]:
-        """Return dS and the risks of a chunk; there may be no missing cell in it."""
-        if Z.holes is None:
-            return super().chunk(Z, y, w, theta, objective, risks_only)
-        rows = Z.holes.incomplete
-        found = None if risks_only else list(theta.conditional.given(Z.exact[rows], Z.holes.gaps))
+    def begin(self, Z: Centred, theta: Any) -> tuple[Array, Callable[[Array], Statistics]]:
+        """Return the scores and the function of dS."""
+        assert Z.holes is not None
+        found = theta.conditional.given(Z.exact[Z.holes.incomplete], Z.holes.gaps)
         scores = self.model.observed_log_joint(Z, theta, found)
-        E, risks = residual_and_risks(scores, y, w, objective, risks_only)
-        return None if E is None else self.model.expected(Z, E, theta, found)[0], risks
+        return scores, lambda E: self.model.expected(Z, E, theta, found)[0]
 
 
 @dataclass(frozen=True)
@@ -61,35 +56,33 @@ class CorrelatedModel(GaussianModel):
         cells = min(Z.shape[1], self.widest)
         if Z.holes is None:
             return Scanner(self, Z, cells=cells, releases_lock=True)
-        return HolesScanner(self, Z, cells=cells + float(np.mean(Z.holes.numbers**2)), releases_lock=True)
+        return HolesScanner(self, Z, cells=cells + Z.holes.factor_cells, releases_lock=True)
 
-    def observed_log_joint(self, Z: Centred, theta: Any, found: list[Given] | None = None) -> Array:
-        """Return log p(x_o, y) of rows with missing cells; `found` are those rows given each class."""
+    def observed_log_joint(self, Z: Centred, theta: Any, found: Given | None = None) -> Array:
+        """Return log p(x_o, y) of rows with missing cells; `found` are those rows given the classes."""
         assert Z.holes is not None
-        full, rows = Z.holes.complete, Z.holes.incomplete
-        out, gaps = np.empty((len(Z), len(theta.means))), Z.holes.gaps
-        out[full] = self.log_joint(Centred(Z.X[full], Z.frame, Z.dtype), theta)
-        given = theta.conditional.given(Z.exact[rows], gaps) if found is None else found
-        out[rows] = theta.conditional.log_joint(gaps, given)
+        rows, out = Z.holes.incomplete, np.empty((len(Z), len(theta.means)))
+        out[Z.holes.complete] = self.log_joint(Z.complete, theta)
+        given = theta.conditional.given(Z.exact[rows], Z.holes.gaps) if found is None else found
+        out[rows] = theta.conditional.log_joint(given)
         return out
 
     def expected(
-        self, Z: Centred, V: Array, theta: Any, found: list[Given] | None = None
+        self, Z: Centred, V: Array, theta: Any, found: Given | None = None
     ) -> tuple[Statistics, float]:
         """Return the expected statistics of rows with missing cells under theta, and their log-likelihood.
 
         That is sum_ik V[i, k] log p(x_o, k), which is not computed if `found` is known, the rows with missing
-        cells given each class.
+        cells given the classes.
         """
         assert Z.holes is not None
         V, full, rows = to_widest(V), Z.holes.complete, Z.holes.incomplete
         first, second, value = theta.conditional.moments(Z.exact[rows], Z.holes.gaps, V[rows], found)
         arrays = {"s0": V.sum(axis=0), "s1": first, self.second: second}
         if len(full):
-            Zf = Centred(Z.X[full], Z.frame, Z.dtype)
-            S = self.statistics(Zf, V[full])
+            S = self.statistics(Z.complete, V[full])
             arrays |= {name: arrays[name] + S[name] for name in ("s1", self.second)}
-            value += 0.0 if found is not None else float((V[full] * self.log_joint(Zf, theta)).sum())
+            value += 0.0 if found is not None else float((V[full] * self.log_joint(Z.complete, theta)).sum())
         return Statistics(arrays, Z.frame), value
 
     def expected_under_start(self, Z: Centred, W: Array) -> Statistics:
@@ -97,7 +90,7 @@ class CorrelatedModel(GaussianModel):
         assert Z.holes is not None
         start, full = Z.frame.start, Z.holes.complete
         if start is None and not W[Z.holes.incomplete].any():
-            return self.statistics(Centred(Z.X[full], Z.frame, Z.dtype), W[full])
+            return self.statistics(Z.complete, W[full])
         if start is None:
             raise ValueError(
                 "These rows have missing cells, and the rows of the fit had none: they are not among those "
@@ -112,8 +105,13 @@ class CorrelatedModel(GaussianModel):
             return self.statistics(Z, E)
         rows, found = Z.holes.incomplete, None
         if len(rows) <= FEW_ROWS:
-            found = list(theta.conditional.given(Z.exact[rows], Z.holes.gaps))
+            found = theta.conditional.given(Z.exact[rows], Z.holes.gaps)
         return self.expected(Z, E, theta, found)[0]
+
+    def cell_densities(self, Z: Centred, theta: Any, j: int) -> tuple[Array, Array]:
+        """Return the densities of the cell given the observed ones, at the nodes of a quadrature."""
+        assert Z.holes is not None
+        return normal_densities(*theta.conditional.cell(theta.conditional.given(Z.exact, Z.holes), j))
 
     def fill(self, Z: Centred, theta: Any, y: Array, rng: np.random.Generator | None = None) -> Array:
         """Return rows with the conditional mean of their class in the missing cells, or a joint draw."""

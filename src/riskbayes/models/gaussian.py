@@ -1,4 +1,4 @@
-"""The base class of the Gaussian models: the prior, what the data settle, and the floor of covariances."""
+"""The base class of the Gaussian models: the prior, and the floor of covariances."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from riskbayes.arrays import (
     eye_like,
     max_of,
     namespace,
+    outer,
     rows_above,
     sum_of,
     to_device,
     to_numpy,
 )
 from riskbayes.frames import Frame
-from riskbayes.models.base import Described, GenerativeModel, Sample, invert_class_prior
+from riskbayes.models.base import Described, Fitted, GenerativeModel, Sample
 from riskbayes.models.centred import Centred, Origin, mean_of, observed_mean, observed_of
+from riskbayes.models.coordinates import LEAST_SHARE, Coordinates, Point, invert_class_prior
 from riskbayes.models.missing import Holes
 from riskbayes.models.settled import Settled, check_range, overflowing, rounding
 from riskbayes.models.traits import Traits
@@ -36,6 +38,9 @@ LOG_2PI = float(np.log(2 * np.pi))
 
 MOMENT_ROUNDING = 1e-10
 """Largest rounding error of moments after additions and subtractions, relative to all that was summed."""
+
+UNSEEN = 1e20
+"""Factor of the variance of a column whose moments are zero in all classes: no row has a cell in it."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +218,7 @@ class GaussianModel(GenerativeModel):
         return S.with_frame(replace(S.frame, settled=self.settled_by(S)))
 
     def settled_by(self, S: Statistics) -> Settled:
-        """Return what the statistics S of the data settle."""
+        """Return what the statistics S of the data determine and calibration leaves fixed."""
         with np.errstate(over="ignore", invalid="ignore"):
             total, squares, within = self.scatter(S)
         variance = check_range(squares / total, S)
@@ -262,6 +267,10 @@ class GaussianModel(GenerativeModel):
         by_class = np.inf if self.class_prior is not None else self.class_alpha
         return S.least_mass() + min(by_prior, by_class) > 0
 
+    def coordinates(self, S: Statistics) -> Coordinates:
+        """Return the statistics, in the standard deviations of moments."""
+        return MomentCoordinates(S, moment_deviations(S))
+
     def degrees_of_freedom(self, S: Statistics) -> float:
         """Return the sum over classes of 1 + n means + second moments, each times the data's share in it.
 
@@ -278,7 +287,7 @@ class GaussianModel(GenerativeModel):
         return float((1 + columns * mean + own * second).sum())
 
     def invert_means(self, theta: Any, total: float) -> tuple[Array, Array, Settled]:
-        """Return s0, s1 and what the data settled, for `inverse_parameters`."""
+        """Return s0, s1 and what `fix_prior` stored, for `inverse_parameters`."""
         settled = theta.frame.settled
         if settled is None:
             raise ValueError("inverse_parameters needs parameters of settled statistics: see `fix_prior`.")
@@ -313,3 +322,46 @@ def rows_that_count(weights: Array) -> Array | None:
     xp = namespace(weights)
     size = xp.abs(weights)
     return rows_above(size, 1e-12 * max_of(size)) if size.shape[0] else None
+
+
+class MomentCoordinates(Coordinates):
+    """The moments over their standard deviations."""
+
+    def pull(self, fitted: Fitted) -> Statistics:
+        """Return the gradient of the anchor, without the variances that the rows do not determine.
+
+        Those are added to each covariance and do not move. The tied ones of LDA cancel.
+        """
+        found, settled = super().pull(fitted), fitted.theta.frame.settled
+        if settled is None or settled.completion is None or "s2_tied" in found:
+            return found
+        name = next(name for name in found if name.startswith("s2"))
+        mass = found["observed"] if "observed" in found else found["s0"][:, None]
+        own = (mass if name == "s2_diagonal" else mass[:, :, None]) * settled.completion
+        own = namespace(own).where(self.varies[name], own, 0.0)
+        return Statistics({**found, name: found[name] - own}, found.frame)
+
+
+def moment_deviations(S: Statistics) -> Point:
+    """Return the deviations of the moments of a row, by class, as if its columns were independent Gaussians.
+
+    A column that does not vary in a class has a small share of its variance in all of them. One that no row
+    has follows the masses of the classes: it counts next to nothing beside the others.
+    """
+    xp, share = namespace(S["s0"]), S["s0"] / S.total
+    name = next(name for name in S if name.startswith("s2"))
+    second = S[name] / S.total
+    squares = second if name == "s2_diagonal" else xp.linalg.diagonal(second)
+    if name == "s2_tied":
+        squares = share[:, None] * squares[None, :]
+    pooled = sum_of(squares, axis=0)
+    least = LEAST_SHARE * share[:, None] * pooled[None, :]
+    squares = xp.where(squares > least, squares, least)
+    squares = xp.where(sum_of(abs(S["s1"]), axis=0)[None, :] > 0, squares, UNSEEN * squares)
+    found = {name: (abs(value) / S.total) ** 0.5 for name, value in S.items()}
+    found["s1"] = own = squares**0.5
+    if name == "s2_tied":
+        return found | {name: outer(pooled**0.5)}
+    if name == "s2_diagonal":
+        return found | {name: squares / share[:, None] ** 0.5}
+    return found | {name: outer(own) / share[:, None, None] ** 0.5}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,16 +45,18 @@ def em_start(
     `tied` makes a model with one covariance for all classes.
     """
     V = one_hot(sample.y, sample.n_classes, sample.w, np.float64)
-    Z = Centred(sample.X, frame, holes=Holes.of(sample.X))
+    holes = Holes.of(sample.X)
+    assert holes is not None
+    Z, parts = Centred(sample.X, frame, holes=holes), parts_of(holes, sample.y)
     means, variances = available_cases(Z, V)
     model = replace(model, diagonal_mix=0.0)
     seen = np.count_nonzero(Z.observed.any(axis=0))  # one that is missing everywhere changes nothing
     pooled = tied(covariance_strength=TIED_STRENGTH * seen, prior_covariance=np.diag(variances))
     own = Z.about(pooled.frame_kind(frame.origin, frame.eps))
     S = pooled.from_moments(V.sum(axis=0), means, np.diag(variances), own.frame)
-    common, _ = run_em(pooled, own, V, S)
+    common, _ = run_em(pooled, own, V, S, parts)
     S = model.from_moments(V.sum(axis=0), common.means, common.covariance, frame)
-    theta, path = run_em(model, Z, V, e_step(model, Z, V, model.parameters(S))[0])
+    theta, path = run_em(model, Z, V, e_step(model, Z, V, model.parameters(S), parts)[0], parts)
     return replace(frame, start=theta, em_log_likelihood=tuple(path))
 
 
@@ -71,7 +73,24 @@ def available_cases(Z: Centred, V: Array) -> tuple[Array, Array]:
     return means, np.divide(squares, total, out=np.ones(D.shape[1]), where=total > 0)
 
 
-def run_em(model: CorrelatedModel, Z: Centred, V: Array, S: Statistics) -> tuple[Any, list[float]]:
+class Part(NamedTuple):
+    """Rows of one class."""
+
+    rows: Array
+    holes: Holes
+    """Their missing cells, with the groups of their patterns."""
+
+
+def parts_of(holes: Holes, y: Array) -> list[Part]:
+    """Return the parts of an E-step: rows of one class have one set of factors for each pattern."""
+    classes = (np.flatnonzero(y == k) for k in range(int(y.max()) + 1))
+    rows = [own[start : start + CHUNK] for own in classes for start in range(0, len(own), CHUNK)]
+    return [Part(own, holes[own]) for own in rows]
+
+
+def run_em(
+    model: CorrelatedModel, Z: Centred, V: Array, S: Statistics, parts: list[Part]
+) -> tuple[Any, list[float]]:
     """Return the parameters that EM finds from the statistics S, and the log-likelihood by iteration.
 
     The prior is that of S, and stays. Iterations end when it rises by less than a tolerance. It may fall only
@@ -81,23 +100,25 @@ def run_em(model: CorrelatedModel, Z: Centred, V: Array, S: Statistics) -> tuple
     settled = S.frame
 
     def expect(theta: Any) -> tuple[Statistics, float]:
-        found, value = e_step(model, Z, V, theta)
+        found, value = e_step(model, Z, V, theta, parts)
         return found.with_frame(settled), (value + log_prior(model, theta, settled.settled)) / total
 
     best, path = em(S, model.parameters, expect, MAX_ITER, TOLERANCE)
     assert best is not None
-    return best.only(frame), path
+    return replace(best, frame=frame), path
 
 
-def e_step(model: CorrelatedModel, Z: Centred, V: Array, theta: Any) -> tuple[Statistics, float]:
+def e_step(
+    model: CorrelatedModel, Z: Centred, V: Array, theta: Any, parts: list[Part]
+) -> tuple[Statistics, float]:
     """Return the expected statistics of the rows under theta, and their log-likelihood, in threads."""
     theta.conditional  # noqa: B018 (made here, once for all threads)
-    parts = [slice(start, start + CHUNK) for start in range(0, len(Z), CHUNK)]
-    found = list(
-        in_threads(
-            lambda part: model.expected(Z[part], V[part], theta), parts, min(len(parts), available_threads())
-        )
-    )
+
+    def expect(part: Part) -> tuple[Statistics, float]:
+        own = Centred(Z.X[part.rows], Z.frame, Z.dtype, None, part.holes)
+        return model.expected(own, V[part.rows], theta)
+
+    found = list(in_threads(expect, parts, min(len(parts), available_threads())))
     return Statistics.merge(*(S for S, _ in found)), sum(value for _, value in found)
 
 

@@ -15,6 +15,7 @@ from riskbayes.models.base import COUNT_ROUNDING, Described, Sample, log_class_p
 from riskbayes.models.centred import EPS, Centred, Origin
 from riskbayes.models.gaussian import LOG_2PI, GaussianModel, described_moments
 from riskbayes.models.missing import Holes
+from riskbayes.models.quadrature import normal_densities
 from riskbayes.models.settled import SEPARATING, TINY, Settled, rounding
 from riskbayes.statistics import Statistics
 
@@ -284,6 +285,10 @@ class GaussianNBModel(GaussianModel):
         away = Z.exact[:, :, None] - theta.means.T
         found = -0.5 * (away**2 / theta.variances.T + np.log(theta.variances.T) + LOG_2PI)
         return np.where(Z.observed[:, :, None] > 0, found, 0.0)
+
+    def cell_densities(self, Z: Centred, theta: GaussianNBParameters, j: int) -> tuple[Array, Array]:
+        """Return the densities of the classes at the nodes of a quadrature."""
+        return normal_densities(theta.means[None, :, j], np.sqrt(theta.variances[None, :, j]))
 
     def describe(self, theta: GaussianNBParameters) -> Iterator[Described]:
         """Yield the means and the standard deviations."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,10 +11,11 @@ from scipy.sparse import csr_array, get_index_dtype
 
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
-from riskbayes.frames import Arrays, Categories, Frame
+from riskbayes.frames import CountsByFeature
 from riskbayes.loaded import require, require_shape
+from riskbayes.models.quantiles import quantiles, value_masses
+from riskbayes.scanners.kernels import is_worth_it
 from riskbayes.scanners.kernels import smooth as kernel
-from riskbayes.scanners.kernels.categorical import is_worth_it
 from riskbayes.threads import available_threads, in_threads
 
 SMALLEST = 1e-290
@@ -28,12 +29,17 @@ THREADED_CELLS = 2**18
 
 
 @dataclass(frozen=True, eq=False)
-class Knots(Categories):
+class Knots(CountsByFeature):
     """The frame of smooth naive Bayes: `counts` has one column for each (feature, knot), feature by feature.
 
     A feature of few values has a knot at each of them, with a probability; another has a density between
     its outer knots, and exponential tails beyond them.
     """
+
+    of_one_fit: ClassVar[str] = (
+        "These statistics were measured at other knots. Knots are placed by the rows of one fit: fit all "
+        "rows together."
+    )
 
     positions: Array
     """Values of the knots, feature by feature, in ascending order."""
@@ -73,23 +79,14 @@ class Knots(Categories):
         for name, value in (("pieces", pieces), ("lower", lower), ("upper", upper), ("widths", widths)):
             object.__setattr__(self, name, value)
 
-    def join(self, other: Frame) -> Frame:
-        """Return this frame; raise if the other has different knots."""
-        if self != other:
-            raise ValueError(
-                "These statistics were measured at other knots. Knots are placed by the rows of one fit: fit "
-                "all rows together."
-            )
-        return self
+    def beside(self, other: Knots) -> Knots:
+        """Return the knots of these features and then of those of another frame."""
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return Knots(*(np.concatenate(pair) for pair in pairs))
 
     def centre(self) -> Array:
         """Return the middle knot of each feature."""
         return self.positions[self.offsets + self.n_categories // 2]
-
-    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
-        """Return the arrays as they are; raise if the target has different knots."""
-        self.join(target)
-        return arrays
 
 
 class Hats:
@@ -238,10 +235,9 @@ def knots_of(X: Array, w: Array | None, n_knots: int, few: int, outer: float) ->
 def column_knots(x: Array, w: Array | None, n_knots: int, few: int, outer: float) -> tuple[Array, bool, Any]:
     """Return the knots of one column, whether it has few values, and the mean lengths of its tails."""
     x = np.where(np.abs(x) < SMALLEST, 0.0, x)
-    values, found = np.unique(x, return_counts=True) if w is None else np.unique(x, return_inverse=True)
+    values, mass = value_masses(x, w)
     if len(values) <= max(few, n_knots):
         return values, True, (0.0, 0.0)
-    mass = found.astype(np.float64) if w is None else np.bincount(found, w, len(values))
     # A value with the mass of a whole piece is a knot; the other knots are quantiles of the rest.
     heavy = mass > mass.sum() / (n_knots - 1)
     rest = np.where(heavy, 0.0, mass)
@@ -252,14 +248,6 @@ def column_knots(x: Array, w: Array | None, n_knots: int, few: int, outer: float
     low = mean_excess(knots[0] - values[below], mass[below], spread)
     high = mean_excess(values[above] - knots[-1], mass[above], spread)
     return knots, False, (low, high)
-
-
-def quantiles(values: Array, mass: Array, levels: Array) -> Array:
-    """Return the least values whose cumulative share of the mass reaches the levels."""
-    share = np.cumsum(mass) / mass.sum()
-    seen = np.flatnonzero(mass > 0)
-    # The tolerance lets a level that rounding puts just above a share still match it.
-    return values[seen[np.minimum(np.searchsorted(share[seen], levels - 1e-12), len(seen) - 1)]]
 
 
 def mean_excess(excess: Array, mass: Array, spread: float) -> float:

@@ -55,10 +55,6 @@ class LDAParameters:
         """The Gaussians given some of their coordinates, for rows with missing cells."""
         return Conditional(self.means, self.whitener[None, ...], self.log_prior - self.half_log_det)
 
-    def only(self, frame: Any) -> LDAParameters:
-        """Return the parameters with another frame of the same origin."""
-        return replace(self, frame=frame)
-
     @cached_property
     def raw_form(self) -> tuple[Array, Array] | None:
         """The same for rows that are not centred, which saves a copy; None where that would lose digits."""

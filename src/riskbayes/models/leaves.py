@@ -13,10 +13,10 @@ from typing import ClassVar
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.frames import Arrays, Categories, Frame
+from riskbayes.frames import CountsByFeature
 from riskbayes.loaded import require, require_shape
 from riskbayes.models.base import Sample, log_class_prior
-from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
+from riskbayes.models.coded import CategoricalParameters, CodedModel
 from riskbayes.models.codes import Codes, make_codes
 from riskbayes.models.traits import Traits
 from riskbayes.models.trees import Trees, grow
@@ -27,8 +27,13 @@ LEAST_RATIO = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Leaves(Categories):
+class Leaves(CountsByFeature):
     """The leaves of each tree: `counts` has one column for each (tree, leaf), tree after tree."""
+
+    of_one_fit: ClassVar[str] = (
+        "These statistics count the leaves of other trees. Trees come from the rows of one fit: fit all rows "
+        "together."
+    )
 
     thresholds: Array
     """Those of all trees: they tell one fit from another."""
@@ -45,23 +50,9 @@ class Leaves(Categories):
             require_shape(self.shares, (sum(self.n_categories.tolist()),), "f", "shares")
         super().check_loaded(size)
 
-    def join(self, other: Frame) -> Frame:
-        """Return this frame; raise an error if the other one has other trees."""
-        if self != other:
-            raise ValueError(
-                "These statistics count the leaves of other trees. Trees come from the rows of one fit: fit "
-                "all rows together."
-            )
-        return self
-
-    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
-        """Return the arrays; raise an error if the target has other trees."""
-        self.join(target)
-        return arrays
-
 
 @dataclass(frozen=True)
-class LeavesModel(CategoricalModel):
+class LeavesModel(CodedModel):
     """The leaves of extremely randomised trees as features, with a small power each.
 
     The score of a class is log p(y) + (power / T) sum_t log max(LEAST_RATIO, q_t(y) / p_t), with p_t the
@@ -92,7 +83,7 @@ class LeavesModel(CategoricalModel):
     power: float = 2.0
     categories: tuple[int, ...] = ()
 
-    def learn(self, sample: Sample) -> Frame:
+    def learn(self, sample: Sample) -> Leaves:
         """Return the leaves of trees that are grown on these rows."""
         trees = grow(
             sample.X, sample.y, sample.w, self.n_trees, self.max_leaves, self.min_rows, self.categories
@@ -129,14 +120,3 @@ class LeavesModel(CategoricalModel):
     def degrees_of_freedom(self, S: Statistics) -> float:
         """Return the number of leaves of one tree for each class: trees mostly repeat each other."""
         return float(len(S["s0"]) * (1.0 + self.power * S.frame.n_categories.mean()))
-
-    def implements(self, name: str) -> bool:
-        """True if the model implements the method: what needs a probability of columns, it does not."""
-        return name not in NOT_WRITTEN and super().implements(name)
-
-
-NOT_WRITTEN = (
-    *("sample_rows", "fill", "contributions", "describe", "expected_statistics", "log_likelihood"),
-    *("inverse_parameters", "to_natural", "natural_gradient", "from_natural", "is_attainable"),
-)
-"""Methods of categorical naive Bayes that make no sense for scores of leaves."""

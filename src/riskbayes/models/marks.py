@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import chi2
 
 from riskbayes.arrays import Array, one_hot
-from riskbayes.frames import Categories, Frame
+from riskbayes.frames import CountsByFeature
 from riskbayes.loaded import require_shape
 from riskbayes.models.base import Sample
-from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
+from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.coded import CategoricalParameters
 from riskbayes.models.codes import make_codes
+from riskbayes.models.coordinates import TableCoordinates
 from riskbayes.models.traits import Traits
 from riskbayes.statistics import Statistics
 
 
 @dataclass(frozen=True, eq=False)
-class Marks(Categories):
+class Marks(CountsByFeature):
     """The categories of marks, and which of them have the same frequencies in all classes."""
+
+    of_one_fit: ClassVar[str] = (
+        "These statistics tie other features, which come from the rows of one fit: fit all rows together."
+    )
 
     tied: Array
     """True for a feature with one distribution for all classes."""
@@ -29,15 +35,6 @@ class Marks(Categories):
         """Require a mark for each feature."""
         require_shape(self.tied, self.n_categories.shape, "b", "tied")
         super().check_loaded(size)
-
-    def join(self, other: Frame) -> Frame:
-        """Return this frame; raise an error if the other one ties other features."""
-        if self != other:
-            raise ValueError(
-                "These statistics tie other features, which come from the rows of one fit: fit all rows "
-                "together."
-            )
-        return self
 
 
 @dataclass(frozen=True)
@@ -61,15 +58,19 @@ class MarkModel(CategoricalModel):
         """Statistics of separate fits can be added if no feature can be tied: that depends on the rows."""
         return replace(CategoricalModel.traits, additive=self.level >= 1.0)
 
-    def learn(self, sample: Sample) -> Frame:
+    def learn(self, sample: Sample) -> Marks:
         """Return the categories, and the features that are tied."""
         frame = super().learn(sample)
-        assert isinstance(frame, Categories)
         if self.level >= 1.0:
             return Marks(frame.n_categories, np.zeros(len(frame.n_categories), dtype=bool))
         W = one_hot(sample.y, sample.n_classes, sample.w, np.dtype(np.float64))
         counts = make_codes(sample.X, frame).counts(W)
         return Marks(frame.n_categories, p_values(counts, frame) > self.level)
+
+    def coordinates(self, S: Statistics) -> TableCoordinates:
+        """Return those of categories; tied features stay where they are."""
+        frame: Any = S.frame
+        return self.tables(S, frame.spread(frame.tied[None, :]) if frame.tied.any() else None)
 
     def parameters(self, S: Statistics) -> CategoricalParameters:
         """Return the frequencies; of tied features, those of all classes together.
@@ -85,7 +86,7 @@ class MarkModel(CategoricalModel):
         return super().parameters(Statistics({"s0": S["s0"], "counts": pooled}, frame))
 
 
-def p_values(counts: Array, frame: Categories) -> Array:
+def p_values(counts: Array, frame: CountsByFeature) -> Array:
     """Return the p-value of Pearson's chi-square test of each feature's independence of the class.
 
     Its degrees of freedom count the classes and categories that have rows.

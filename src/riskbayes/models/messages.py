@@ -7,7 +7,8 @@ values is one, and it is not counted. Rows are read in blocks, so that these arr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -38,18 +39,11 @@ def fill_tree(values: Array, theta: Any, y: Array, rng: np.random.Generator | No
 
     Both are exact: messages of maxima or of sums to the roots, then a value of each feature after its parent.
     """
-    found = values.copy()
-    for rows in blocks(values, theta):
-        own, codes, messages = found[rows], y[rows], Messages(values[rows], theta, most_probable=rng is None)
-        for i in messages.order:
-            parent = next((own[:, p] for p in messages.parents[i]), 0)
-            p_own = messages.tables[i][codes, parent] * messages.below[i][codes, np.arange(len(own))]
-            if rng is None:
-                own[:, i] = p_own.argmax(axis=1)
-            else:
-                below = np.cumsum(p_own, axis=1)
-                own[:, i] = (rng.random(len(own))[:, None] * below[:, -1:] > below[:, :-1]).sum(axis=1)
-    return found
+    parts = [
+        Messages(values[rows], theta, most_probable=rng is None).fill(y[rows], rng)
+        for rows in blocks(values, theta)
+    ]
+    return np.concatenate([values[:0], *parts])
 
 
 def informed(present: Array, parents: Parents) -> Array:
@@ -80,19 +74,33 @@ class Messages:
         Tables of features that have one parent at most.
     most_probable : bool
         If True, messages are maxima over the values of missing cells, not sums, and there are no counts.
+    evidence : mapping of int to array of shape (r, m, values), optional
+        What else tells of a feature: the likelihood of each of its values, with a maximum of one.
+    present : array of bool, shape (m, n), optional
+        Features that are present or that the evidence tells of; by default those present.
     """
 
-    def __init__(self, values: Array, theta: Any, *, most_probable: bool = False):
+    def __init__(
+        self,
+        values: Array,
+        theta: Any,
+        *,
+        most_probable: bool = False,
+        evidence: Mapping[int, Array] = MappingProxyType({}),
+        present: Array | None = None,
+    ):
         frame, r = theta.frame, len(theta.log_prior)
         self.frame, self.parents = frame, frame.parent_lists
         self.tables = [np.exp(frame.of_feature(theta.log_prob, i)) for i in range(len(self.parents))]
-        self.order, self.informed = topological_order(self.parents), informed(values >= 0, self.parents)
+        self.order = topological_order(self.parents)
+        self.informed = informed(values >= 0 if present is None else present, self.parents)
         self.below: list[Array] = []
         """For each feature, p(what is present in it and below | its value), up to a factor of the row."""
         for i, size in enumerate(frame.sizes):
             own = values[:, [i]]
             here = np.where(own < 0, np.arange(size + 1) < size, own == np.arange(size + 1))
-            self.below.append(np.repeat(here[None].astype(np.float64), r, axis=0))
+            here = np.repeat(here[None].astype(np.float64), r, axis=0)
+            self.below.append(here * evidence[i] if i in evidence else here)
         self.sent: dict[int, Array] = {}
         """For each feature, its message to its parent: the same, summed over its values."""
         self.log_joint = np.zeros((r, len(values)))
@@ -114,19 +122,42 @@ class Messages:
         self.log_joint += np.log(top[:, :, 0])
         return message / top
 
-    def counts(self, W: Array) -> Array:
-        """Return the expected counts of (feature, parent), weighted by W (rows x classes)."""
-        counts: list[tuple[int, Array]] = []
+    def _downwards(self) -> Iterator[tuple[int, Array, Array]]:
+        """Yield each feature after its parent, with what the rest says of its parent and of itself."""
         above: dict[int, Array] = {}
         for i in self.order:
-            # What the rest of the tree says of the parent; a root has a parent of one value.
-            rest = np.ones((*self.log_joint.shape, 1))
+            rest = np.ones((*self.log_joint.shape, 1))  # a root has a parent of one value
             for p in self.parents[i]:
                 rest = above[p] * self.below[p] / self.sent[i]
             into = rest @ self.tables[i]
+            yield i, rest, into
+            above[i] = into / into.max(axis=2, keepdims=True)
+
+    def counts(self, W: Array) -> Array:
+        """Return the expected counts of (feature, parent), weighted by W (rows x classes)."""
+        counts: list[tuple[int, Array]] = []
+        for i, rest, into in self._downwards():
             evidence = (into * self.below[i]).sum(axis=2)
             weights = np.where(self.informed[:, i], W.T / evidence, 0.0)
             pairs = (rest * weights[:, :, None]).transpose(0, 2, 1) @ self.below[i]
             counts.append((i, (pairs * self.tables[i]).reshape(len(pairs), -1)))
-            above[i] = into / into.max(axis=2, keepdims=True)
         return np.concatenate([found for _, found in sorted(counts, key=lambda pair: pair[0])], axis=1)
+
+    def posteriors(self) -> dict[int, Array]:
+        """Return p(x_i | what is present, y) of each feature, of shape (r, m, values)."""
+        found = {i: into * self.below[i] for i, _, into in self._downwards()}
+        return {i: p / p.sum(axis=2, keepdims=True) for i, p in found.items()}
+
+    def fill(self, y: Array, rng: np.random.Generator | None) -> Array:
+        """Return the values of rows of classes y: the most probable ones (`most_probable`), or a draw."""
+        rows = np.arange(len(y))
+        own = np.empty((len(y), len(self.parents)), dtype=np.int64)
+        for i in self.order:
+            parent = next((own[:, p] for p in self.parents[i]), 0)
+            p_own = self.tables[i][y, parent] * self.below[i][y, rows]
+            if rng is None:
+                own[:, i] = p_own.argmax(axis=1)
+            else:
+                below = np.cumsum(p_own, axis=1)
+                own[:, i] = (rng.random(len(own))[:, None] * below[:, -1:] > below[:, :-1]).sum(axis=1)
+        return own

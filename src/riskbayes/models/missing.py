@@ -31,7 +31,9 @@ class Group(NamedTuple):
     Where there are fewer than `size`, columns from n on follow, of which a row has `PAD_COLUMNS`.
     """
     pattern: Array
-    """The pattern of each row."""
+    """The pattern of each row; rows of a pattern follow one another."""
+    starts: Array
+    """The place in `rows` of the first row of each pattern."""
 
 
 class Holes:
@@ -52,6 +54,7 @@ class Holes:
             bits = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
             code = np.unique(bits, return_inverse=True)[1]
         self.code = code
+        self._slices: dict[tuple[int, int], Holes] = {}
 
     @classmethod
     def of(cls, X: Array) -> Holes | None:
@@ -66,7 +69,14 @@ class Holes:
         return cls(mask) if mask.any() else None
 
     def __getitem__(self, rows: slice | Array) -> Holes:
-        return Holes(self.mask[rows], self.code[rows])
+        if not isinstance(rows, slice):
+            return Holes(self.mask[rows], self.code[rows])
+        # A slice is kept, with its groups: every scan asks for the same chunks.
+        start, stop, _ = rows.indices(len(self.mask))
+        found = self._slices.get((start, stop))
+        if found is None:
+            found = self._slices[start, stop] = Holes(self.mask[rows], self.code[rows])
+        return found
 
     @cached_property
     def numbers(self) -> Array:
@@ -89,9 +99,27 @@ class Holes:
         return self[self.incomplete]
 
     @cached_property
+    def factor_cells(self) -> float:
+        """The numbers in a matrix of the missing columns of each pattern, per row."""
+        first = np.unique(self.code, return_index=True)[1]
+        return float((self.numbers[first] ** 2).sum() / max(1, len(self.code)))
+
+    @cached_property
     def groups(self) -> list[Group]:
         """The rows with missing cells: those of frequent patterns, and others with equally many missing."""
         return [group for group in self._groups() if len(group.rows)]
+
+    @cached_property
+    def cells(self) -> Array:
+        """The missing cells of all groups, one after another, as places in rows with `PAD_COLUMNS` more."""
+        width = self.mask.shape[1] + PAD_COLUMNS
+        own = [(g.rows[:, None] * width + g.columns[g.pattern]).ravel() for g in self.groups]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *own])
+
+    @cached_property
+    def columns(self) -> Array:
+        """The columns of `cells`."""
+        return self.cells % (self.mask.shape[1] + PAD_COLUMNS)
 
     def _groups(self) -> Iterator[Group]:
         n = self.mask.shape[1]
@@ -102,17 +130,17 @@ class Holes:
         for size in np.unique(sizes[sizes > 0]):
             for often in np.flatnonzero((sizes == size) & (times >= MANY)):
                 rows, step = np.flatnonzero(code == often), max(1, BATCH_CELLS // n)
-                columns = self._columns(rows[:1], size)
+                columns, one = self._columns(rows[:1], size), np.zeros(1, dtype=np.int64)
                 for start in range(0, len(rows), step):
                     part = rows[start : start + step]
-                    yield Group(part, columns, np.zeros(len(part), dtype=np.int64))
+                    yield Group(part, columns, np.zeros(len(part), dtype=np.int64), one)
             rows = np.flatnonzero((sizes == size)[code] & (times < MANY)[code])
             rows = rows[np.argsort(code[rows], kind="stable")]  # rows of a pattern go together
             step = max(1, BATCH_CELLS // max(n, size * size))
             for start in range(0, len(rows), step):
                 part = rows[start : start + step]
                 _, own, pattern = np.unique(code[part], return_index=True, return_inverse=True)
-                yield Group(part, self._columns(part[own], size), pattern)
+                yield Group(part, self._columns(part[own], size), pattern, own)
 
     def _columns(self, rows: Array, size: int) -> Array:
         """Return the missing columns of rows, and columns from n on up to `size` in all."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,14 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.em import em
 from riskbayes.frames import Frame, SideBySide, same_values
-from riskbayes.loaded import Loadable, require
-from riskbayes.models.base import GenerativeModel, Sample
+from riskbayes.loaded import require
+from riskbayes.models.base import GenerativeModel, Sample, with_log_prior
 from riskbayes.models.centred import Centred
-from riskbayes.models.hats import quantiles
+from riskbayes.models.coordinates import ComponentCoordinates
 from riskbayes.models.lda import LDAModel
+from riskbayes.models.quantiles import quantiles, value_masses
 from riskbayes.models.traits import Traits
-from riskbayes.objectives import Objective
-from riskbayes.risks import Risks
-from riskbayes.scanners.dense import Scanner, label_statistics, residual_and_risks
+from riskbayes.scanners.dense import Scanner, label_statistics
 from riskbayes.statistics import Statistics
 
 LEAST_WEIGHT = 2.0
@@ -74,26 +74,21 @@ class MixtureScanner(Scanner):
 
     model: MixtureModel
 
-    def chunk(
-        self,
-        Z: ComponentRows,
-        y: Array,
-        w: Array | None,
-        theta: MixtureParameters,
-        objective: Objective,
-        risks_only: bool,
-    ) -> tuple[Statistics | None, Risks]:
-        """Return dS and the risks of a chunk, from one computation of the scores of the components."""
-        base = self.model.base
-        shares, scores = shares_and_scores(base.scores(Z.base, theta.components), theta.sizes)
-        E, risks = residual_and_risks(scores, y, w, objective, risks_only)
-        if E is None:
-            return None, risks
-        return self.model.divided(base.residual_statistics, Z, E, shares, theta.components), risks
+    def __init__(self, model: MixtureModel, Z: ComponentRows, base: Scanner):
+        super().__init__(model, Z, cells=base.cells, releases_lock=base.releases_lock)
+        self.base = base
+
+    def begin(
+        self, Z: ComponentRows, theta: MixtureParameters
+    ) -> tuple[Array, Callable[[Array], Statistics]]:
+        """Return the scores and the function of dS, from one computation of the scores of the components."""
+        own, statistics = self.base.begin(Z.base, theta.components)
+        shares, scores = shares_and_scores(own, theta.sizes)
+        return scores, lambda E: self.model.divided(statistics, Z, E, shares)
 
 
 @dataclass(frozen=True)
-class MixtureParameters(Loadable):
+class MixtureParameters:
     """log p(y), the base model's parameters of the components, and the number of components of each class."""
 
     log_prior: Array
@@ -104,6 +99,16 @@ class MixtureParameters(Loadable):
     def check_loaded(self, size: int) -> None:
         """Require numbers of components."""
         check_components(self.sizes, size)
+
+
+@with_log_prior.register
+def _(theta: MixtureParameters, log_prior: Array) -> MixtureParameters:
+    """Return theta with another log p(y); the components keep their shares of the class."""
+    with np.errstate(invalid="ignore"):
+        shift = np.where(np.isneginf(log_prior), -np.inf, log_prior - theta.log_prior)
+    own = theta.components
+    components = with_log_prior(own, own.log_prior + np.repeat(shift, theta.sizes))
+    return replace(theta, log_prior=log_prior, components=components)
 
 
 def check_components(sizes: Array, size: int) -> None:
@@ -171,8 +176,7 @@ class MixtureModel(GenerativeModel):
 
     def scanner(self, Z: ComponentRows) -> Scanner:
         """Return a scanner for which P(c | x, y) and the scores of classes come from the same scores."""
-        base = self.base.scanner(Z.base)
-        return MixtureScanner(self, Z, cells=base.cells, releases_lock=base.releases_lock)
+        return MixtureScanner(self, Z, self.base.scanner(Z.base))
 
     def is_attainable(self, S: Statistics, ever: Statistics) -> bool:
         """False if no rows of non-negative weight have the statistics of the components."""
@@ -194,15 +198,13 @@ class MixtureModel(GenerativeModel):
         return Statistics({"s0": s0, **arrays}, replace(frame, frames=(S.frame,)))
 
     def divided(
-        self, count: Callable[..., Statistics], Z: ComponentRows, W: Array, shares: Array, theta: Any
+        self, count: Callable[[Array], Statistics], Z: ComponentRows, W: Array, shares: Array
     ) -> Statistics:
         """Return the statistics of rows whose weights W (rows x classes) are divided by P(c | x, y).
 
-        Those of missing cells are expected under the parameters theta of the components, by `count`, a method
-        of the base model.
+        `count` returns those of the components, given the weights of these.
         """
-        V = shares * np.repeat(W, Z.frame.sizes, axis=1)
-        return self._of_classes(count(Z.base, V, theta), Z.frame)
+        return self._of_classes(count(shares * np.repeat(W, Z.frame.sizes, axis=1)), Z.frame)
 
     def statistics(self, Z: ComponentRows, W: Array) -> Statistics:
         """Return the statistics of the components, with P(c | x, y) by the start of the frame."""
@@ -210,7 +212,7 @@ class MixtureModel(GenerativeModel):
         if frame.start is None:
             return self._of_classes(self.base.statistics(Z.base, W), frame)
         shares, _ = shares_and_scores(self.base.scores(in_full(Z.base), frame.start), frame.sizes)
-        return self.divided(self.base.posterior_statistics, Z, W, shares, frame.start)
+        return self.divided(lambda V: self.base.posterior_statistics(Z.base, V, frame.start), Z, W, shares)
 
     def parameters(self, S: Statistics) -> MixtureParameters:
         """Return the parameters of the components; p(y) is the sum of p(c) over its components."""
@@ -232,21 +234,15 @@ class MixtureModel(GenerativeModel):
 
     def residual_statistics(self, Z: ComponentRows, E: Array, theta: MixtureParameters) -> Statistics:
         """Return the statistics of the residual E[c] = E[y] P(c | x, y)."""
-        shares, _ = shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)
-        return self.divided(self.base.residual_statistics, Z, E, shares, theta.components)
+        own = theta.components
+        shares, _ = shares_and_scores(self.base.scores(Z.base, own), theta.sizes)
+        return self.divided(lambda V: self.base.residual_statistics(Z.base, V, own), Z, E, shares)
 
     def posterior_statistics(self, Z: ComponentRows, P: Array, theta: MixtureParameters) -> Statistics:
         """Return the statistics of rows without a label, by P(c | x) = P(y | x) P(c | x, y)."""
-        shares, _ = shares_and_scores(self.base.scores(Z.base, theta.components), theta.sizes)
-        return self.divided(self.base.posterior_statistics, Z, P, shares, theta.components)
-
-    def with_log_prior(self, theta: MixtureParameters, log_prior: Array) -> MixtureParameters:
-        """Return theta with another log p(y); the components keep their shares of the class."""
-        with np.errstate(invalid="ignore"):
-            shift = np.where(np.isneginf(log_prior), -np.inf, log_prior - theta.log_prior)
         own = theta.components
-        components = self.base.with_log_prior(own, own.log_prior + np.repeat(shift, theta.sizes))
-        return replace(theta, log_prior=log_prior, components=components)
+        shares, _ = shares_and_scores(self.base.scores(Z.base, own), theta.sizes)
+        return self.divided(lambda V: self.base.posterior_statistics(Z.base, V, own), Z, P, shares)
 
     def sample_rows(self, theta: MixtureParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw a component of each class by its share, then a row of it."""
@@ -285,6 +281,11 @@ class MixtureModel(GenerativeModel):
         """Return the expected statistics of the components."""
         S = self.base.expected_statistics(theta.components, total)
         return self._of_classes(S, Components((S.frame,), theta.sizes))
+
+    def coordinates(self, S: Statistics) -> ComponentCoordinates:
+        """Return those of the components."""
+        base, join = self.base.coordinates(of_components(S)), partial(self._of_classes, frame=S.frame)
+        return ComponentCoordinates(S, base, of_components, join)
 
     def log_likelihood(self, S: Statistics, theta: MixtureParameters) -> float:
         """Return the log-likelihood of rows whose components are known, as S counts them."""
@@ -393,10 +394,10 @@ def clusters(U: Array, w: Array, n_components: int) -> Array:
     mean = v @ U
     axis = np.linalg.eigh((U - mean).T @ ((U - mean) * v[:, None]))[1][:, -1]
     axis = axis * np.sign(axis[np.argmax(np.abs(axis))])
-    places, inverse = np.unique(np.round((U - mean) @ axis, 9), return_inverse=True)
+    places, mass = value_masses(np.round((U - mean) @ axis, 9), v)
     number = min(n_components, max(1, int(w.sum() // LEAST_WEIGHT)), len(places))
     levels = (np.arange(number) + 0.5) / number
-    chosen = np.unique(quantiles(places, np.bincount(inverse, weights=v), levels))
+    chosen = np.unique(quantiles(places, mass, levels))
     centres = mean + chosen[:, None] * axis
     if len(centres) > 1:
         from sklearn.cluster import KMeans  # slow to import

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from riskbayes.arrays import Array, max_of, namespace, sum_of
 from riskbayes.frames import Frame
-from riskbayes.models.base import Described, invert_class_prior, log_class_prior
+from riskbayes.models.base import Described, Fitted, log_class_prior, with_log_prior
+from riskbayes.models.coordinates import ClassPrior, Coordinates, Point, TableCoordinates, invert_class_prior
 from riskbayes.models.counts import (
     CountModel,
     CountParameters,
@@ -90,6 +92,13 @@ class MultinomialModel(CountModel):
         counts = (s0 * theta.lengths)[:, None] * xp.exp(theta.log_prob)
         return Statistics({"s0": s0, "counts": counts}, theta.frame)
 
+    def coordinates(self, S: Statistics) -> TableCoordinates:
+        """Return log p(y) and the log probabilities of the words."""
+        alpha, floor = pseudo_counts(S, self.alpha), smoothed_floor(S, self.alpha)
+        groups = partial(sum_of, axis=1, keepdims=True), as_it_is
+        prior = ClassPrior(0.0, self.class_prior)
+        return TableCoordinates(S, self.anchor_statistics(S), alpha, floor, prior, groups)
+
     def log_likelihood(self, S: Statistics, theta: MultinomialParameters) -> float:
         """sum_y s0 log p(y) + sum_jy s_jy log p(j | y)."""
         return float(sum_of(S["s0"] * theta.log_prior) + sum_of(S["counts"] * theta.log_prob))
@@ -138,6 +147,15 @@ class ComplementParameters(CountParameters):
         return self.log_prior if one_class else namespace(self.log_prior).zeros_like(self.log_prior)
 
 
+@with_log_prior.register
+def _(theta: ComplementParameters, log_prior: Array) -> Any:
+    """Raise an error: the scores do not contain p(y)."""
+    raise NotImplementedError(
+        "ComplementNB does not use class frequencies, as in scikit-learn, so that there are none to replace. "
+        "Take MultinomialNB."
+    )
+
+
 @dataclass(frozen=True)
 class ComplementModel(CountModel):
     """Complement naive Bayes (Rennie et al. 2003): a class is scored by the words of all other classes.
@@ -163,13 +181,6 @@ class ComplementModel(CountModel):
     class_prior: Array | None = None
     norm: bool = False
 
-    def with_log_prior(self, theta: Any, log_prior: Array) -> Any:
-        """Raise an error: the scores do not contain p(y)."""
-        raise NotImplementedError(
-            "ComplementNB does not use class frequencies, as in scikit-learn, so that there are none to "
-            "replace. Take MultinomialNB."
-        )
-
     def baseline(self, theta: ComplementParameters) -> Array:
         """Return zeros: the scores do not contain p(y), unless there is one class only."""
         return theta.class_constants
@@ -192,9 +203,52 @@ class ComplementModel(CountModel):
         log_prior = log_class_prior(mass[:, 0], 0.0, self.class_prior)
         return ComplementParameters(log_prior, weights, S.frame, floored)
 
+    def coordinates(self, S: Statistics) -> Coordinates:
+        """Return the log frequencies of the other classes' words; of normalised weights the statistics."""
+        if self.norm or S["s0"].shape[0] == 1:
+            return Coordinates(S)
+        return ComplementCoordinates(S, pseudo_counts(S, self.alpha), smoothed_floor(S, self.alpha))
+
     def is_legal(self, S: Statistics) -> bool:
         """True if all statistics are finite: the masses of the classes do not enter the scores."""
         return S.is_finite() and S.total > 0
+
+
+class ComplementCoordinates(TableCoordinates):
+    """The logarithms of the frequencies of words in all other classes; p(y) is not in the scores.
+
+    With c_k = T + alpha - s_k, where T = sum_l s_l, the sum of all c_k is (r - 1) T + r alpha: it tells T,
+    and c_k tells s_k. A class gains what the others lose, so the gradient is minus that of a multinomial.
+    """
+
+    def __init__(self, S: Statistics, alpha: Any, floor: Any):
+        others = sum_of(S["counts"], axis=0)[None, :] - S["counts"]
+        of_others = Statistics({"s0": S["s0"], "counts": others}, S.frame)
+        groups = partial(sum_of, axis=1, keepdims=True), as_it_is
+        fixed = ClassPrior(0.0, S["s0"])
+        super().__init__(of_others, (1.0 / S.total) * of_others, alpha, floor, fixed, groups)
+
+    def logs(self, theta: ComplementParameters) -> Array:
+        """Return the logarithms of the frequencies."""
+        return -theta.word_weights
+
+    def shares(self, theta: ComplementParameters) -> Array:
+        """Return the frequencies."""
+        return namespace(theta.word_weights).exp(-theta.word_weights)
+
+    def gradient(self, dS: Statistics, weight: float, fitted: Fitted) -> Point:
+        """Return the centred statistics of the others."""
+        return super().gradient(-1.0 * dS, weight, fitted)
+
+    def counts(self, logs: Array, mass: Array) -> Array:
+        """Return the counts of each class, from those of all others."""
+        others = super().counts(logs, mass)
+        return sum_of(others, axis=0)[None, :] / (others.shape[0] - 1) - others
+
+
+def as_it_is(sums: Array) -> Array:
+    """Return sums over all words, one for each class, as they are."""
+    return sums
 
 
 def mean_lengths(S: Statistics) -> Array:

@@ -65,6 +65,11 @@ class Metric:
 class References(Frame):
     """The training rows that others are compared with, and the kernel."""
 
+    of_one_fit: ClassVar[str] = (
+        "These statistics are weights of other training rows: neighbours of separate fits cannot be added. "
+        "Fit all rows together."
+    )
+
     points: Array
     """Their places, of shape (N, d)."""
     rank: Array
@@ -82,15 +87,6 @@ class References(Frame):
         require(self.rank.ndim == 0 and self.rank.dtype.kind == "i" and self.rank >= 1, "rank")
         require(self.width.ndim == 0 and self.width > 0, "width")
         super().check_loaded(size)
-
-    def join(self, other: Frame) -> Frame:
-        """Return this frame; raise an error if the other one has other rows."""
-        if self != other:
-            raise ValueError(
-                "These statistics are weights of other training rows: neighbours of separate fits cannot be "
-                "added. Fit all rows together."
-            )
-        return self
 
 
 @dataclass(frozen=True)
@@ -165,7 +161,7 @@ class NeighboursModel(GenerativeModel):
     """
 
     traits: ClassVar[Traits] = Traits(
-        takes_missing=True, normalised=False, describes_rows=False, additive=False, keeps_rows=True
+        takes_missing=True, normalised=False, describes_rows=False, additive=False
     )
     _non_negative: ClassVar[tuple[str, ...]] = ("s0", "weights")
 

@@ -10,19 +10,24 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from riskbayes.arrays import Array
-from riskbayes.frames import Arrays, Categories, Frame
+from riskbayes.frames import CountsByFeature
 from riskbayes.loaded import require, require_shape
 from riskbayes.models.codes import Codes
 from riskbayes.models.structure import Parents, check_table, topological_order
 
 
 @dataclass(frozen=True, eq=False)
-class Tables(Categories):
+class Tables(CountsByFeature):
     """The tables of `counts`: one column per (feature, values of its parents, value), the value fastest.
 
     Each feature has one more value than categories, for all categories that are unseen in training. As the
     value of a parent it also stands for a missing one.
     """
+
+    of_one_fit: ClassVar[str] = (
+        "These statistics count other tables. The dependences come from the rows of one fit: fit all rows "
+        "together."
+    )
 
     sizes: Array
     """Categories of each feature."""
@@ -89,20 +94,6 @@ class Tables(Categories):
         }
         for name, found in derived.items():
             object.__setattr__(self, name, found)
-
-    def join(self, other: Frame) -> Frame:
-        """Return this frame; raise an error if the other one has different tables."""
-        if self != other:
-            raise ValueError(
-                "These statistics count other tables. The dependences come from the rows of one fit: fit all "
-                "rows together."
-            )
-        return self
-
-    def convert(self, arrays: Arrays, target: Frame) -> Arrays:
-        """Return the arrays; raise an error if the target has different tables."""
-        self.join(target)
-        return arrays
 
     def limited_to(self, log_prob: Array, sizes: Array) -> Array:
         """Return the log probabilities given that each feature takes one of its first sizes[i] values."""

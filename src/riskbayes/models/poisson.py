@@ -9,11 +9,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln
+from scipy.stats import poisson
 
 from riskbayes.arrays import Array, namespace, sum_of
 from riskbayes.frames import Frame
-from riskbayes.models.base import Described, invert_class_prior, log_class_prior
+from riskbayes.models.base import Described, Fitted, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR
+from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior, positive
 from riskbayes.models.counts import (
     CountModel,
     CountParameters,
@@ -26,6 +28,9 @@ from riskbayes.models.counts import (
 )
 from riskbayes.models.traits import Traits
 from riskbayes.statistics import Statistics
+
+NEGLIGIBLE = 1e-12
+"""Counts beyond this quantile of every class are left out of sums over the counts of a cell."""
 
 MOST_LOG_RATE = 230.0
 """Bound on the logarithm of a rate that GD reaches."""
@@ -112,6 +117,12 @@ class PoissonModel(CountModel):
             return X
         return np.where(Z.observed > 0, X, theta.rates[y] if rng is None else self.sample_rows(theta, y, rng))
 
+    def cell_densities(self, Z: Any, theta: PoissonParameters, j: int) -> tuple[Array, Array]:
+        """Return the log probabilities of the counts up to the last one that is not negligible."""
+        rates = theta.rates[:, j]
+        x = np.arange(2.0 + poisson.isf(NEGLIGIBLE, rates.max()))[:, None]
+        return (x * theta.log_rate[:, j] - rates - gammaln(x + 1.0))[None], np.ones((1, len(x)))
+
     def describe(self, theta: PoissonParameters) -> Iterator[Described]:
         """Yield the logarithms of the rates."""
         yield from described("log rate", theta.log_rate)
@@ -120,6 +131,12 @@ class PoissonModel(CountModel):
         """Return total p(y), and that times the rates, of complete rows."""
         s0 = total * np.exp(theta.log_prior)
         return self.of_sums(s0, s0[:, None] * theta.rates, theta.frame)
+
+    def coordinates(self, S: Statistics) -> RateCoordinates:
+        """Return log p(y) and the logarithms of the rates."""
+        return RateCoordinates(
+            S, self.anchor_statistics(S), self.alpha, count_floor(S), ClassPrior(0.0, self.class_prior)
+        )
 
     def log_likelihood(self, S: Statistics, theta: PoissonParameters) -> float:
         """sum_y s0 log p(y) + sum_jy s_jy log rate_jy - m_jy rate_jy.
@@ -153,3 +170,34 @@ class PoissonModel(CountModel):
         """Return the parameters of bounded rates."""
         log_rate = np.clip(eta["eta"], -MOST_LOG_RATE, MOST_LOG_RATE)
         return replace(theta, log_prior=simplex(eta["eta0"]), log_rate=log_rate)
+
+
+class RateCoordinates(TableCoordinates):
+    """log p(y), and the logarithms of the rates of columns of counts."""
+
+    def __init__(self, S: Statistics, closed: Statistics, pseudo: float, floor: float, prior: ClassPrior):
+        self.S, self.closed, self.pseudo, self.floor, self.prior = S, closed, pseudo, floor, prior
+        pooled = sum_of(closed["counts"], axis=0) / sum_of(closed["s0"])
+        counts = (1.0 - SMOOTHED) * closed["counts"] + SMOOTHED * closed["s0"][:, None] * pooled[None, :]
+        self.unit = {"s0": positive(closed["s0"]) ** 0.5, "counts": positive(counts) ** 0.5}
+
+    def logs(self, theta: PoissonParameters) -> Array:
+        """Return the logarithms of the rates."""
+        return theta.log_rate
+
+    def pooled_logs(self) -> Array:
+        """Return the logarithms of the rates of all classes together."""
+        rows = sum_of(mass_of(self.closed) + 0.0 * self.closed["counts"], axis=0, keepdims=True)
+        return super().pooled_logs() - np.log(positive(rows))
+
+    def centred_gradient(self, R: Statistics, fitted: Fitted) -> Array:
+        """Return dS - rate times the mass; zero for a rate on its floor that is pushed further down."""
+        rates = fitted.theta.rates
+        found, events = R["counts"] - rates * mass_of(R), rates * (mass_of(fitted.S) + self.pseudo)
+        return np.where((events <= 1.001 * self.floor) & (found < 0), 0.0, found)
+
+    def counts(self, logs: Array, mass: Array) -> Array:
+        """Return the sums whose smoothed rates have these logarithms."""
+        rows = mass + self.pseudo + 0.0 * logs
+        events = np.exp(logs) * rows
+        return events - self.pseudo * sum_of(events, axis=0) / positive(sum_of(rows, axis=0))

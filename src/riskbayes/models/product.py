@@ -7,7 +7,7 @@ product is naive Bayes over blocks of columns: normalised, with samples and dens
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +18,7 @@ from riskbayes.arrays import Array, namespace, sum_of, to_numpy
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.models.base import Described, GenerativeModel, Sample
+from riskbayes.models.coordinates import SideBySideCoordinates
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.qda import QDAModel
 from riskbayes.models.traits import Traits
@@ -40,15 +41,25 @@ class ExpertRows:
         return ExpertRows([Z[rows] for Z in self.parts], self.shape[1])
 
 
-class ProductScanner(CompiledScanner):
-    """Compiled scans of the parts of all experts, whose rows are read in turn."""
+class ProductScanner(Scanner):
+    """Scans by the scanners of the experts, whose rows are read in turn."""
 
     model: ProductModel
 
-    def __init__(self, model: ProductModel, Z: ExpertRows, own: Sequence[Any]):
-        locked = any(not each.releases_lock for each in own)
-        super().__init__(model, Z, cells=max(each.cells for each in own), releases_lock=not locked)
+    def __init__(self, model: ProductModel, Z: ExpertRows, own: Sequence[Any], cells: float):
+        super().__init__(model, Z, cells=cells, releases_lock=all(each.releases_lock for each in own))
         self.own = own
+
+    def begin(self, Z: ExpertRows, theta: ProductParameters) -> tuple[Array, Callable[[Array], Statistics]]:
+        """Return the scores and the function of dS, from those of the experts."""
+        triples = zip(self.own, Z.parts, theta.experts, strict=True)
+        found = [scanner.begin(part, own) for scanner, part, own in triples]
+        scores = self.model.weighted([own for own, _ in found], theta)
+        return scores, lambda E: side_by_side([statistics(E) for _, statistics in found])
+
+
+class CompiledProductScanner(ProductScanner, CompiledScanner):
+    """Compiled scans of the parts of all experts."""
 
     def compiled(self, theta: ProductParameters) -> CompiledScan:
         """Return the scan whose scores are the weighted sum of the experts', with one class prior."""
@@ -108,17 +119,30 @@ class ProductModel(GenerativeModel):
     @property
     def traits(self) -> Traits:  # type: ignore[override]
         """Those that all experts have; normalised if all weights are one and no column has two experts."""
-        read = [j for own in self.columns or () for j in own]
-        alone = len(self.experts) == 1 if self.columns is None else len(set(read)) == len(read)
         own = [expert.traits for expert in self.experts]
         return Traits(
             array_api=all(each.array_api for each in own),
             takes_missing=all(each.takes_missing for each in own),
-            normalised=alone and set(self.weights) == {1.0} and all(each.normalised for each in own),
+            normalised=self._is_naive_bayes and all(each.normalised for each in own),
             describes_rows=all(each.describes_rows for each in own),
+            columns=self._read([each.columns for each in own]),
             additive=all(each.additive for each in own),
-            keeps_rows=any(each.keeps_rows for each in own),
         )
+
+    def _read(self, own: Sequence[tuple[int, ...] | None]) -> tuple[int, ...] | None:
+        """Return the columns that some expert reads, given those of each by its own numbers."""
+        if self.columns is None:
+            return None if None in own else tuple(sorted(set().union(*own)))  # type: ignore[arg-type]
+        pairs = zip(self.columns, own, strict=True)
+        read = (columns if some is None else [columns[j] for j in some] for columns, some in pairs)
+        return tuple(sorted(set().union(*read)))
+
+    @property
+    def _is_naive_bayes(self) -> bool:
+        """True if all weights are one and no column has two experts."""
+        read = [j for own in self.columns or () for j in own]
+        alone = len(self.experts) == 1 if self.columns is None else len(set(read)) == len(read)
+        return alone and set(self.weights) == {1.0}
 
     def _own(self, X: Array) -> list[Array]:
         """Return the columns of each expert."""
@@ -147,10 +171,16 @@ class ProductModel(GenerativeModel):
         return next((i for i, e in enumerate(self.experts) if e.floor_warning is not None), None)
 
     def implements(self, name: str) -> bool:
-        """True if the product and all its experts implement the method; to draw needs a normalised joint."""
+        """True if the product and all its experts implement the method; to draw needs a normalised joint.
+
+        One expert is enough for `learn_own`, which must then see all rows at once.
+        """
         if name == "sample_rows" and not self.traits.normalised:
             return False
-        return super().implements(name) and all(expert.implements(name) for expert in self.experts)
+        if name == "cell_densities" and not self._is_naive_bayes:
+            return False
+        found = [expert.implements(name) for expert in self.experts]
+        return super().implements(name) and (any(found) if name == "learn_own" else all(found))
 
     def learn(self, sample: Sample) -> Frame:
         """Return the frames of the experts, side by side."""
@@ -226,9 +256,8 @@ class ProductModel(GenerativeModel):
         own = [expert.scanner(part) for expert, part in zip(self.experts, Z.parts, strict=True)]
         kinds = {each.kind for each in own if isinstance(each, CompiledScanner) and each.kind}
         if len(kinds) == len(own):
-            return ProductScanner(self, Z, own)
-        locked = any(not each.releases_lock for each in own)
-        return Scanner(self, Z, cells=sum(each.cells for each in own), releases_lock=not locked)
+            return CompiledProductScanner(self, Z, own, max(each.cells for each in own))
+        return ProductScanner(self, Z, own, sum(each.cells for each in own))
 
     def is_attainable(self, S: Statistics, ever: Statistics) -> bool:
         """False if no rows have the statistics of some expert."""
@@ -259,21 +288,23 @@ class ProductModel(GenerativeModel):
         """True if the statistics of every expert are legal."""
         return all(e.is_legal(own) for e, own in zip(self.experts, parts(S), strict=True))
 
-    def _weighted(self, Z: ExpertRows, theta: ProductParameters, formula: str) -> Array:
-        """Return log p(y) + sum_e weight_e log p_e(x | y), by the `formula` log_joint or scores."""
+    def weighted(self, joints: Sequence[Array], theta: ProductParameters) -> Array:
+        """Return log p(y) + sum_e weight_e log p_e(x | y), from the log joints or scores of the experts."""
         total: Any = theta.log_prior
-        for expert, weight, part, own in zip(self.experts, self.weights, Z.parts, theta.experts, strict=True):
-            joint, baseline = getattr(expert, formula)(part, own), possible(expert.baseline(own))
-            total = total + weight * (joint - baseline[None, :])
+        quadruples = zip(self.experts, self.weights, joints, theta.experts, strict=True)
+        for expert, weight, joint, own in quadruples:
+            total = total + weight * (joint - possible(expert.baseline(own))[None, :])
         return total
 
     def log_joint(self, Z: ExpertRows, theta: ProductParameters) -> Array:
         """Return log p(y) + sum_e weight_e log p_e(x | y), which is not normalised."""
-        return self._weighted(Z, theta, "log_joint")
+        triples = zip(self.experts, Z.parts, theta.experts, strict=True)
+        return self.weighted([expert.log_joint(part, own) for expert, part, own in triples], theta)
 
     def scores(self, Z: ExpertRows, theta: ProductParameters) -> Array:
         """Return the same from the experts' scores."""
-        return self._weighted(Z, theta, "scores")
+        triples = zip(self.experts, Z.parts, theta.experts, strict=True)
+        return self.weighted([expert.scores(part, own) for expert, part, own in triples], theta)
 
     def contributions(self, Z: ExpertRows, theta: ProductParameters) -> Array:
         """Return the weighted sums of the experts' contributions; a column that none reads has zero."""
@@ -283,13 +314,6 @@ class ProductModel(GenerativeModel):
             read = slice(None) if self.columns is None else list(self.columns[i])
             total[:, read] += weight * expert.contributions(part, own)
         return total
-
-    def reads(self, n: int) -> Array:
-        """Return a mask of the columns that some expert reads."""
-        found = np.zeros(n, dtype=bool)
-        for expert, own in zip(self.experts, self.columns or [range(n)] * len(self.experts), strict=True):
-            found[np.array(own)[expert.reads(len(own))]] = True
-        return found
 
     def fill(
         self, Z: ExpertRows, theta: ProductParameters, y: Array, rng: np.random.Generator | None = None
@@ -301,6 +325,12 @@ class ProductModel(GenerativeModel):
             read = slice(None) if self.columns is None else list(self.columns[i])
             X[:, read] = expert.fill(part, own, y, rng)
         return X
+
+    def cell_densities(self, Z: ExpertRows, theta: ProductParameters, j: int) -> tuple[Array, Array]:
+        """Return those of the expert that reads column j."""
+        columns = self.columns or (tuple(range(Z.shape[1])),)
+        i = next(i for i, own in enumerate(columns) if j in own)
+        return self.experts[i].cell_densities(Z.parts[i], theta.experts[i], columns[i].index(j))
 
     def describe(self, theta: ProductParameters) -> Iterator[Described]:
         """Yield the parameters of the experts, each with the name of its model before its own."""
@@ -318,6 +348,11 @@ class ProductModel(GenerativeModel):
     def anchor_statistics(self, S: Statistics) -> Statistics:
         """Return those of the experts: the anchor pulls each of them to its own closed form."""
         return side_by_side([e.anchor_statistics(own) for e, own in zip(self.experts, parts(S), strict=True)])
+
+    def coordinates(self, S: Statistics) -> SideBySideCoordinates:
+        """Return those of the experts, side by side."""
+        own = [expert.coordinates(part) for expert, part in zip(self.experts, parts(S), strict=True)]
+        return SideBySideCoordinates(S, own, self.weights, parts)
 
     def log_likelihood(self, S: Statistics, theta: ProductParameters) -> float:
         """Return sum_ik W[i, k] log p(x_i, k) of the product, which is not normalised."""

@@ -30,7 +30,7 @@ from riskbayes.models.settled import TINY, Settled, complete_undetermined, noise
 from riskbayes.models.whitening import SMALL, floor_eigenvalues, whiten
 from riskbayes.scanners import Scanner
 from riskbayes.scanners.compiled import CompiledScanner, GaussianPart
-from riskbayes.scanners.kernels.categorical import is_worth_it
+from riskbayes.scanners.kernels import is_worth_it
 from riskbayes.scanners.skipping import SkippingScanner
 from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
@@ -38,6 +38,9 @@ from riskbayes.threads import available_threads, in_threads
 MOST_COMPILED = 32
 """Most columns of a compiled scan: a block of rows then fits the L1 cache; with more, BLAS is faster."""
 
+FEWEST_FEATURES, ROWS_PER_FEATURE = 64, 16
+"""Least number of columns, and of rows per column, of a scan that skips rows. What it remembers, a number for
+each row and class, is then small beside the rows; singular values cost as much as a few rows per column."""
 
 EVERY = slice(None)
 """All classes of a stack."""
@@ -54,14 +57,6 @@ class FullMoments(Origin):
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """The model and the statistics that parameters were estimated from."""
-
-    model: QDAModel
-    S: Statistics
-
-
-@dataclass(frozen=True)
 class QDAParameters:
     """p(y); means relative to the frame's origin; W_y W_y^T = Sigma_y^-1; log|Sigma_y|/2."""
 
@@ -72,23 +67,16 @@ class QDAParameters:
     half_log_det: Array
     frame: Any
     floored: Array
-    estimate: Estimate | None = None
-    projected: Array | None = None
-    """Covariances that a gradient step projected, in place of those of statistics."""
+    known: Array | None = None
+    """The covariances; None for wide rows, whose stack is large: it is made of W when it is asked for."""
 
     @cached_property
     def covariances(self) -> Array:
-        """The covariances of the statistics, or of W where calibration floored them; made on first use."""
-        if self.projected is not None:
-            return self.projected
-        assert self.estimate is not None
-        model, S = self.estimate.model, self.estimate.S
-        settled, xp = S.frame.settled or model.settled_by(S), namespace(self.means)
-        C, low = settled.with_completion(model.covariances(S, settled)), self.floored > settled.missing
-        if not bool(xp.any(low)):
-            return C
-        factors = xp.linalg.inv(self.whiteners)
-        return xp.where(low[:, None, None], xp.matrix_transpose(factors) @ factors, C)
+        """The stack Sigma = (W W^T)^-1."""
+        if self.known is not None:
+            return self.known
+        factors = namespace(self.forms).linalg.inv(self.whiteners)
+        return namespace(factors).matrix_transpose(factors) @ factors
 
     @cached_property
     def constants(self) -> Array:
@@ -99,10 +87,6 @@ class QDAParameters:
     def conditional(self) -> Conditional:
         """The Gaussians given some of their coordinates, for rows with missing cells."""
         return Conditional(self.means, self.whiteners, self.log_prior - self.half_log_det)
-
-    def only(self, frame: Any) -> QDAParameters:
-        """Return the parameters with another frame of the same origin, without their statistics."""
-        return replace(self, frame=frame, estimate=None, projected=self.covariances)
 
     @property
     def whiteners(self) -> Array:
@@ -152,7 +136,7 @@ class QDAModel(CorrelatedModel):
 
     def cast(self, theta: QDAParameters, Z: Centred) -> QDAParameters:
         """Return theta in the dtype of the rows, without the fields that scans do not read."""
-        return theta if Z.dtype == theta.means.dtype else super().cast(replace(theta, estimate=None), Z)
+        return theta if Z.dtype == theta.means.dtype else super().cast(replace(theta, known=None), Z)
 
     def scanner(self, Z: Centred) -> Scanner:
         """Return a compiled scanner of large tables of few columns, and one of wide rows that skips some."""
@@ -163,8 +147,11 @@ class QDAModel(CorrelatedModel):
         cells = min(n, self.widest)
         if Z.dtype == np.float64 and n <= MOST_COMPILED and is_worth_it(m, n):
             return GaussianScanner(self, Z, cells=cells, releases_lock=True)
+        wide = n >= FEWEST_FEATURES and m >= ROWS_PER_FEATURE * n
+        whole = Z.start is not None and Z.dtype == np.float64
+        kind = SkippingScanner if wide and whole else Scanner
         # Of wide rows each chunk would need n^2 sums for each class.
-        return SkippingScanner(self, Z, cells=cells, releases_lock=True, sums_residuals=n > SMALL)
+        return kind(self, Z, cells=cells, releases_lock=True, sums_residuals=n > SMALL)
 
     def squared_distances(self, Z: Centred, theta: QDAParameters) -> Array:
         """Return |W^T (x - mu)|^2 of each class."""
@@ -238,32 +225,28 @@ class QDAModel(CorrelatedModel):
         mu, xp = self.means(S, settled)[0], namespace(S["s0"])
         r, n = mu.shape
 
-        def whitened(classes: slice, out: Array | None = None) -> tuple[Array, Array, Array]:
+        def whitened(classes: slice, out: Array | None = None) -> tuple[Array, Array, Array, Array]:
             C = settled.with_completion(self.covariances(S, settled, classes), classes)
             if settled.reference is None:
                 assert settled.data is not None
                 reference = settled.with_completion(self.covariances(settled.data, settled, classes), classes)
             else:
                 reference = settled.reference[classes, ...]
-            W, half_log_det, _, floored = whiten(C, reference, self.covariance_floor, out)
-            return W, half_log_det, floored
+            return whiten(C, reference, self.covariance_floor, out)
 
-        if xp is np:
+        if xp is np and n > SMALL:  # class by class, in threads: temporary arrays stay small
             forms, half_log_det = np.zeros((r, PAD + n, n)), np.empty(r)
-            floored = np.empty(r, dtype=np.int64)
+            floored, known = np.empty(r, dtype=np.int64), None
 
             def fill(own: slice) -> None:
-                W, half_log_det[own], floored[own] = whitened(own, forms[own, PAD:])
+                W, half_log_det[own], _, floored[own] = whitened(own, forms[own, PAD:])
                 np.negative(mu[own, None, :] @ W, out=forms[own, :1])
 
-            if n > SMALL:  # class by class, in threads: temporary arrays stay small
-                classes = [slice(k, k + 1) for k in range(r)]
-                for _ in in_threads(fill, classes, min(r, available_threads())):
-                    pass
-            else:
-                fill(EVERY)
+            for _ in in_threads(fill, [slice(k, k + 1) for k in range(r)], min(r, available_threads())):
+                pass
         else:
-            W, half_log_det, floored = whitened(EVERY)
+            W, half_log_det, known, floored = whitened(EVERY)
+            known = known if n <= SMALL else None
             constant = -(mu[:, None, :] @ W)
             zeros = [xp.zeros_like(constant)] * (PAD - 1)
             forms = xp.concat([constant, *zeros, W], axis=1)
@@ -274,7 +257,7 @@ class QDAModel(CorrelatedModel):
             half_log_det,
             S.frame,
             floored + settled.missing,
-            Estimate(self, S),
+            known,
         )
 
     def log_joint(self, Z: Centred, theta: QDAParameters) -> Array:
@@ -412,7 +395,7 @@ class QDAModel(CorrelatedModel):
         C = floor_eigenvalues(-0.5 * namespace(eta["eta2"]).linalg.inv(eta["eta2"]), floor)
         mu = (C @ eta["eta1"][:, :, None])[:, :, 0] - theta.frame.origin[None, :]
         log_prior = simplex(eta["eta0"])
-        return replace(theta, log_prior=log_prior, means=mu, projected=C)
+        return replace(theta, log_prior=log_prior, means=mu, known=C)
 
 
 def log_determinant_shares(C: Array, W: Array) -> Array:

@@ -33,24 +33,16 @@ def squared_distances(Z: Centred, forms: Array) -> Array:
 
     `forms` is a stack of matrices A, whose last n rows are upper triangles W: it is |W^T (x - mu)|^2.
     """
-    (m, n), xp = Z.shape, namespace(forms)
-    wide = SMALL_ON_DEVICE // (forms.shape[0] * min(n, BLOCK))
-    step = max(64, CACHED_CELLS // n if xp is np else wide)
-    found = [
-        distances_of_design(Z[start : min(m, start + step)].design, forms)
-        for start in range(0, max(1, m), step)
-    ]
-    return found[0] if len(found) == 1 else xp.concat(found)
-
-
-def distances_of_design(D: Array, forms: Array) -> Array:
-    """Return the same for rows of a design (1, 0, 0, 0, x), by blocks of columns of the triangle W."""
-    (r, _, n), columns = forms.shape, []
-    if isinstance(D, np.ndarray) and D.size * r <= SMALL_CELLS:
+    (m, n), r, xp = Z.shape, forms.shape[0], namespace(forms)
+    step = max(64, CACHED_CELLS // n if xp is np else SMALL_ON_DEVICE // (r * min(n, BLOCK)))
+    if m > step:
+        starts = range(0, m, step)
+        return xp.concat([squared_distances(Z[i : min(m, i + step)], forms) for i in starts])
+    D = Z.design
+    if xp is np and D.size * r <= SMALL_CELLS:
         z = D @ forms
         return np.einsum("kij,kij->ki", z, z).T
-    if not isinstance(D, np.ndarray):  # one product for all classes: a device is slow at many small ones
-        xp = namespace(D)
+    if xp is not np:  # one product for all classes: a device is slow at many small ones
         distances: Any = 0.0
         for start in range(0, n, BLOCK):
             stop = min(n, start + BLOCK)
@@ -59,6 +51,7 @@ def distances_of_design(D: Array, forms: Array) -> Array:
             norms = xp.linalg.vector_norm(xp.reshape(z, (D.shape[0], r, stop - start)), axis=2)
             distances = distances + norms * norms
         return distances
+    columns = []
     for k in range(r):
         total: Any = 0.0
         for start in range(0, n, BLOCK):
@@ -66,7 +59,7 @@ def distances_of_design(D: Array, forms: Array) -> Array:
             z = D[:, : PAD + stop] @ forms[k, : PAD + stop, start:stop]
             total = total + squared_norms(z)
         columns.append(total)
-    return namespace(D).stack(columns).T  # contiguous along the rows of a class
+    return np.stack(columns).T  # contiguous along the rows of a class
 
 
 def second_moments(Z: Centred, V: Array) -> tuple[Array, Array]:

@@ -1,5 +1,5 @@
-"""What the statistics of the data settle before calibration: the units of columns, the prior, and a term for
-the directions in which the rows do not determine a covariance.
+"""What the statistics of the data determine before calibration, which leaves it fixed: the units of columns,
+the prior, and a term for the directions in which the rows do not determine a covariance.
 """
 
 from __future__ import annotations

@@ -13,11 +13,16 @@ from riskbayes.arrays import Array
 from riskbayes.frames import Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR, TINY, shares_present
+from riskbayes.models.coordinates import ClassPrior, TableCoordinates
 from riskbayes.models.hats import Hats, Knots, Places, hats_of, knots_of
+from riskbayes.models.quadrature import legendre
 from riskbayes.models.traits import Traits
 from riskbayes.scanners import Scanner
 from riskbayes.scanners.compiled import CompiledScanner, LookUpPart
 from riskbayes.statistics import Statistics
+
+PARTS_OF_PIECE = 4
+"""Parts of a piece between knots that a quadrature takes one by one: a density may fall by 20 nats there."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,36 @@ class SmoothParameters:
     def masses(self) -> Array:
         """Probabilities given y of the lower tail, the piece after, and the upper tail of each knot."""
         return np.stack(part_masses(self.log_density, self.frame))
+
+    @cached_property
+    def hats(self) -> Array:
+        """Expected weight of the hat of each knot given y: they sum to one over a feature."""
+        low, piece, high = self.masses
+        rise = np.diff(self.log_density, axis=1, append=0.0)
+        right = np.where(self.frame.pieces > 0, piece * right_share(rise), 0.0)
+        found = low + high + piece - right
+        found[:, 1:] += right[:, :-1]
+        return found
+
+
+class HatCoordinates(TableCoordinates):
+    """log p(y) and the log densities at the knots."""
+
+    def logs(self, theta: SmoothParameters) -> Array:
+        """Return the log densities."""
+        return theta.log_density
+
+    def shares(self, theta: SmoothParameters) -> Array:
+        """Return the expected weights of the hats."""
+        return theta.hats
+
+    def pooled_logs(self) -> Array:
+        """Return the log density of all classes together, up to a constant of each feature."""
+        return super().pooled_logs() - np.log(self.S.frame.widths)
+
+    def distribution(self, logs: Array) -> Array:
+        """Return the ratios of the counts of the hats: heights times widths."""
+        return super().distribution(logs + np.log(self.S.frame.widths))
 
 
 class LookUpScanner(CompiledScanner):
@@ -136,6 +171,21 @@ class SmoothModel(GenerativeModel):
         left, low, high = Z.left_and_weights()
         return low[:, :, None] * theta.table[left] + high[:, :, None] * theta.table[left + 1]
 
+    def cell_densities(self, Z: Hats | Places, theta: SmoothParameters, j: int) -> tuple[Array, Array]:
+        """Return the densities at nodes between the knots, and one for each tail: the classes decay alike."""
+        frame = theta.frame
+        own = slice(frame.offsets[j], frame.offsets[j] + frame.n_categories[j])
+        height = theta.log_density[:, own].T
+        if frame.few_values[j]:
+            return height[None], np.ones((1, len(height)))
+        pieces, (low, high) = frame.pieces[own][:-1], frame.tails[j]
+        place, share = legendre(PARTS_OF_PIECE)
+        inside = height[:-1, None] + place[:, None] * np.diff(height, axis=0)[:, None]
+        weights = np.concatenate([[low], np.outer(pieces, share).ravel(), [high]])
+        return np.concatenate([height[:1], inside.reshape(-1, height.shape[1]), height[-1:]])[None], weights[
+            None
+        ]
+
     def describe(self, theta: SmoothParameters) -> Iterator[Described]:
         """Yield the log densities at the knots, or the log probabilities of few values."""
         frame = theta.frame
@@ -183,14 +233,16 @@ class SmoothModel(GenerativeModel):
         """Return the expected statistics of rows of which these shares, by class and feature, are present."""
         frame, s0 = theta.frame, total * np.exp(theta.log_prior)
         shares = frame.spread(np.broadcast_to(shares, (len(s0), len(frame.n_categories))))
-        low, piece, high = theta.masses
-        rise = np.diff(theta.log_density, axis=1, append=0.0)
-        right = np.where(frame.pieces > 0, piece * right_share(rise), 0.0)
-        hats = low + high + piece - right
-        hats[:, 1:] += right[:, :-1]
+        low, _, high = theta.masses
+        hats = theta.hats
         beyond = (shares * (low + high)).sum(axis=1)  # the mean length of a tail, in its own unit, is one
         counts = s0[:, None] * (shares * hats)
         return Statistics({"s0": s0, "counts": counts, "beyond": s0 * beyond}, frame)
+
+    def coordinates(self, S: Statistics) -> HatCoordinates:
+        """Return log p(y) and the log densities at the knots."""
+        floor, prior = COUNT_FLOOR * max(S.total, TINY), ClassPrior(self.class_alpha, self.class_prior)
+        return HatCoordinates(S, self.anchor_statistics(S), self.alpha, floor, prior)
 
     def log_likelihood(self, S: Statistics, theta: SmoothParameters) -> float:
         """Return sum_y s0 log p(y) + sum_iy s_iy log p(knot_i | y) - the decay in the tails."""

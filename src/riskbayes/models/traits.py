@@ -25,13 +25,12 @@ class Traits:
     """True if p(x, y) is a density or probability of x, up to a constant. False for a model whose log joint
     tells the classes apart, but not likely rows from unlikely ones: it has no `score_samples`."""
 
+    columns: tuple[int, ...] | None = None
+    """The columns of the rows that the scores depend on; None for all of them."""
+
     additive: bool = True
     """True if statistics of tables that were fitted separately can be added. False for a model that learns
     structure from the rows: its statistics then mean something else for each table."""
-
-    keeps_rows: bool = False
-    """True if the model compares rows with the training rows, all of which `learn_own` must see at once. An
-    engine that holds its rows in parts refuses it."""
 
     encode_copies: bool = True
     """True if encoding copies the rows. Rows to predict are then encoded a block at a time, to bound the

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.loaded import Loadable, require, require_shape
+from riskbayes.loaded import require, require_shape
 from riskbayes.threads import available_threads
 
 BLOCK_NODES = 2**20
@@ -27,7 +27,7 @@ FEW_CELLS = 2**15
 
 
 @dataclass(frozen=True, eq=False)
-class Trees(Loadable):
+class Trees:
     """The nodes of all trees, one tree after the other; the children of a leaf are the leaf itself."""
 
     roots: Array

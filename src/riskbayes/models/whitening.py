@@ -19,6 +19,9 @@ LEAF = 32
 LEAST = 1e-14
 """Least eigenvalue, as a share of the largest, that is set where rounding leaves a matrix indefinite."""
 
+LARGEST = np.finfo(np.float64).max
+"""Covariances beyond it, of columns whose range is near its root, are stored as this."""
+
 NEAREST = 1e-9
 """Least eigenvalue, as a share of the norm, whose sign `matrix_sign` has to get right."""
 
@@ -153,7 +156,9 @@ def whiten_on_cpu(C: Array, reference: Array, floor: float, W: Array) -> tuple[A
             found = L.diagonal(), inverse
             if floored[k]:
                 mended = C.copy() if mended is C else mended
-                np.multiply(L @ L.T, units, out=mended[k])
+                with np.errstate(over="ignore"):  # the square of a unit may be near the largest float
+                    np.multiply(L @ L.T, units, out=mended[k])
+                np.clip(mended[k], -LARGEST, LARGEST, out=mended[k])
         pivots, inverse = found
         half_log_det[k] = np.log(pivots).sum() + np.log(scale).sum()
         np.divide(inverse.T, scale[:, None], out=W[k])

@@ -6,6 +6,7 @@ An estimator declares what its encoded columns are made of, as `Columns`; `Cells
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,11 +40,21 @@ class Encoded:
     source: int
     """Index of its input."""
     kind: str = "number"
-    """One of number (or a code, as the input has it), category (coded by value), or mark (is it missing?)."""
+    """One of number (or a code, as the input has it), category (coded by value), mark (is it missing?), or
+    indicator (is it this category or mark?)."""
     categories: tuple[Any, ...] = ()
     """The values of a category in the order of their codes."""
     unseen: bool = True
     """True if another value is an unseen category; False if it is missing, or if there is none."""
+    of: Encoded | None = None
+    """The column of categories or marks that an indicator asks."""
+    code: int = 0
+    """The code that an indicator asks for."""
+
+    @property
+    def is_derived(self) -> bool:
+        """True for zeros and ones that are made of an input, and never missing."""
+        return self.kind in ("mark", "indicator")
 
 
 @dataclass(frozen=True)
@@ -52,16 +63,21 @@ class Columns:
 
     inputs: tuple[Input, ...]
     encoded: tuple[Encoded, ...]
-    width: int
-    """Number of columns of the table."""
+    names: tuple[str, ...]
+    """Names of all columns of the table, or x0, x1 and so on."""
     named: bool
-    """True if the columns of the table have names."""
+    """True if the columns of the table have names of their own."""
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the table."""
+        return len(self.names)
 
     @classmethod
     def numbers(cls, names: Sequence[str], named: bool) -> Columns:
         """Return columns of numbers, which models read as they are."""
         inputs = tuple(Input(name, j) for j, name in enumerate(names))
-        return cls(inputs, tuple(Encoded(j) for j in range(len(names))), len(names), named)
+        return cls(inputs, tuple(Encoded(j) for j in range(len(names))), tuple(names), named)
 
     @property
     def is_matrix(self) -> bool:
@@ -84,6 +100,10 @@ class Cells:
         Indices of the encoded columns that are read.
     missing : bool or None
         What the user said of missing cells: carry them, or not, or leave it to the model.
+    told : bool
+        True if the scores must tell what each column adds to them.
+    frame : Frame
+        What the model that reads the columns learned before the loop.
     """
 
     def __init__(
@@ -93,15 +113,30 @@ class Cells:
         sources: Sequence[Tensor],
         own: Sequence[int],
         missing: bool | None,
+        told: bool = False,
+        frame: Any = None,
     ):
-        self.graph, self.columns, self.sources, self.missing = graph, columns, tuple(sources), missing
+        self.graph, self.columns, self.sources = graph, columns, tuple(sources)
+        self.missing, self.told, self.frame = missing, told, frame
         self.own = tuple(own)
         self.encoded = [columns.encoded[j] for j in own]
 
-    def of(self, places: Sequence[int] | None) -> Cells:
+    def of(self, places: Sequence[int] | Array | None) -> Cells:
         """Return some of these columns; None stands for all of them."""
         own = self.own if places is None else [self.own[j] for j in places]
-        return Cells(self.graph, self.columns, self.sources, own, self.missing)
+        found = copy(self)
+        found.own, found.encoded = tuple(own), [self.columns.encoded[j] for j in own]
+        return found
+
+    def learned(self, frame: Any) -> Cells:
+        """Return the same columns, of which a model has learned this frame."""
+        found = copy(self)
+        found.frame = frame
+        return found
+
+    def owners(self, places: Array | None = None) -> list[Any]:
+        """Return which encoded columns these are, or those at some places among them."""
+        return list(self.own) if places is None else [self.own[j] for j in places.tolist()]
 
     @property
     def unseen(self) -> Array:
@@ -138,13 +173,21 @@ class Cells:
 
     def codes(self, sizes: Array) -> Tensor:
         """Return the code of each cell; sizes[j] if it is missing or unseen, of shape (m, n)."""
+        return self.look_up([np.arange(k + 1.0)[:, None] for k in sizes.tolist()])
+
+    def look_up(self, tables: Sequence[Array]) -> Tensor:
+        """Return a row of a table for each cell, side by side; the last one if it is missing or unseen."""
+        sizes = np.array([len(table) - 1 for table in tables])
         found, index = self.indicators(sizes)
-        starts, column = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)[index]
-        known = np.zeros((len(index), len(sizes)))
-        known[np.arange(len(index)), column] = index - starts[column] - sizes[column]
+        widths = [table.shape[1] for table in tables]
+        known, stops = np.zeros((sizes.sum(), sum(widths))), np.cumsum(sizes)
+        for table, stop, right, width in zip(tables, stops, np.cumsum(widths), widths, strict=True):
+            known[stop - len(table) + 1 : stop, right - width : right] = table[:-1] - table[-1]
+        other = np.concatenate([table[-1] for table in tables])[None, :].astype(float)
         if found is None:  # no column has a value: every cell is missing or unseen
-            found, known = self.graph.as_numbers(self.is_missing()), np.zeros((len(sizes), len(sizes)))
-        return self.graph.apply("Add", self.graph.apply("MatMul", found, known), sizes[None, :].astype(float))
+            found, known = self.graph.as_numbers(self.is_missing()), np.zeros((len(sizes), sum(widths)))
+            index = np.arange(len(sizes))
+        return self.graph.apply("Add", self.graph.apply("MatMul", found, known[index]), other)
 
     def indicators(self, sizes: Sequence[int] | Array) -> tuple[Tensor | None, Array]:
         """Return an indicator of each category, and its index in a table of sizes[j] categories a column.
@@ -168,7 +211,7 @@ class Cells:
     @property
     def _from_matrix(self) -> bool:
         """True if these columns are columns of one matrix."""
-        return self.columns.is_matrix and all(column.kind != "mark" for column in self.encoded)
+        return self.columns.is_matrix and not any(column.is_derived for column in self.encoded)
 
     def _input(self, column: Encoded) -> Input:
         return self.columns.inputs[column.source]
@@ -180,8 +223,8 @@ class Cells:
         return self.sources[column.source]
 
     def _is_missing(self, column: Encoded) -> Tensor:
-        """Return whether the cells of a column are missing, of shape (m, 1); a mark never is."""
-        if column.kind == "mark":
+        """Return whether the cells of a column are missing, of shape (m, 1); zeros and ones never are."""
+        if column.is_derived:
             return self.graph.apply("IsNaN", self._number(column))
         if column.kind == "category" and not column.unseen:
             known = self.graph.as_numbers(self._equal(column, self._values(column, len(column.categories))))
@@ -197,9 +240,14 @@ class Cells:
 
     def _number(self, column: Encoded) -> Tensor:
         """Return a column as numbers, of shape (m, 1)."""
-        return (
-            self.graph.as_numbers(self._is_empty(column)) if column.kind == "mark" else self._tensor(column)
-        )
+        if column.of is not None:
+            of = column.of
+            value = of.categories[column.code] if of.kind == "category" else float(column.code)
+            dtype = object if isinstance(value, str) else np.float64
+            return self.graph.as_numbers(self._equal(of, np.array([value], dtype=dtype)))
+        if column.kind == "mark":
+            return self.graph.as_numbers(self._is_empty(column))
+        return self._tensor(column)
 
     def _values(self, column: Encoded, size: int) -> Array:
         """Return the values of the codes 0 to size - 1, or of those that have one."""

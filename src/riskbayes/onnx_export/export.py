@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,35 @@ import numpy as np
 import riskbayes
 from riskbayes.arrays import Array
 from riskbayes.onnx_export.columns import Cells, Columns
+from riskbayes.onnx_export.correction import corrected
 from riskbayes.onnx_export.graph import Graph, Tensor
-from riskbayes.onnx_export.scores import scores_of
+from riskbayes.onnx_export.scores import Scores, scores_of
+from riskbayes.onnx_export.told import Told, tell
 
-MATRIX, LABEL, PROBABILITIES = "X", "label", "probabilities"
+MATRIX, OUTPUTS = "X", ("label", "probabilities", "contributions")
+LABEL, PROBABILITIES, CONTRIBUTIONS = OUTPUTS
 """Names of the input of a table of numbers without names, and of the outputs."""
 
 LABEL_DTYPES = {"b": "bool", "i": "int64", "u": "int64", "f": "float64", "U": "string", "O": "string"}
 """Dtypes of the output of labels, by the kind of `classes_`."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One model whose posteriors an estimator averages, as NumPy arrays."""
+
+    model: Any
+    theta: Any
+    frame: Any
+    """What the model learned before the loop."""
+    seen: Array
+    """Mask of the classes that had rows."""
+    before: Any = None
+    """The fitted transformer whose columns the model reads; None for the encoded columns."""
+    correction: Any = None
+    """The tables that correct its scores; None for none."""
+    weight: float = 1.0
+    """Its weight in the average."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +50,9 @@ class Exported:
 
     estimator: str
     """Name of its class."""
-    model: Any
-    theta: Any
+    formulas: tuple[Formula, ...]
     columns: Columns
     classes: Array
-    seen: Array
-    """Mask of the classes that had rows."""
     costs: Array | None = None
     """Cost matrix that labels are chosen by; None for the most probable class."""
     exponents: Array | None = None
@@ -41,37 +60,115 @@ class Exported:
     log_ratio: Array | None = None
     """What is added to the scores; None for nothing."""
 
+    @property
+    def takes_missing(self) -> bool:
+        """True if all models take missing cells."""
+        return all(formula.model.traits.takes_missing for formula in self.formulas)
 
-def onnx_model(given: Exported, missing: bool | None, dtype: str) -> Any:
+
+@dataclass(frozen=True)
+class Written:
+    """A fitted estimator as a graph."""
+
+    graph: Graph
+    scores: Tensor
+    """Scores of the classes, or their average posteriors."""
+    probabilities: Tensor
+    told: Told | None = None
+    """What each column adds to the scores."""
+
+
+Outputs = dict[str, tuple[Tensor, str, tuple[int, ...]]]
+"""The tensor, dtype and shape of a row of each output, by its name."""
+
+
+def onnx_model(given: Exported, missing: bool | None, dtype: str, contributions: bool = False) -> Any:
     """Return the ONNX model of a fitted estimator; the parameters are those of `to_onnx`."""
-    if missing and not given.model.traits.takes_missing:
-        raise ValueError(f"{given.estimator} takes no missing cells: leave out missing=True.")
-    check_names(given.columns)
-    graph = Graph()
-    sources = sources_of(graph, given, dtype)
-    cells = Cells(graph, given.columns, sources, range(len(given.columns.encoded)), missing)
-    scores = scores_of(given.model, given.theta, cells).to_tensor(cells)
-    if given.log_ratio is not None:
-        scores = graph.apply("Add", scores, given.log_ratio[None, :])
-    if not given.seen.all():
-        scores = graph.where(graph.constant(given.seen[None, :]), scores, np.full((1, 1), -np.inf))
-    P = graph.apply("Softmax", scores, axis=1)
+    graph, outputs, metadata = graph_and_outputs(given, missing, dtype, contributions)
+    return graph.to_model(outputs, metadata)
+
+
+def graph_and_outputs(
+    given: Exported, missing: bool | None, dtype: str, contributions: bool = False
+) -> tuple[Graph, Outputs, dict[str, str]]:
+    """Return the graph of a fitted estimator, its outputs, and what is to be stored with it."""
+    written = write_graph(given, missing, dtype, contributions)
+    graph, P = written.graph, written.probabilities
     if given.costs is None:
-        best = graph.apply("ArgMax", scores, axis=1, keepdims=0)
+        best = graph.apply("ArgMax", written.scores, axis=1, keepdims=0)
     else:
         best = graph.apply("ArgMin", graph.apply("MatMul", P, given.costs), axis=1, keepdims=0)
     kind = LABEL_DTYPES[given.classes.dtype.kind]
     classes = given.classes.astype(object if kind == "string" else kind)
-    outputs = {
-        LABEL: (graph.apply("Gather", graph.constant(classes), best, axis=0), kind, None),
-        PROBABILITIES: (P, "float64", len(classes)),
+    r = len(classes)
+    outputs: Outputs = {
+        LABEL: (graph.apply("Gather", graph.constant(classes), best, axis=0), kind, ()),
+        PROBABILITIES: (P, "float64", (r,)),
     }
     metadata = {
         "version": riskbayes.__version__,
         "estimator": given.estimator,
         "classes": json.dumps(classes.tolist()),
     }
-    return graph.to_model(outputs, metadata)
+    if (told := written.told) is not None:
+        outputs[CONTRIBUTIONS] = told.values, "float64", (len(told.columns), r)
+        metadata |= {"columns": json.dumps(told.columns), "baseline": json.dumps(told.baseline.tolist())}
+    return graph, outputs, metadata
+
+
+def write_graph(given: Exported, missing: bool | None, dtype: str, contributions: bool) -> Written:
+    """Return the graph of the posteriors of a fitted estimator, and of what its columns contribute."""
+    if missing and not given.takes_missing:
+        raise ValueError(f"{given.estimator} takes no missing cells: leave out missing=True.")
+    if contributions and len(given.formulas) > 1:
+        raise NotImplementedError(
+            f"{given.estimator} averages the posteriors of {len(given.formulas)} models, so that its columns "
+            "have no contributions. Leave out contributions=True."
+        )
+    check_names(given.columns)
+    graph = Graph()
+    sources = sources_of(graph, given, dtype)
+    found = []
+    for formula in given.formulas:
+        columns = given.columns if formula.before is None else formula.before.onnx_columns(given.columns)
+        own = range(len(columns.encoded))
+        cells = Cells(graph, columns, sources, own, missing, contributions, formula.frame)
+        scores = scores_of(formula.model, formula.theta, cells)
+        if formula.correction is not None:
+            scores = corrected(scores, formula.correction, cells)
+        total = scores.to_tensor(cells)
+        if not formula.seen.all():
+            total = graph.where(graph.constant(formula.seen[None, :]), total, np.full((1, 1), -np.inf))
+        found.append((total, formula.weight))
+    ratio = given.log_ratio
+    if len(found) > 1:
+        shares = np.array([weight for _, weight in found])
+        shares = shares / shares.sum()
+        P = average(graph, [graph.apply("Softmax", total, axis=1) for total, _ in found], shares)
+        if ratio is not None:
+            P = graph.apply("Mul", P, np.exp(ratio - ratio.max())[None, :])
+            P = graph.apply("Div", P, graph.sum(P, 1))
+        return Written(graph, P, P)
+    if ratio is not None:
+        total = graph.apply("Add", total, ratio[None, :])
+    told = told_columns(given, scores, cells) if contributions else None
+    return Written(graph, total, graph.apply("Softmax", total, axis=1), told)
+
+
+def average(graph: Graph, posteriors: list[Tensor], shares: Array) -> Tensor:
+    """Return the weighted average of posteriors."""
+    weighted = [
+        graph.apply("Mul", P, np.full((1, 1), share))
+        for P, share in zip(posteriors, shares.tolist(), strict=True)
+    ]
+    return reduce(partial(graph.apply, "Add"), weighted)
+
+
+def told_columns(given: Exported, scores: Scores, cells: Cells) -> Told:
+    """Return what each column, and then each pair, adds to the scores."""
+    (formula,), ratio = given.formulas, given.log_ratio
+    baseline = np.where(formula.seen, scores.constants, -np.inf)
+    return tell(scores, cells, baseline if ratio is None else baseline + ratio, given.estimator)
 
 
 def sources_of(graph: Graph, given: Exported, dtype: str) -> list[Tensor]:
@@ -96,10 +193,7 @@ def sources_of(graph: Graph, given: Exported, dtype: str) -> list[Tensor]:
 def number_input(graph: Graph, name: str, dtype: str, exponents: Array) -> Tensor:
     """Add an input of numbers; return it as float64, each column divided by a power of two."""
     found = graph.input(name, dtype, len(exponents))
-    found = found if dtype == "float64" else graph.as_numbers(found)
-    for half in (exponents // 2, exponents - exponents // 2) if exponents.any() else ():
-        found = graph.apply("Mul", found, np.ldexp(1.0, -half)[None, :])  # 2**-exponent itself may overflow
-    return found
+    return graph.divide_by_powers(found if dtype == "float64" else graph.as_numbers(found), exponents)
 
 
 def check_names(columns: Columns) -> None:
@@ -108,10 +202,8 @@ def check_names(columns: Columns) -> None:
         return
     times = Counter(source.name for source in columns.inputs)
     for name, number in times.items():
-        if not name or number > 1 or name in (LABEL, PROBABILITIES):
-            why = (
-                f"the outputs are named {LABEL!r} and {PROBABILITIES!r}" if name else "an input needs a name"
-            )
+        if not name or number > 1 or name in OUTPUTS:
+            why = f"an output is named {name!r}" if name else "an input needs a name"
             why = f"{number} inputs would have it" if number > 1 else why
             raise ValueError(
                 f"Column {name!r} cannot be an input of the graph by this name: {why}. Rename it."

@@ -17,9 +17,9 @@ OPSET, IR_VERSION = 19, 9
 """The least opset whose Equal compares strings, and its version of the file format."""
 
 OPERATORS = (
-    *("Add", "ArgMax", "ArgMin", "Cast", "Concat", "Div", "Equal", "Gather", "Greater"),
-    *("GreaterOrEqual", "IsNaN", "Log", "MatMul", "Mul", "ReduceMax", "ReduceSum", "Relu", "Softmax"),
-    *("Sub", "Unsqueeze", "Where"),
+    *("Add", "ArgMax", "ArgMin", "Cast", "Concat", "Div", "Equal", "Exp", "Gather", "GatherElements"),
+    *("Greater", "GreaterOrEqual", "IsNaN", "Log", "MatMul", "Mul", "ReduceMax", "ReduceSum", "Relu"),
+    *("Reshape", "Softmax", "Sqrt", "Sub", "TopK", "Unsqueeze", "Where"),
 )
 """The operators that graphs are written in, all of the standard domain."""
 
@@ -35,6 +35,10 @@ class Node:
     inputs: tuple[Tensor, ...]
     output: Tensor
     attributes: dict[str, Any]
+
+    def outputs(self, name: str) -> list[str]:
+        """Return the names of all results if the one that counts has this name: of TopK the indices."""
+        return [f"{name}_values", name] if self.operator == "TopK" else [name]
 
 
 class Graph:
@@ -93,6 +97,12 @@ class Graph:
         """Return `a` where the mask is True, else `b`."""
         return self.apply("Where", mask, *(x if isinstance(x, str) else np.asarray(x, float) for x in (a, b)))
 
+    def divide_by_powers(self, x: Tensor, exponents: Array) -> Tensor:
+        """Return each column of a tensor divided by two to the power of its exponent."""
+        for half in (exponents // 2, exponents - exponents // 2) if exponents.any() else ():
+            x = self.apply("Mul", x, np.ldexp(1.0, -half)[None, :])  # 2**-exponent itself may overflow
+        return x
+
     def _new_name(self, stem: str) -> str:
         """Return a name that no tensor has."""
         number = len(self._known)
@@ -100,36 +110,36 @@ class Graph:
             number += 1
         return f"{stem}_{number}"
 
-    def _used(self, outputs: Iterable[Tensor]) -> set[Tensor]:
-        """Return the tensors that the outputs depend on."""
+    def needed(self, outputs: Iterable[Tensor]) -> tuple[list[Node], dict[Tensor, Array]]:
+        """Return the operations and the constants that the outputs depend on."""
         used = set(outputs)
         for node in reversed(self.nodes):
             if node.output in used:
                 used.update(node.inputs)
-        return used
+        nodes = [node for node in self.nodes if node.output in used]
+        return nodes, {name: values for name, values in self.constants.items() if name in used}
 
     def to_model(
-        self, outputs: Mapping[str, tuple[Tensor, str, int | None]], metadata: dict[str, str]
+        self, outputs: Mapping[str, tuple[Tensor, str, tuple[int, ...]]], metadata: dict[str, str]
     ) -> Any:
         """Return the ONNX model.
 
-        `outputs` are the tensor, dtype and number of columns (None: no axis of columns) of each output;
-        `metadata` is stored in the model, its entry "version" as the version of the producer.
+        `outputs` are the tensor, dtype and shape of a row of each output; `metadata` is stored in the model,
+        its entry "version" as the version of the producer.
         """
         onnx = imported_onnx()
         helper = onnx.helper
         renamed = {tensor: name for name, (tensor, _, _) in outputs.items()}
-        used = self._used(renamed)
+        needed, constants = self.needed(renamed)
         nodes = [
             helper.make_node(
                 node.operator,
                 [renamed.get(name, name) for name in node.inputs],
-                [renamed.get(node.output, node.output)],
+                node.outputs(renamed.get(node.output, node.output)),
                 name=renamed.get(node.output, node.output),
                 **{k: element_type(onnx, v) if k == "to" else v for k, v in node.attributes.items()},
             )
-            for node in self.nodes
-            if node.output in used
+            for node in needed
         ]
         graph = helper.make_graph(
             nodes,
@@ -139,12 +149,10 @@ class Graph:
                 for name, (dtype, width) in self.inputs.items()
             ],
             [
-                helper.make_tensor_value_info(
-                    name, element_type(onnx, dtype), ["rows"] if width is None else ["rows", width]
-                )
-                for name, (_, dtype, width) in outputs.items()
+                helper.make_tensor_value_info(name, element_type(onnx, dtype), ["rows", *shape])
+                for name, (_, dtype, shape) in outputs.items()
             ],
-            [tensor_of(onnx, name, values) for name, values in self.constants.items() if name in used],
+            [tensor_of(onnx, name, values) for name, values in constants.items()],
         )
         model = helper.make_model(
             graph,

@@ -12,8 +12,9 @@ from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.onnx_export.columns import Columns, Encoded, Input
 from riskbayes.onnx_export.export import MATRIX
+from riskbayes.preprocessing.categories import CategoryEncoder
 from riskbayes.preprocessing.columns import columns_of, part_of_date, read_column
-from riskbayes.preprocessing.encoder import CategoryEncoder, Reader, TableEncoder
+from riskbayes.preprocessing.encoder import Reader, TableEncoder
 from riskbayes.tables import cell_values
 
 
@@ -86,7 +87,7 @@ def columns_of_encoder(
     kinds = (kind_of(own or (), j, name) for j, (own, name) in enumerate(zip(known, names, strict=True)))
     inputs = tuple(Input(name, j, kind) for j, (name, kind) in enumerate(zip(names, kinds, strict=True)))
     encoded = (Encoded(j) if own is None else Encoded(j, "category", own) for j, own in enumerate(known))
-    return Columns(inputs, tuple(encoded), len(inputs), named)
+    return Columns(inputs, tuple(encoded), tuple(names), named)
 
 
 def columns_of_table(encoder: TableEncoder, named: bool) -> Columns:
@@ -108,7 +109,8 @@ def columns_of_table(encoder: TableEncoder, named: bool) -> Columns:
             inputs.append(source)
         unseen = kind == "number" or (kind == "category" and encoder.unseen == "other")
         encoded.append(Encoded(inputs.index(source), kind, reader.categories, unseen))
-    return Columns(tuple(inputs), tuple(encoded), len(encoder.readers), named)
+    names = tuple(reader.column.name for reader in encoder.readers)
+    return Columns(tuple(inputs), tuple(encoded), names, named)
 
 
 def input_of(reader: Reader, j: int, part: str) -> Input:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.models.bernoulli import BernoulliModel
 from riskbayes.models.binned import BinnedModel
-from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
+from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.coded import CategoricalParameters
 from riskbayes.models.counts import CountParameters
 from riskbayes.models.gaussian import LOG_2PI
 from riskbayes.models.gaussian_nb import GaussianNBModel, GaussianNBParameters
+from riskbayes.models.hats import Knots
 from riskbayes.models.marks import MarkModel
 from riskbayes.models.multinomial import ComplementModel, MultinomialModel
 from riskbayes.models.poisson import PoissonModel
@@ -33,7 +36,8 @@ def categories(model: CategoricalModel, theta: CategoricalParameters, cells: Cel
     found, index = cells.indicators(frame.n_categories)
     scores = Scores(theta.log_prior)
     if found is not None:
-        scores = scores.plus(found, (theta.log_prob - frame.spread(unseen))[:, index])
+        column = np.repeat(np.arange(len(frame.n_categories)), frame.n_categories)[index]
+        scores = scores.plus(found, (theta.log_prob - frame.spread(unseen))[:, index], cells.owners(column))
     return present(scores, cells, unseen)
 
 
@@ -45,30 +49,15 @@ def bins(model: BinnedModel, theta: CategoricalParameters, cells: Cells) -> Scor
     if len(frame.edges):
         numbers = cells.repeated(frame.n_categories - 1)
         reached = cells.graph.apply("GreaterOrEqual", numbers, frame.edges[None, :])
-        scores = scores.plus(cells.graph.as_numbers(reached), rises(theta.log_prob, frame))
+        own = cells.owners(np.repeat(np.arange(len(cells.own)), frame.n_categories - 1))
+        scores = scores.plus(cells.graph.as_numbers(reached), rises(theta.log_prob, frame), own)
     return present(scores, cells, first)
 
 
 @translates(SmoothModel)
 def knots(model: SmoothModel, theta: SmoothParameters, cells: Cells) -> Scores:
-    """The log density at the last knot, minus what it rises by in the pieces that the number does not reach.
-
-    The share of a piece from t to t' that is beyond x is relu(1 - relu((x - t) / (t' - t))): exact at the
-    knots, and 0 or 1 outside of the piece, however far.
-    """
-    frame, graph = theta.frame, cells.graph
-    scores, last = Scores(theta.log_prior), frame.offsets + frame.n_categories - 1
-    if len(last) < len(frame.positions):
-        inner = np.setdiff1d(np.arange(len(frame.positions)), last)
-        numbers = cells.repeated(frame.n_categories - 1)
-        if cells.missing is not False:  # beyond all pieces
-            ends = np.repeat(frame.positions[last], frame.n_categories - 1)
-            numbers = graph.where(graph.apply("IsNaN", numbers), ends[None, :], numbers)
-        start, stop = frame.positions[inner][None, :], frame.positions[inner + 1][None, :]
-        along = graph.apply("Div", graph.apply("Sub", numbers, start), stop - start)
-        beyond = graph.apply("Sub", np.ones_like(start), graph.apply("Relu", along))
-        scores = scores.plus(graph.apply("Relu", beyond), -rises(theta.log_density, frame))
-    return present(scores, cells, theta.log_density[:, last])
+    """log p(y), plus the log densities at the knots, interpolated."""
+    return interpolated(Scores(theta.log_prior), cells, theta.frame, theta.log_density)
 
 
 @translates(MultinomialModel, ComplementModel, PoissonModel)
@@ -98,7 +87,8 @@ def gaussians(model: GaussianNBModel, theta: GaussianNBParameters, cells: Cells)
     squares = graph.apply("Mul", away, away)
     if cells.missing is not False:
         squares = graph.where(graph.apply("IsNaN", numbers), np.zeros((1, 1)), squares)
-    scores = Scores(theta.log_prior).plus(squares, -0.5 * np.tile(np.eye(r), n))
+    own = cells.owners(np.repeat(np.arange(n), r))
+    scores = Scores(theta.log_prior).plus(squares, -0.5 * np.tile(np.eye(r), n), own)
     return present(scores, cells, -0.5 * (np.log(theta.variances) + LOG_2PI))
 
 
@@ -108,7 +98,7 @@ def weighted(model: Any, theta: CountParameters, cells: Cells, numbers: Tensor) 
     if carried:
         gone = cells.graph.apply("IsNaN", cells.numbers())
         numbers = cells.graph.where(gone, np.zeros((1, 1)), numbers)
-    scores = Scores(theta.class_constants).plus(numbers, theta.weights)
+    scores = Scores(theta.class_constants).plus(numbers, theta.weights, cells.owners())
     return scores if theta.cell_constants is None else present(scores, cells, theta.cell_constants)
 
 
@@ -116,9 +106,31 @@ def present(scores: Scores, cells: Cells, added: Array) -> Scores:
     """Return the scores plus what each present cell adds, of shape (classes, columns)."""
     if not added.any():
         return scores
-    if cells.missing is False:
-        return Scores(scores.constants + added.sum(axis=1), scores.features, scores.weights)
-    return scores.plus(cells.observed(), added)
+    if cells.missing is False and not cells.told:
+        return replace(scores, constants=scores.constants + added.sum(axis=1))
+    return scores.plus(cells.observed(), added, cells.owners())
+
+
+def interpolated(scores: Scores, cells: Cells, frame: Knots, table: Array) -> Scores:
+    """Return the scores plus a table of knots, of shape (classes, knots), interpolated at the numbers.
+
+    That is the entry of the last knot, minus what the table rises by in the pieces that a number does not
+    reach. The share of a piece from t to t' that is beyond x is relu(1 - relu((x - t) / (t' - t))): exact at
+    the knots, and 0 or 1 outside of the piece, however far.
+    """
+    graph, last = cells.graph, frame.offsets + frame.n_categories - 1
+    if len(last) < len(frame.positions):
+        inner = np.setdiff1d(np.arange(len(frame.positions)), last)
+        numbers = cells.repeated(frame.n_categories - 1)
+        if cells.missing is not False:  # beyond all pieces
+            ends = np.repeat(frame.positions[last], frame.n_categories - 1)
+            numbers = graph.where(graph.apply("IsNaN", numbers), ends[None, :], numbers)
+        start, stop = frame.positions[inner][None, :], frame.positions[inner + 1][None, :]
+        along = graph.apply("Div", graph.apply("Sub", numbers, start), stop - start)
+        beyond = graph.apply("Sub", np.ones_like(start), graph.apply("Relu", along))
+        own = cells.owners(np.repeat(np.arange(len(cells.own)), frame.n_categories - 1))
+        scores = scores.plus(graph.apply("Relu", beyond), -rises(table, frame), own)
+    return present(scores, cells, table[:, last])
 
 
 def rises(table: Array, frame: Any) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,16 +27,38 @@ class Scores:
     """Tensors of shape (m, p)."""
     weights: tuple[Array, ...] = ()
     """The weights of each of them, of shape (r, p)."""
+    owners: tuple[list[Any] | None, ...] = ()
+    """For each of them the p encoded columns, or pairs of them, that its numbers are of; None if these read
+    several columns at once."""
 
-    def plus(self, feature: Tensor, weights: Array) -> Scores:
+    def plus(self, feature: Tensor, weights: Array, owners: list[Any] | None = None) -> Scores:
         """Return these scores plus those of another feature."""
-        return Scores(self.constants, (*self.features, feature), (*self.weights, weights))
+        return Scores(
+            self.constants,
+            (*self.features, feature),
+            (*self.weights, weights),
+            (*self.owners, owners),
+        )
+
+    def times(self, power: float, constants: Array) -> Scores:
+        """Return these scores times a number, with other constants."""
+        return replace(self, constants=constants, weights=tuple(power * table for table in self.weights))
+
+    def and_those(self, other: Scores) -> Scores:
+        """Return the sum of these scores and others, with the constants of these."""
+        return replace(
+            self,
+            features=self.features + other.features,
+            weights=self.weights + other.weights,
+            owners=self.owners + other.owners,
+        )
 
     def to_tensor(self, cells: Cells) -> Tensor:
         """Write the scores, of shape (m, r); without features they are the same for all rows of the cells."""
         if not self.features:
             observed = cells.observed()
-            return self.plus(observed, np.zeros((len(self.constants), len(cells.own)))).to_tensor(cells)
+            none = np.zeros((len(self.constants), len(cells.own)))
+            return self.plus(observed, none, cells.owners()).to_tensor(cells)
         graph, table = cells.graph, np.concatenate(self.weights, axis=1).T
         product = graph.apply("MatMul", graph.concat(self.features), table)
         return graph.apply("Add", product, self.constants[None, :])

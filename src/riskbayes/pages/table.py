@@ -10,10 +10,6 @@ from typing import ClassVar
 
 from markupsafe import Markup
 
-from riskbayes.pages.shell import environment
-
-TEMPLATES = environment(__package__)
-
 BEST_MARK, NONE = "*", "-"
 
 
@@ -169,8 +165,3 @@ def with_small(number: str, behind: str) -> Markup:
 def verdict(gap: float, least: float) -> str:
     """Return what a difference of errors means for the first: "better", "equal" or "worse"."""
     return "better" if gap < -least else "worse" if gap > least else "equal"
-
-
-def as_html(table: Table, links: dict[str, str] | None = None) -> str:
-    """Return a table as a part of a page; `links` leads on from a first cell."""
-    return TEMPLATES.get_template("macros.html").module.results(table, links or {})  # type: ignore[attr-defined]

@@ -16,10 +16,18 @@ from sklearn.base import BaseEstimator
 
 import riskbayes.persistence.plain as plain
 from riskbayes.arrays import Array
+from riskbayes.displayed import Leaderboard
 from riskbayes.exceptions import ModelFileError
 from riskbayes.loaded import Loadable
 from riskbayes.persistence.hints import fits
-from riskbayes.persistence.registry import Classes, class_of, declared, may_have, parameter_defaults
+from riskbayes.persistence.registry import (
+    Classes,
+    class_of,
+    declared,
+    may_have,
+    parameter_defaults,
+    version_of,
+)
 
 MOST_DEEP = 40
 """Upper bound on the depth of a tree, through objects."""
@@ -30,6 +38,9 @@ MOST_VALUES = 2**24
 
 MOST_ALIKE = 64
 """Upper bound on the keys of a file that have one hash."""
+
+PARTS = ({"class", "state"}, {"class", "version", "state"})
+"""The keys of an object; without a version it is of the first."""
 
 
 class Reader:
@@ -109,6 +120,9 @@ class Reader:
             raise ModelFileError("a dict is no list of pairs")
         return {self._hashable(key): item for key, item in pairs}
 
+    def _leaderboard(self, content: Any, depth: int) -> Leaderboard:
+        return Leaderboard(self._dict(content, depth))
+
     def _array(self, content: Any, depth: int) -> Array:
         return self.arrays[index_of(content, len(self.arrays))]
 
@@ -139,16 +153,49 @@ class Reader:
 
     def _instance(self, node: Any) -> Any:
         """Return an instance of a class with its attributes."""
-        if type(node) is not dict or set(node) != {"class", "state"} or type(node["state"]) is not dict:
+        if type(node) is not dict or type(node.get("state")) is not dict or set(node) not in PARTS:
             raise ModelFileError("an object has no class and state")
         kind = class_of(node["class"], self.classes)
         if issubclass(kind, Enum):
             raise ModelFileError(f"{kind.__name__} has members, no instances")
-        odd = [name for name in node["state"] if not may_have(kind, name)]
-        if odd:
-            raise ModelFileError(f"{kind.__name__} has no attribute {odd[0][:40]!r}")
+        is_older = check_version(kind, node.get("version", 1)) < version_of(kind)
+        if not is_older:
+            check_names(kind, node["state"])  # before values are built
         state = {name: self.read(item, 1) for name, item in node["state"].items()}
+        if is_older:
+            state = migrated(kind, state, node.get("version", 1))
+            check_names(kind, state)
         return restored(kind, state, self.size)
+
+
+def check_names(kind: type, state: dict[str, Any]) -> None:
+    """Refuse attributes that a class does not declare."""
+    odd = [name for name in state if not may_have(kind, name)]
+    if odd:
+        raise ModelFileError(f"{kind.__name__} has no attribute {odd[0][:40]!r}")
+
+
+def check_version(kind: type, version: Any) -> int:
+    """Return the version of a class in a file; refuse one that is not known here."""
+    today = version_of(kind)
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"{kind.__name__} has no version")
+    if version > today:
+        raise ModelFileError(
+            f"it holds a {kind.__name__} of version {version}, and this riskbayes knows {today}: it was "
+            "written by a newer one"
+        )
+    return version
+
+
+def migrated(kind: type, state: dict[str, Any], version: int) -> dict[str, Any]:
+    """Return the attributes that today's class has, from those of a file of an older version of the class."""
+    try:
+        return kind.migrate(state, version)  # type: ignore[attr-defined]
+    except Exception as error:  # a state that no version had
+        raise ModelFileError(
+            f"{kind.__name__} of version {version} cannot be migrated ({error!r})"
+        ) from error
 
 
 def restored(kind: type, state: dict[str, Any], size: int) -> Any:
@@ -198,5 +245,5 @@ def index_of(content: Any, number: int) -> int:
     return content
 
 
-KINDS = ("tuple", "set", "frozenset", "dict", "array", "objects", "enum", "object")
+KINDS = ("tuple", "set", "frozenset", "dict", "leaderboard", "array", "objects", "enum", "object")
 """Kinds of values that have parts, each with the method that reads it."""

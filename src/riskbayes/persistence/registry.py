@@ -106,6 +106,16 @@ def class_of(name: Any, classes: Classes) -> type:
     )
 
 
+def version_of(kind: type) -> int:
+    """Return the version of a class in files: its `saved_version`, or 1.
+
+    A class whose attributes get other names or another meaning raises it, and has a static method `migrate`,
+    which takes the attributes that an older file has and the version of that file, and returns today's. An
+    attribute that is only added needs neither, if it has a default.
+    """
+    return getattr(kind, "saved_version", 1)
+
+
 @cache
 def declared(kind: type) -> dict[str, Any]:
     """Return the declared attributes of instances, with their types; arrays are NumPy's in files."""

@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from riskbayes.displayed import Leaderboard
 from riskbayes.exceptions import ModelFileError
-from riskbayes.loaded import Loadable
 from riskbayes.persistence.npy import is_plain
 from riskbayes.persistence.plain import KINDS
-from riskbayes.persistence.registry import Classes, declared, may_have, name_of
+from riskbayes.persistence.registry import Classes, declared, may_have, name_of, version_of
+
+DICTS: dict[type, str] = {dict: "dict", Leaderboard: "leaderboard"}
+"""Kinds of dicts, and their names in a file."""
 
 DROPPED = ("_callback", "_skl", "_parent_callback", "_propagated")
 """Beginnings of the names of attributes that belong to scikit-learn's callbacks, not to the model."""
@@ -44,9 +47,9 @@ class Writer:
             return value
         if kind in (list, tuple, set, frozenset):
             return self._sequence(value, path)
-        if kind is dict:
+        if kind in DICTS:
             return {
-                "dict": [
+                DICTS[kind]: [
                     [self.write(key, f"a key of {path}"), self.write(item, f"{path}[{key!r}]")]
                     for key, item in value.items()
                 ]
@@ -94,7 +97,9 @@ class Writer:
         if odd:
             raise ModelFileError(f"{path}.{odd[0]} is no attribute that {name} declares: {CANNOT}.")
         node = {"object": len(self.objects)}
-        self.objects.append({"class": name, "state": state})
+        version = version_of(type(value))
+        numbered = {"version": version} if version > 1 else {}
+        self.objects.append({"class": name, **numbered, "state": state})
         self._written[id(value)] = value, node
         return node
 
@@ -117,13 +122,8 @@ CANNOT = "model files cannot hold it"
 def state_of(value: Any) -> dict[str, Any]:
     """Return the attributes of an instance that are written: the declared ones, no derived ones."""
     kind: Any = type(value)
-    unsaved = kind._unsaved if isinstance(value, Loadable) else frozenset()
     if isinstance(value, BaseEstimator):
-        return {
-            name: item
-            for name, item in vars(value).items()
-            if not name.startswith(DROPPED) and name not in unsaved
-        }
+        return {name: item for name, item in vars(value).items() if not name.startswith(DROPPED)}
     if is_dataclass(kind) or isinstance(value, tuple) or not hasattr(value, "__dict__"):
-        return {name: getattr(value, name) for name in declared(kind) if name not in unsaved}
+        return {name: getattr(value, name) for name in declared(kind)}
     return dict(vars(value))

@@ -1,13 +1,11 @@
 """The columns of a user's table as numbers, decided once from the schema of all rows.
 
 `TableEncoder` makes one float64 array of columns of every kind: numbers as they are, categories as codes from
-0, a date as the parts that vary, NaN for a missing cell, and marks of missing cells. `CategoryEncoder` makes
-integer codes of columns of categories, and takes in further ones.
+0, a date as the parts that vary, NaN for a missing cell, and marks of missing cells.
 """
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,18 +20,19 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.input.schema import MOST_VALUES, Cells, ColumnSchema, Schema
-from riskbayes.loaded import Loadable, require
+from riskbayes.loaded import require
+from riskbayes.preprocessing.categories import distinct_values
 from riskbayes.preprocessing.columns import (
     DAY,
     PARTS,
     Values,
     columns_of,
     days_of_parts,
-    numbers,
     part_of_date,
     read_column,
     unit_of,
 )
+from riskbayes.preprocessing.decoding import date_like, number_like
 from riskbayes.tables import shown
 
 FEW_VALUES, ID_SHARE = 20, 0.5
@@ -41,9 +40,6 @@ FEW_VALUES, ID_SHARE = 20, 0.5
 
 TEXT_WORDS = 4
 """Such strings of so many words on average are text, and no identifiers."""
-
-UNSEEN = 2**31 - 1
-"""The integer code of a value that was not in training; larger than that of any category."""
 
 REASONS = {"drop": "dropped", "id": "an identifier, as columns says", "text": "text"}
 """Why a column is left out that the user leaves out."""
@@ -72,7 +68,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Reader(Loadable):
+class Reader:
     """How one column is encoded: learned from the training rows, the same for all rows after."""
 
     column: Column
@@ -125,9 +121,20 @@ class Reader(Loadable):
             )
         return np.where(new, np.nan, codes) if unseen == "missing" else codes
 
+    def decode(self, values: Array, gone: Array) -> list:
+        """Return the cells of the column from its encoded numbers, with None for missing cells."""
+        pairs: Any = zip(values, gone, strict=True)
+        if self.column.kind == "category":
+            known = self.categories
+            return [None if no or v >= len(known) else known[int(v)] for v, no in pairs]
+        if self.column.kind == "date":
+            dates = (np.where(gone, 0.0, values) * DAY).astype(np.int64).astype("datetime64[us]").tolist()
+            return [None if no else date_like(v, self.example) for v, no in zip(dates, gone, strict=True)]
+        return [None if no else number_like(float(v), self.example) for v, no in pairs]
+
 
 @dataclass(frozen=True)
-class TableEncoder(Loadable):
+class TableEncoder:
     """Encodes a table of numbers, categories and dates as one float64 array, with NaN for missing cells.
 
     It is learned from the training rows and immutable. With `informative`, a column of 0 and 1 is added for
@@ -240,7 +247,7 @@ class TableEncoder(Loadable):
         if part == "category" and value < len(reader.categories):
             return str(reader.categories[int(value)])
         if part == "number" and isinstance(value, float):
-            return decoded(reader, np.array([value]), np.array([False]))[0]
+            return reader.decode(np.array([value]), np.array([False]))[0]
         return value
 
     def missing_and_values(self, X: Any, rows: Array, drawn: bool = False) -> tuple[Array, Array]:
@@ -256,7 +263,7 @@ class TableEncoder(Loadable):
             if found is not None:
                 gone = read_column(column, reader.index, reader.column.name).missing
                 missing[:, j] = gone & ~np.isnan(found)  # no expert may read the column
-                values[:, j] = decoded(reader, found, np.isnan(found))
+                values[:, j] = reader.decode(found, np.isnan(found))
         return missing, values
 
     def decode(self, rows: Array) -> Any:
@@ -268,7 +275,7 @@ class TableEncoder(Loadable):
             values = self.numbers_of(j, rows, drawn=True)
             values = np.full(len(rows), np.nan) if values is None else values
             gone = np.isnan(values) | marked.get(marked_by[j], False)
-            found[reader.column.name] = decoded(reader, values, gone)
+            found[reader.column.name] = reader.decode(values, gone)
         if self.library is None:
             table = np.empty((len(rows), len(found)), dtype=object)
             for j, values in enumerate(found.values()):
@@ -284,163 +291,6 @@ class TableEncoder(Loadable):
         if drawn and self.readers[j].column.kind == "date":
             return days_of_parts(parts, self.readers[j].extent)
         return next(iter(parts.values()), None)
-
-
-@dataclass(frozen=True)
-class ColumnCodes(Loadable):
-    """The integer codes of one column: a value's code is its position in `categories`."""
-
-    name: str | None
-    """The name of the column; None if it has none."""
-    categories: tuple[Any, ...] | None
-    """The values in the order of their codes; None if the column holds codes already."""
-    declared: int = 0
-    """How many of the first categories the column's dtype declares, so that they need no row."""
-
-    def check_loaded(self, size: int) -> None:
-        """Require categories that differ, of which some may be declared."""
-        known = self.categories or ()
-        require(len(set(known)) == len(known) and 0 <= self.declared <= len(known), "categories")
-
-    @property
-    def is_open(self) -> bool:
-        """True if all cells were missing so far: the first values decide how the column is encoded."""
-        return self.categories == ()
-
-    def extended(self, values: Sequence, *, declared: bool = False) -> ColumnCodes:
-        """Return this encoding with further categories after the known ones."""
-        if self.categories is None:
-            return self
-        codes = {value: code for code, value in enumerate(dict.fromkeys([*self.categories, *values]))}
-        known = max([self.declared, *(codes[value] + 1 for value in values if declared)])
-        return ColumnCodes(self.name, tuple(codes), known)
-
-    def encode(self, found: Values, j: int) -> Array:
-        """Return the codes of cells: `UNSEEN` for values that were not in training, NaN for missing cells."""
-        if self.categories is not None:
-            own = {value: code for code, value in enumerate(self.categories)}
-            codes = found.as_codes(own, j, self.name)
-            codes = np.where(codes == len(own), UNSEEN, codes)
-            if found.missing.any():
-                return codes
-            return codes.astype(np.min_scalar_type(int(codes.max(initial=0))))
-        if found.missing.all():
-            return np.full(len(found.missing), np.nan)
-        if found.kind != "numbers":
-            raise ColumnError(
-                j, f"held integer codes in training and now holds {found.an_example()}.", self.name
-            )
-        beyond = (found.values < 0) | (found.values >= UNSEEN)
-        if not beyond.any():
-            return found.values
-        wide = found.values if found.missing.any() else found.values.astype(np.int64)
-        return np.where(beyond, UNSEEN, wide)
-
-
-@dataclass(frozen=True)
-class CategoryEncoder:
-    """The encodings of a table's columns; immutable, so that a refused batch changes nothing.
-
-    Whole numbers from 0 are codes already, as in scikit-learn. Columns of strings, booleans or negative
-    numbers are coded by value; categorical columns of a data frame keep all categories that they declare.
-    NaN, None, null, NA, NaT and empty strings are missing cells.
-    """
-
-    columns: tuple[ColumnCodes, ...] = ()
-
-    @classmethod
-    def decide(cls, schema: Schema) -> Self:
-        """Return the encoder of the tables that a schema describes."""
-        names = schema.names if schema.named else (None,) * len(schema.names)
-        return cls(tuple(ColumnCodes(name, ()) for name in names)).extended(schema)
-
-    def extended(self, schema: Schema) -> Self:
-        """Return this encoding with the new categories of further rows after the known ones."""
-        pairs = zip(self.columns, schema.each_column(), strict=True)
-        return type(self)(tuple(extend_codes(known, column, j) for j, (known, column) in enumerate(pairs)))
-
-    @property
-    def least_categories(self) -> Array:
-        """Number of categories that each column declares, which it has in every fold."""
-        return np.array([column.declared for column in self.columns], dtype=np.int64)
-
-    def encode(self, cells: Array | Cells) -> Array:
-        """Return codes of shape (m, n): floats if cells are missing (NaN)."""
-        if not isinstance(cells, np.ndarray | Cells):  # codes on a device
-            return cells
-        if isinstance(cells, np.ndarray) and all(column.categories is None for column in self.columns):
-            # For whole numbers `min` and `max` are several times as fast.
-            low, high = (np.fmin.reduce, np.fmax.reduce) if cells.dtype.kind == "f" else (np.min, np.max)
-            if low(cells, axis=None, initial=0) >= 0 and high(cells, axis=None, initial=0) < UNSEEN:
-                return cells
-        values = cells.values if isinstance(cells, Cells) else map(numbers, cells.T)
-        columns = enumerate(zip(self.columns, values, strict=True))
-        return np.stack([column.encode(found, j) for j, (column, found) in columns], axis=1)
-
-    def value_of(self, column: int, value: Any) -> Any:
-        """Return the category of a code, as the user wrote it."""
-        known = self.columns[column].categories
-        return value if known is None or value >= len(known) else str(known[value])
-
-    def decode(self, codes: Array) -> Array:
-        """Return the values of codes; of dtype object if the columns differ in kind."""
-        if all(column.categories is None for column in self.columns):
-            return codes
-        columns = [
-            codes[:, j] if column.categories is None else as_array(column.categories or (None,))[codes[:, j]]
-            for j, column in enumerate(self.columns)
-        ]
-        if len({values.dtype.kind for values in columns}) > 1:
-            columns = [values.astype(object) for values in columns]
-        return np.stack(columns, axis=1)
-
-
-def as_array(values: Sequence) -> Array:
-    """Return a one-dimensional array with one entry for each value, whatever its type."""
-    plain = np.array(values) if all(isinstance(v, str | int | float) for v in values) else None
-    if plain is not None and plain.ndim == 1:
-        return plain
-    objects = np.empty(len(values), dtype=object)
-    objects[:] = values
-    return objects
-
-
-def extend_codes(known: ColumnCodes, column: ColumnSchema, j: int) -> ColumnCodes:
-    """Return an encoding with the values of further rows after the known ones, sorted."""
-    if known.categories is None:
-        if column.kind == "numbers" and not 0 <= column.low <= column.high < UNSEEN:
-            raise ColumnError(
-                j,
-                f"holds {column.low if column.low < 0 else column.high:.0f}: integer codes are counted from "
-                f"0 to at most {UNSEEN - 1}. Pass such values as strings.",
-                known.name,
-            )
-        return known
-    if known.is_open and column.kind == "numbers" and column.low >= 0:
-        return ColumnCodes(known.name, None)
-    if column.kind == "missing" and not column.declared:
-        return known
-    values = distinct_values(column, j, known.name)
-    declared = column.declared
-    if not declared and values and all(isinstance(value, bool) for value in values):
-        declared = (False, True)
-    try:
-        values.sort()
-    except TypeError:  # objects without an order
-        values.sort(key=lambda value: (str(type(value)), str(value)))
-    return known.extended(declared, declared=True).extended(values)
-
-
-def distinct_values(column: ColumnSchema, j: int, name: str | None) -> list:
-    """Return the distinct values of a column; refuse more than are kept."""
-    if column.values is None:
-        raise ColumnError(
-            j,
-            f"has more than {MOST_VALUES} distinct values, and so many categories are not counted. Drop it, "
-            "or merge its rare values.",
-            name,
-        )
-    return column.values.tolist() if isinstance(column.values, np.ndarray) else list(column.values)
 
 
 def left_out_of(kinds: Mapping[int, str]) -> dict[int, str]:
@@ -505,43 +355,3 @@ def is_text(values: Collection[Any]) -> bool:
     """True for strings of many words, as people write comments."""
     words = sum(len(str(value).split()) for value in values)
     return words >= TEXT_WORDS * len(values)
-
-
-def decoded(reader: Reader, values: Array, gone: Array) -> list:
-    """Return the cells of a column of the table from its encoded numbers, with None for missing cells."""
-    if reader.column.kind == "category":
-        known = reader.categories
-        return [None if no or v >= len(known) else known[int(v)] for v, no in zip(values, gone, strict=True)]
-    if reader.column.kind == "date":
-        dates = (np.where(gone, 0.0, values) * DAY).astype(np.int64).astype("datetime64[us]")
-        of = reader.example
-        return [None if no else date_like(date, of) for date, no in zip(dates.tolist(), gone, strict=True)]
-    return [None if no else number_like(float(v), reader.example) for v, no in zip(values, gone, strict=True)]
-
-
-def date_like(date: datetime.datetime, example: Any) -> Any:
-    """Return a date in the type of an example: a string in ISO format, a date, or a time in its zone."""
-    if isinstance(example, str):
-        return date.isoformat(example[10]) if len(example) > 10 else date.date().isoformat()
-    if isinstance(example, datetime.datetime):
-        zone = example.tzinfo
-        return date if zone is None else date.replace(tzinfo=datetime.UTC).astimezone(zone)
-    return date.date() if isinstance(example, datetime.date) else date
-
-
-def number_like(value: float, example: Any) -> Any:
-    """Return a number in the type of an example: a duration of days, a time of day, or the number."""
-    if isinstance(example, datetime.timedelta):
-        return datetime.timedelta(days=value)
-    if isinstance(example, datetime.time):
-        seconds = min(max(value, 0.0) * 3600, 86399.999999)
-        return (datetime.datetime.min + datetime.timedelta(seconds=seconds)).time()
-    return value
-
-
-def shown_number(value: float, kind: str) -> str:
-    """Return a number of a column as it is shown; that of a date is in days since 1970."""
-    if kind != "date":
-        return f"{value:.6g}"
-    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(days=value)
-    return moment.date().isoformat() if value == int(value) else moment.isoformat(" ", "seconds")

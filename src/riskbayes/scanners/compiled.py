@@ -17,8 +17,8 @@ from riskbayes.arrays import Array
 from riskbayes.loaded import require, require_shape
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
-from riskbayes.scanners.dense import Scanner
-from riskbayes.scanners.kernels import known, readonly
+from riskbayes.scanners.dense import Labels, Scanner
+from riskbayes.scanners.kernels import BLOCK, known, readonly
 from riskbayes.statistics import Statistics
 
 OTHER_COLUMNS = "rows have other columns than the model"
@@ -55,8 +55,15 @@ class GaussianPart:
         r, n = self.shifts.shape
         return np.zeros((r, n)), np.zeros((r, n, n))
 
+    def space(self) -> tuple[Array, ...]:
+        """Return arrays for the rows of a block, column by column, and for one column."""
+        return np.empty((len(self.origin), BLOCK)), np.empty(BLOCK)
+
     def statistics(self, s0: Array, s1: Array, s2: Array) -> Statistics:
-        """Return the sums by name."""
+        """Return the sums by name, with those of the last class and the lower triangles."""
+        add_last(s1)
+        add_last(s2)
+        s2 += np.triu(s2, 1).swapaxes(1, 2)
         return Statistics({"s0": s0, "s1": s1, "s2": s2}, self.frame)
 
 
@@ -87,8 +94,14 @@ class LookUpPart:
         knots, r = self.table.shape
         return np.zeros((knots, r)), np.zeros(r)
 
+    def space(self) -> tuple[Array, ...]:
+        """Return an array for a number of each class but the last."""
+        return (np.empty(self.table.shape[1] - 1),)
+
     def statistics(self, s0: Array, counts: Array, tails: Array) -> Statistics:
-        """Return the sums by name."""
+        """Return the sums by name, with those of the last class."""
+        add_last(counts.T)
+        add_last(tails)
         return Statistics(
             {"s0": s0, "counts": np.ascontiguousarray(counts[:-2].T), "beyond": tails}, self.frame
         )
@@ -124,14 +137,24 @@ class CodesPart:
         """Return zeros to add counts of the joint codes to."""
         return (np.zeros(self.table.shape),)
 
+    def space(self) -> tuple[Array, ...]:
+        """Return arrays for the scores of a block, row by row, and for the numbers of its rows."""
+        return np.empty((BLOCK, self.table.shape[1] - 1)), np.empty(BLOCK, dtype=np.int64)
+
     def statistics(self, s0: Array, counts: Array) -> Statistics:
-        """Return the sums by name."""
+        """Return the sums by name, with those of the last class."""
+        add_last(counts.T)
         return Statistics({"s0": s0, "counts": (self.back @ counts).T}, self.frame)
 
 
 def relative(weight: float, table: Array) -> Array:
     """Return the weighted table of all classes but the last, relative to it, as compiled code reads it."""
     return readonly(weight * (table[:, :-1] - table[:, -1:]))
+
+
+def add_last(sums: Array) -> None:
+    """Write the sums of the last class, minus those of the others, to the end of the first axis."""
+    np.negative(sums[:-1].sum(axis=0), out=sums[-1, ...])
 
 
 Part = GaussianPart | LookUpPart | CodesPart
@@ -164,24 +187,18 @@ class CompiledScanner(Scanner):
         return found[0]
 
     def scan(
-        self,
-        theta: Any,
-        y: Array,
-        w: Array | None,
-        n_classes: int,
-        objective: Objective,
-        risks_only: bool = False,
+        self, theta: Any, labels: Labels, objective: Objective, risks_only: bool = False
     ) -> tuple[Statistics | None, Risks]:
         """Return dS (None with `risks_only`) and the risks of all rows."""
         if objective.power is None:
-            return super().scan(theta, y, w, n_classes, objective, risks_only)
+            return super().scan(theta, labels, objective, risks_only)
         scan = self.compiled(theta)
 
-        def work(Z: Any, y: Array, w: Array | None) -> tuple[Statistics | None, Risks]:
-            found, risks = scan.chunk(self.rows(Z), y, w, objective, risks_only)
+        def work(Z: Any, labels: Labels) -> tuple[Statistics | None, Risks]:
+            found, risks = scan.chunk(self.rows(Z), labels.y, labels.w, objective, risks_only)
             return None if found is None else self.join(found), risks
 
-        return self.sum(work, y, w, n_classes)
+        return self.sum(work, labels)
 
 
 class CompiledScan:
@@ -203,7 +220,7 @@ class CompiledScan:
 
         s0, risks, sums = np.zeros(len(self._constants)), np.zeros(3), [part.sums() for part in self.parts]
         given = {
-            type(part): (*part.rows(Z), *own, *added)
+            type(part): (*part.rows(Z), *own, *added, *part.space())
             for part, Z, own, added in zip(self.parts, rows, self._parameters, sums, strict=True)
         }
         loops.scan(
@@ -214,9 +231,11 @@ class CompiledScan:
             objective.power,
             known(len(s0) - 1),
             risks_only,
+            np.empty((len(s0), BLOCK)),
             s0,
             risks,
         )
+        add_last(s0)
         mass = float(len(y) if w is None else w.sum())
         found = (
             None if risks_only else [p.statistics(s0, *own) for p, own in zip(self.parts, sums, strict=True)]

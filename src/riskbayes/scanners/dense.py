@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, astype, one_hot, widest_float
+from riskbayes.arrays import Array, astype, one_hot, take_rows, widest_float
 from riskbayes.objectives import Objective
 from riskbayes.risks import NO_RISK, Risks, posterior_and_risks
 from riskbayes.statistics import Statistics
@@ -36,6 +37,22 @@ class Split(NamedTuple):
     not a matrix product. A device has threads of its own."""
 
 
+class Labels(NamedTuple):
+    """The labels of rows."""
+
+    y: Array
+    """Class codes."""
+    w: Array | None
+    """Weights; None stands for one each."""
+    n_classes: int
+    """The number of classes, including those without rows."""
+
+    def of(self, rows: Array | slice) -> Labels:
+        """Return the labels of some rows."""
+        w = None if self.w is None else take_rows(self.w, rows)
+        return Labels(take_rows(self.y, rows), w, self.n_classes)
+
+
 ON_HOST, ON_DEVICE = Split(), Split(2**27, 2**27, threads=False)
 
 
@@ -43,7 +60,7 @@ class Scanner:
     """Passes over one table of encoded rows: how it is split, in how many threads, and what a pass leaves for
     the next one.
 
-    A subclass overrides `chunk` where scores and statistics share work, or `scan` where rows are not read in
+    A subclass overrides `begin` where scores and statistics share work, or `scan` where rows are not read in
     chunks.
 
     Parameters
@@ -81,59 +98,43 @@ class Scanner:
         self.releases_lock, self.sums_residuals = releases_lock, sums_residuals
 
     def scan(
-        self,
-        theta: Any,
-        y: Array,
-        w: Array | None,
-        n_classes: int,
-        objective: Objective,
-        risks_only: bool = False,
+        self, theta: Any, labels: Labels, objective: Objective, risks_only: bool = False
     ) -> tuple[Statistics | None, Risks]:
         """Return dS (None with `risks_only`) and the risks of all rows, in one pass."""
-        own, sums_residuals = self.model.cast(theta, self.Z), self.sums_residuals and not risks_only
-
-        def work(Z: Any, y: Array, w: Array | None) -> tuple[Statistics | Array | None, Risks]:
-            return self.chunk(Z, y, w, own, objective, risks_only)
-
-        return self.sum(work, y, w, n_classes, sums_residuals)
+        own = self.model.cast(theta, self.Z)
+        work = partial(self.chunk, theta=own, objective=objective, risks_only=risks_only)
+        return self.sum(work, labels, self.sums_residuals and not risks_only)
 
     def chunk(
-        self, Z: Any, y: Array, w: Array | None, theta: Any, objective: Objective, risks_only: bool
+        self, Z: Any, labels: Labels, theta: Any, objective: Objective, risks_only: bool
     ) -> tuple[Statistics | Array | None, Risks]:
         """Return dS and the risks of a chunk; with `sums_residuals` the residual E in place of dS."""
-        return self.chunk_of_scores(Z, self.model.scores(Z, theta), y, w, theta, objective, risks_only)
+        scores, statistics = self.begin(Z, theta)
+        P, risks = posterior_and_risks(scores, labels.y, labels.w, objective)
+        if risks_only:
+            return None, risks
+        E = objective.residual(P, labels.y)
+        E = E if labels.w is None else E * astype(labels.w, E.dtype)[:, None]
+        return E if self.sums_residuals else statistics(E), risks
 
-    def chunk_of_scores(
-        self,
-        Z: Any,
-        scores: Array,
-        y: Array,
-        w: Array | None,
-        theta: Any,
-        objective: Objective,
-        risks_only: bool,
-    ) -> tuple[Statistics | Array | None, Risks]:
-        """Return the same as `chunk`, from the scores of the chunk."""
-        E, risks = residual_and_risks(scores, y, w, objective, risks_only)
-        if E is None or self.sums_residuals:
-            return E, risks
-        return self.model.residual_statistics(Z, E, theta), risks
+    def begin(self, Z: Any, theta: Any) -> tuple[Array, Callable[[Array], Statistics]]:
+        """Return the scores of a chunk, and the function that gives dS of its residual.
 
-    def statistics(self, y: Array, w: Array | None, n_classes: int) -> Statistics:
+        What both need is computed once.
+        """
+        return self.model.scores(Z, theta), lambda E: self.model.residual_statistics(Z, E, theta)
+
+    def statistics(self, labels: Labels) -> Statistics:
         """Return s(X, Y), the statistics of labels and weights."""
         if self.sums_residuals:
-            return self.chunk_of_labels(self.Z, y, w, n_classes)
-
-        def work(Z: Any, y: Array, w: Array | None) -> tuple[Statistics, Risks]:
-            return self.chunk_of_labels(Z, y, w, n_classes), NO_RISK
-
-        S, _ = self.sum(work, y, w, n_classes)
+            return self.chunk_of_labels(self.Z, labels)
+        S, _ = self.sum(lambda Z, own: (self.chunk_of_labels(Z, own), NO_RISK), labels)
         assert S is not None
         return S
 
-    def chunk_of_labels(self, Z: Any, y: Array, w: Array | None, n_classes: int) -> Statistics:
+    def chunk_of_labels(self, Z: Any, labels: Labels) -> Statistics:
         """Return the statistics of the labels and weights of a chunk."""
-        return label_statistics(self.model, Z, y, w, n_classes)
+        return label_statistics(self.model, Z, *labels)
 
     def map(
         self, path: Sequence[Any], formula: Callable, start: int, n_classes: int
@@ -144,21 +145,18 @@ class Scanner:
         chunks = list(chain.from_iterable(shares_of(Z.shape[0], width, self.split.mapped_cells)))
         if len(chunks) == 1:
             return iter([[formula(Z, theta, start) for theta in thetas]])
-        # Scores with few cells per row are one matrix product, which BLAS runs in its own threads.
         return self.in_threads(
             lambda chunk: [formula(Z[chunk], theta, start + chunk.start) for theta in thetas],
             chunks,
-            self.releases_lock and self.score_cells >= Z.shape[1],
+            self.releases_lock,
         )
 
     def forget(self) -> None:
         """Forget what the last scan left for the next one: by default nothing is left."""
         return None
 
-    def sum(
-        self, work: Callable, y: Array, w: Array | None, n_classes: int, residuals: bool = False
-    ) -> tuple[Statistics | None, Risks]:
-        """Return the sums of the statistics and risks that `work` returns for each chunk of rows.
+    def sum(self, work: Callable, labels: Labels, residuals: bool = False) -> tuple[Statistics | None, Risks]:
+        """Return the sums of the statistics and risks that `work` returns for each chunk of rows and labels.
 
         If it returns `residuals`, the model computes the statistics of all rows at once from them.
         """
@@ -168,14 +166,14 @@ class Scanner:
             total: Any = [] if residuals else Sum()
             risks = NO_RISK
             for chunk in share:
-                S, found = work(Z[chunk], y[chunk], None if w is None else w[chunk])
+                S, found = work(Z[chunk], labels.of(chunk))
                 total.append(S)
                 risks = risks.plus(found)
             return total, risks
 
-        shares = shares_of(Z.shape[0], self.cells + n_classes, self.split.cells)
+        shares = shares_of(Z.shape[0], self.cells + labels.n_classes, self.split.cells)
         if len(shares) == 1 == len(shares[0]) and not residuals:
-            return work(Z, y, w)
+            return work(Z, labels)
         found = self.in_threads(on_share, shares, self.releases_lock)
         total, risks = next(found)
         for more, others in found:
@@ -187,17 +185,6 @@ class Scanner:
         """Apply `work` to every part, in threads if `threaded`; yield the results in order."""
         several = threaded and self.split.threads and len(parts) > 1
         return in_threads(work, parts, min(len(parts), available_threads()) if several else 1)
-
-
-def residual_and_risks(
-    scores: Array, y: Array, w: Array | None, objective: Objective, risks_only: bool = False
-) -> tuple[Array | None, Risks]:
-    """Return the weighted residual E of a chunk (None with `risks_only`), and its risks."""
-    P, risks = posterior_and_risks(scores, y, w, objective)
-    if risks_only:
-        return None, risks
-    E = objective.residual(P, y)
-    return E if w is None else E * astype(w, E.dtype)[:, None], risks
 
 
 def label_statistics(model: GenerativeModel, Z: Any, y: Array, w: Array | None, n_classes: int) -> Statistics:

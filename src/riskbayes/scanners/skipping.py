@@ -12,6 +12,7 @@ Where that proves a posterior of one, to the last digit, a row adds nothing to d
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
-from riskbayes.scanners.dense import Scanner
+from riskbayes.scanners.dense import Labels, Scanner
 from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
 
@@ -35,37 +36,26 @@ ROUNDING = 1e-9
 LEAST_SHARE = 0.5
 """If a smaller share of the rows can be skipped, the next scan reads all rows and is the new reference."""
 
-FEWEST_FEATURES = 64
-"""Least number of columns: the roots, one number for each row and class, are then small beside the rows."""
-
-ROWS_PER_FEATURE = 16
-"""Least number of rows per column: the singular values cost as much as a few rows per column."""
-
 
 class SkippingScanner(Scanner):
     """Scans of wide rows of a Gaussian for each class, which leave out what the scan before proves to add
     nothing.
 
-    The model has `squared_distances(Z, theta)`, of shape (m, n_classes), which its scores are made of.
+    The rows are a whole NumPy table of float64: the precision of others is too low. The model has
+    `squared_distances(Z, theta)`, of shape (m, n_classes), which its scores are made of.
     """
 
     last: SkippingScan | None = None
     """The last scan of all rows; also one that was interrupted."""
     now: SkippingScan | None = None
-    """The scan under way; None if it reads all rows and records nothing."""
+    """The scan under way; None for an objective under which a saturated row counts."""
 
     def scan(
-        self,
-        theta: Any,
-        y: Array,
-        w: Array | None,
-        n_classes: int,
-        objective: Objective,
-        risks_only: bool = False,
+        self, theta: Any, labels: Labels, objective: Objective, risks_only: bool = False
     ) -> tuple[Statistics | None, Risks]:
         """Return dS (None with `risks_only`) and the risks of all rows."""
         self.now = self.last = next_scan(self.Z, theta, self.last) if objective.saturates else None
-        found = super().scan(theta, y, w, n_classes, objective, risks_only)
+        found = super().scan(theta, labels, objective, risks_only)
         if self.now is not None:
             self.now.end()
         return found
@@ -74,42 +64,44 @@ class SkippingScanner(Scanner):
         """Forget the last scan."""
         self.last = None
 
+    def begin(self, Z: Centred, theta: Any) -> tuple[Array, Callable[[Array], Statistics]]:
+        """Return the scores and the function of dS; a scan that reads all rows records the distances."""
+        if self.now is None or self.now.reference is not None:
+            return super().begin(Z, theta)
+        distances = self.model.squared_distances(Z, theta)  # type: ignore[attr-defined]
+        self.now.record(Z, distances)
+        scores = theta.constants[None, :] - 0.5 * distances
+        return scores, lambda E: self.model.residual_statistics(Z, E, theta)
+
     def chunk(
-        self, Z: Centred, y: Array, w: Array | None, theta: Any, objective: Objective, risks_only: bool
+        self, Z: Centred, labels: Labels, theta: Any, objective: Objective, risks_only: bool
     ) -> tuple[Statistics | Array | None, Risks]:
         """Scan the rows of a chunk whose posterior is not proved to be one at their label."""
         now = self.now
         if now is None:
-            return super().chunk(Z, y, w, theta, objective, risks_only)
+            return super().chunk(Z, labels, theta, objective, risks_only)
         if now.reference is None:
-            distances = self.model.squared_distances(Z, theta)  # type: ignore[attr-defined]
-            now.record(Z, distances)
-            now.safe_rows(Z, y)  # counts how many could be skipped next time
-            scores = theta.constants[None, :] - 0.5 * distances
-            return self.chunk_of_scores(Z, scores, y, w, theta, objective, risks_only)
-        rows = np.flatnonzero(~now.safe_rows(Z, y))
+            found = super().chunk(Z, labels, theta, objective, risks_only)
+            now.safe_rows(Z, labels.y)  # counts how many could be skipped next time
+            return found
+        rows = np.flatnonzero(~now.safe_rows(Z, labels.y))
         if len(rows) == 0:
             rows = np.zeros(1, dtype=np.int64)  # one row gives the sums their shape
-        own = None if w is None else w[rows]
+        m, w = len(labels.y), labels.w
         dS: Any
-        dS, risks = super().chunk(Z[rows], y[rows], own, theta, objective, risks_only)
+        dS, risks = super().chunk(Z[rows], labels.of(rows), theta, objective, risks_only)
         if not risks_only and self.sums_residuals:  # those of the other rows are zero
-            residuals, dS = dS, np.zeros((len(y), dS.shape[1]))
+            residuals, dS = dS, np.zeros((m, dS.shape[1]))
             dS[rows] = residuals
-        return dS, Risks(risks.names, risks.sums, len(y) if w is None else w.sum())
+        return dS, Risks(risks.names, risks.sums, m if w is None else w.sum())
 
 
-def next_scan(Z: Centred, theta: Any, last: SkippingScan | None) -> SkippingScan | None:
+def next_scan(Z: Centred, theta: Any, last: SkippingScan | None) -> SkippingScan:
     """Return the next scan of all rows: one that skips rows by a reference, or a new reference.
 
-    None except for large NumPy tables of float64: on others it does not pay, or the precision is too low.
     A scan is compared only with the reference that it was given, whatever was scanned since.
     """
-    m, n = Z.shape
-    large = n >= FEWEST_FEATURES and m >= ROWS_PER_FEATURE * n and Z.start is not None
-    if not (large and isinstance(Z.X, np.ndarray) and Z.dtype == np.float64):
-        return None
-    reference = None
+    m, reference = len(Z), None
     # An interrupted scan cannot be a reference, and its number of safe rows is not known.
     if last is not None and last.covers(m) and last.n_safe >= LEAST_SHARE * m:
         reference = last if last.reference is None else last.reference
@@ -154,8 +146,7 @@ class SkippingScan:
 
     def record(self, Z: Centred, distances: Array) -> None:
         """Store the square roots of the distances of a chunk, in a scan without a reference."""
-        if self.reference is None:
-            np.sqrt(distances.T, out=self._of(Z))
+        np.sqrt(distances.T, out=self._of(Z))
 
     def _of(self, Z: Centred) -> Array:
         """Return the view of `roots` for the rows of a chunk."""

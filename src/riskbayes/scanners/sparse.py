@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from riskbayes.arrays import Array
 from riskbayes.objectives import Objective
 from riskbayes.risks import Risks
-from riskbayes.scanners.dense import Scanner
+from riskbayes.scanners.dense import Labels, Scanner
 from riskbayes.scanners.kernels.sparse import SparseScan
 from riskbayes.statistics import Statistics
 
@@ -23,22 +22,16 @@ class SparseScanner(Scanner):
     """The last scan, whose sorted rows the next one reads again."""
 
     def scan(
-        self,
-        theta: Any,
-        y: Array,
-        w: Array | None,
-        n_classes: int,
-        objective: Objective,
-        risks_only: bool = False,
+        self, theta: Any, labels: Labels, objective: Objective, risks_only: bool = False
     ) -> tuple[Statistics | None, Risks]:
         """Return dS (None with `risks_only`) and the risks of all rows."""
         if objective.power is None or theta.weights.shape[0] < 2:
             self.last = None
-            return super().scan(theta, y, w, n_classes, objective, risks_only)
+            return super().scan(theta, labels, objective, risks_only)
         self.last = scan = SparseScan.after(self.last, self.Z, theta.weights, theta.constants)
         if risks_only:
-            return None, scan.risks(self.Z, y, w)
-        s0, counts, risks = scan.sums(self.Z, y, w, objective.power)
+            return None, scan.risks(self.Z, labels.y, labels.w)
+        s0, counts, risks = scan.sums(self.Z, labels.y, labels.w, objective.power)
         return self.model.of_sums(s0, counts, self.Z.frame), risks  # type: ignore[attr-defined]
 
     def forget(self) -> None:

@@ -34,6 +34,10 @@ if (chooser) {
   show(0);
 }
 
+{% if report.explorer %}
+{% include "explorer.js" %}
+{% endif %}
+
 // Findings by severity.
 const severities = byId("severities");
 if (severities) {

@@ -1,5 +1,5 @@
-"""Read a user's file: CSV in whatever dialect and encoding, Parquet, Arrow. Mistakes become one sentence."""
+"""Read a user's file: CSV in any dialect and encoding, Parquet, Arrow. Errors say what to do."""
 
 
 class UserError(ValueError):
-    """Something that the user can mend: the command shows its message in a line, and no traceback."""
+    """An error that the user can correct: the command shows its message in a line, without a traceback."""

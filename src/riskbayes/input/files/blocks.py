@@ -15,7 +15,7 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.input.files import UserError
 from riskbayes.input.files.arrow import pa, pacsv
-from riskbayes.input.files.dialect import Dialect, find_dialect, refuse_twins
+from riskbayes.input.files.dialect import Dialect, find_dialect, refuse_repeated_names
 from riskbayes.input.files.notation import MISSING
 from riskbayes.input.files.opening import UserFile, open_file
 from riskbayes.input.files.options import NOTHING_SAID, Options
@@ -43,7 +43,7 @@ MOST_BELOW = 20
 """Most lines below a table that are looked at."""
 
 SAMPLE = 2**18
-"""Bytes that the dialect is found out from, at the end of a line."""
+"""Bytes that the dialect is detected from, at the end of a line."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class CSV(AbstractContextManager):
             cut = self._first.rfind(b"\n", 0, SAMPLE) + 1 or self._first.find(b"\n") + 1 or len(self._first)
             sample = self._first[:cut].decode("utf-8", errors="replace")
             self.dialect: Dialect = find_dialect(self.name, sample, options)
-            refuse_twins(self.name, self.dialect.names)
+            refuse_repeated_names(self.name, self.dialect.names)
         except BaseException:
             self.file.close()
             raise

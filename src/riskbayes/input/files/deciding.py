@@ -249,7 +249,7 @@ def decide_column(
             how = replace(how, example=example)
             if how.kind == NUMBER:
                 signed = seen.open & fits
-                digits = fraction_digits(values.filter(signed), how)
+                digits = fraction_digits(values.filter(pa.array(signed)), how)
                 how = replace(how, decimal=how.decimal if signed.any() else "", digits=digits)
             findings = [odd_cells(cells, how, fits, odd)] if odd else []
             return how, findings + ([guess(cells, how, first(values, seen.open & fits))] if guessed else [])
@@ -306,7 +306,9 @@ def without_dashes(cells: Cells) -> Cells:
     """Return the cells that are present also if the column holds no words."""
     kept = ~pc.is_in(cells.values, value_set=pa.array(sorted(DASHES))).to_numpy(False)
     return (
-        cells if kept.all() else cells._replace(values=cells.values.filter(kept), counts=cells.counts[kept])
+        cells
+        if kept.all()
+        else cells._replace(values=cells.values.filter(pa.array(kept)), counts=cells.counts[kept])
     )
 
 

@@ -1,4 +1,4 @@
-"""The dialect of a CSV: delimiter, header, decimal comma, found out from the first lines."""
+"""The dialect of a CSV: delimiter, header, decimal comma, detected from the first lines."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from riskbayes.exceptions import listed
 from riskbayes.input.files import UserError
 from riskbayes.input.files.notation import MISSING, PLAIN
 from riskbayes.input.files.options import Options
@@ -16,7 +17,7 @@ DELIMITERS = ",;\t|"
 """Delimiters that are tried; of equally good ones the first is taken."""
 
 SAMPLE_ROWS = 500
-"""Rows that the dialect is found out from."""
+"""Rows that the dialect is detected from."""
 
 MOST_COLUMNS = 20_000
 """The most columns of a CSV."""
@@ -184,12 +185,11 @@ def are_years(head: Row, numbers: list[bool], body: list[Row]) -> bool:
     )
 
 
-def refuse_twins(name: str, names: Sequence[str]) -> None:
+def refuse_repeated_names(name: str, names: Sequence[str]) -> None:
     """Refuse names that several columns have."""
     twice = [each for each, count in Counter(names).items() if count > 1]
     if twice:
-        listed = ", ".join(map(repr, twice[:5]))
-        raise UserError(f"{name} has several columns named {listed}. Rename or remove all but one.")
+        raise UserError(f"{name} has several columns named {listed(twice)}. Rename or remove all but one.")
 
 
 def kinds_below(body: list[Row], j: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from riskbayes.exceptions import listed
 from riskbayes.input.files import UserError
 from riskbayes.input.files.notation import DATE, FLAG, NUMBER, PRESENT, TEXT, TIME, UNREAD, Notation
 from riskbayes.input.files.table import no_header, require_column
@@ -57,9 +58,8 @@ class Expected:
             return dict(zip(self.notations, names, strict=False))
         lacking = [each for each in self.notations if each not in names]
         if lacking[1:]:
-            listed = ", ".join(map(repr, lacking[:5])) + (", ..." if lacking[5:] else "")
-            hint = no_header(names)
-            raise UserError(f"{name} lacks {len(lacking)} columns that the model reads: {listed}.{hint}")
+            these = f"{len(lacking)} columns that the model reads: {listed(lacking)}"
+            raise UserError(f"{name} lacks {these}.{no_header(names)}")
         for each in lacking:
             require_column(name, names, each, "model")
         return {each: each for each in self.notations}

@@ -1,4 +1,4 @@
-"""What a user says about a file; nothing said is found out."""
+"""What a user says about a file; the rest is detected."""
 
 from __future__ import annotations
 

@@ -12,13 +12,14 @@ import narwhals as nw
 import numpy as np
 
 from riskbayes.arrays import Array
+from riskbayes.exceptions import listed
 from riskbayes.findings import Finding
 from riskbayes.input.arrow import lacking_column, open_files
 from riskbayes.input.files import UserError
 from riskbayes.input.files.arrow import ds, pa, pc
 from riskbayes.input.files.blocks import CSV
 from riskbayes.input.files.deciding import WHOLE, Cells, all_match, cells_of, decide
-from riskbayes.input.files.dialect import refuse_twins
+from riskbayes.input.files.dialect import refuse_repeated_names
 from riskbayes.input.files.notation import TEXT, Notation, trimmed
 from riskbayes.input.files.opening import EXPORT, STDIN, is_arrow, open_file, reading
 from riskbayes.input.files.options import NOTHING_SAID, Options
@@ -32,7 +33,7 @@ def open_table(path: str | os.PathLike, labels: Iterable[str] = ()) -> Any:
     ----------
     path : path
         A CSV, plain or compressed (gzip, bzip2, xz, zstd), whose delimiter, encoding, header and decimal
-        comma are found out; "-" for standard input; Parquet or Arrow files, a folder or a pattern of them.
+        comma are detected; "-" for standard input; Parquet or Arrow files, a folder or a pattern of them.
     labels : iterable of str, default=()
         Columns of labels, which are read as numbers or text only.
 
@@ -185,7 +186,7 @@ def open_dataset(path: str | os.PathLike, kind: str | None = None) -> Any:
         raise bad_arrow(path, error) from None
     except ValueError as error:
         raise UserError(str(error)) from None
-    refuse_twins(str(path), found.schema.names)
+    refuse_repeated_names(str(path), found.schema.names)
     return found
 
 
@@ -229,8 +230,7 @@ def require_column(name: str, names: Sequence[str], column: str, what: str) -> N
     lower = {each.lower(): each for each in names}
     near = [lower[n] for n in difflib.get_close_matches(column.lower(), list(lower), 1)]
     hint = f" Did you mean {near[0]!r}?" if near else no_header(names)
-    listed = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    raise UserError(f"{name} has no column {column!r} for the {what}; it has {listed}.{hint}")
+    raise UserError(f"{name} has no column {column!r} for the {what}; it has {listed(names)}.{hint}")
 
 
 def no_header(names: Sequence[str]) -> str:

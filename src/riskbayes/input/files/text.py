@@ -1,4 +1,4 @@
-"""Text as UTF-8: the encoding found out, line by line, whatever the size of the file.
+"""Text as UTF-8: the encoding is detected line by line, whatever the size of the file.
 
 A file is UTF-8, UTF-16 or UTF-32, or, where a line is not UTF-8, Windows-1252. It is decided by the first
 line that is not ASCII; a later line that contradicts it is an error that says its number.

@@ -7,21 +7,11 @@ one small table at a time. Rows whose residual is below 1e-12 change nothing and
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import numpy as np
 from scipy.sparse import csr_array
 
-from riskbayes.frames import Categories
+from riskbayes.frames import CountsByFeature
 from riskbayes.statistics import Array
-
-SMALLEST = 2_000_000
-"""Cells of a table below which compiled code is not worth the time to load it."""
-
-
-def is_worth_it(m: int, n: int) -> bool:
-    """True if a table of m rows and n columns is scanned by compiled code."""
-    return m * n >= SMALLEST and find_spec("numba") is not None  # the extra `fast`
 
 
 class Groups:
@@ -31,7 +21,7 @@ class Groups:
     a missing cell adds nothing to a score and is not counted.
     """
 
-    def __init__(self, frame: Categories, holes: Array):
+    def __init__(self, frame: CountsByFeature, holes: Array):
         sizes: list[int] = [1]
         members: list[list[int]] = [[]]
         self.values = frame.n_categories + holes

@@ -21,78 +21,67 @@ those of the other classes, since each row of a residual sums to zero.
 
 import numpy as np
 
-from riskbayes.scanners.kernels import NO_RESIDUAL, compiled
-
-BLOCK = 256
-"""Number of dense rows in a block."""
+from riskbayes.scanners.kernels import BLOCK, NO_RESIDUAL, compiled
 
 
 @compiled
-def scan(gaussian, look_up, codes, constants, y, w, power, others, risks_only, s0, risks):
+def scan(gaussian, look_up, codes, constants, y, w, power, others, risks_only, scores, s0, risks):
     """Add the statistics of the residual and the risks of all rows to the sums of the parts, s0 and risks.
 
-    A part is None, for which nothing is compiled, or a tuple of its rows, parameters and sums. An empty `w`
-    stands for one each. Residuals of a row sum to zero, so that the last class's statistics are minus the sum
-    of the others, and tables are relative to the last class. `others` is a tuple with an entry for each class
-    but the last, whose length the compiler knows, or an empty one for any number of classes.
+    A part is None, for which nothing is compiled, or a tuple of its rows, parameters, sums and space for a
+    block; `scores` is the space for those of a block. An empty `w` stands for one each. Residuals of a row
+    sum to zero, so that the last class's statistics are minus the sum of the others: they are left to the
+    caller, as are the lower triangles of second moments. Tables are relative to the last class. `others` is a
+    tuple with an entry for each class but the last, whose length the compiler knows, or an empty one for any
+    number of classes.
     """
     m, last = len(y), len(constants) - 1
-    D = np.empty((0 if gaussian is None else gaussian[0].shape[1], BLOCK))
-    scores = np.empty((last + 1, BLOCK))
-    E = scores[:last]
     for start in range(0, m, BLOCK):
         size = min(BLOCK, m - start)
         for k in range(last + 1):
             for i in range(size):
                 scores[k, i] = constants[k]
         if gaussian is not None:
-            X, origin, whiteners, shifts, weight, s1, s2 = gaussian
-            centre(X, origin, start, size, D)
-            add_gaussians(D, whiteners, shifts, weight, size, scores)
+            X, origin, whiteners, shifts, weight, s1, s2, D, z = gaussian
+            for i in range(size):
+                for j in range(X.shape[1]):
+                    D[j, i] = X[start + i, j] - origin[j]
+            add_gaussians(D, whiteners, shifts, weight, size, z, scores)
         if look_up is not None:
-            places, beyond, offsets, table, counts, tails = look_up
-            add_looked_up(places, offsets, table, start, size, others, scores)
+            places, beyond, offsets, table, counts, tails, row = look_up
+            add_looked_up(places, offsets, table, start, size, others, row, scores)
         if codes is not None:
-            joint, first, table_of_codes, counts_of_codes = codes
-            add_joint(joint, first, table_of_codes, start, size, others, scores)
+            joint, first, table_of_codes, counts_of_codes, totals, active = codes
+            add_joint(joint, first, table_of_codes, start, size, others, totals, scores)
         to_residual(scores, y, w, power, start, size, others, risks)
         if risks_only:
             continue
-        add_masses(E, size, s0)
+        for k in range(last):
+            mass = 0.0
+            for i in range(size):
+                mass += scores[k, i]
+            s0[k] += mass
         if gaussian is not None:
-            add_moments(D, E, size, s1, s2)
+            add_moments(D, scores, size, z, s1, s2)
         if look_up is not None:
-            add_tails(beyond, E, start, size, tails)
-            add_counts(places, offsets, E, start, size, others, counts)
+            for k in range(last):
+                length = 0.0
+                for i in range(size):
+                    length += beyond[start + i] * scores[k, i]
+                tails[k] += length
+            add_counts(places, offsets, scores, start, size, others, row, counts)
         if codes is not None:
-            add_joint_counts(joint, first, E, start, size, others, counts_of_codes)
-    for k in range(last):
-        s0[last] -= s0[k]
-        if look_up is not None:
-            look_up[5][last] -= look_up[5][k]
-    if look_up is not None:
-        add_last(look_up[4])
-    if codes is not None:
-        add_last(codes[3])
-    if gaussian is not None:
-        mirror(gaussian[5], gaussian[6])
+            add_joint_counts(joint, first, scores, start, size, others, totals, active, counts_of_codes)
 
 
-@compiled
-def centre(X, origin, start, size, D):
-    """Write x - origin of a block into D, of shape (columns, rows)."""
-    for i in range(size):
-        for j in range(X.shape[1]):
-            D[j, i] = X[start + i, j] - origin[j]
-
-
-@compiled
-def add_gaussians(D, whiteners, shifts, weight, size, scores):
-    """Add weight times -|W^T x + shift|^2 / 2 of each class to the scores."""
-    z, factor = np.empty(BLOCK), -0.5 * weight
+@compiled(inner=True)
+def add_gaussians(D, whiteners, shifts, weight, size, z, scores):
+    """Add weight times -|W^T x + shift|^2 / 2 of each class to the scores; z is space for a row of D."""
+    factor = -0.5 * weight
     for k in range(shifts.shape[0]):
         for c in range(shifts.shape[1]):
-            z[:] = shifts[k, c]
+            for i in range(size):
+                z[i] = shifts[k, c]
             for j in range(c + 1):
                 a = whiteners[k, j, c]
                 for i in range(size):
@@ -102,12 +91,15 @@ def add_gaussians(D, whiteners, shifts, weight, size, scores):
 
 
 @compiled
-def add_looked_up(places, offsets, table, start, size, classes, scores):
-    """Add the sum over features of a table (knots + 2, classes), interpolated at each value, to scores."""
-    n, r = places.shape[1], len(classes) or table.shape[1]
-    total = np.empty(r)
+def add_looked_up(places, offsets, table, start, size, classes, total, scores):
+    """Add the sum over features of a table (knots + 2, classes), interpolated at each value, to scores.
+
+    `total` is space for a number of each class.
+    """
+    n, r = places.shape[1], len(classes) or len(total)
     for i in range(size):
-        total[:] = 0.0
+        for k in range(r):
+            total[k] = 0.0
         for j in range(n):
             place = places[start + i, j]
             left = np.uint64(place)
@@ -118,11 +110,16 @@ def add_looked_up(places, offsets, table, start, size, classes, scores):
             scores[k, i] += total[k]
 
 
-@compiled
-def add_joint(joint, first, table, start, size, others, scores):
-    """Add the sum over groups of features of a table (joint codes, classes), read at each code, to scores."""
-    groups, r = len(joint), len(others) or table.shape[1]
-    total = np.zeros((BLOCK, r))
+@compiled(inner=True)
+def add_joint(joint, first, table, start, size, others, total, scores):
+    """Add the sum over groups of features of a table (joint codes, classes), read at each code, to scores.
+
+    `total` is space for the scores of a block, row by row.
+    """
+    groups, r = len(joint), len(others) or total.shape[1]
+    for i in range(size):
+        for k in range(r):
+            total[i, k] = 0.0
     # Four groups at a time: their tables fit the cache, and sums are written a quarter as often.
     for g in range(0, groups - 3, 4):
         i0, i1, i2, i3 = first[g], first[g + 1], first[g + 2], first[g + 3]
@@ -141,7 +138,7 @@ def add_joint(joint, first, table, start, size, others, scores):
             scores[k, i] += total[i, k]
 
 
-@compiled
+@compiled(inner=True)
 def to_residual(scores, y, w, power, start, size, others, risks):
     """Replace the scores (classes, rows) of `size` rows by the residuals w P[y]^power (1[y = k] - P[k]).
 
@@ -176,31 +173,12 @@ def to_residual(scores, y, w, power, start, size, others, risks):
     risks[2] += log_loss
 
 
-@compiled
-def add_masses(E, size, s0):
-    """Add sum_i E[k, i] to s0."""
-    for k in range(E.shape[0]):
-        mass = 0.0
-        for i in range(size):
-            mass += E[k, i]
-        s0[k] += mass
-
-
-@compiled
-def add_tails(beyond, E, start, size, tails):
-    """Add sum_i E[k, i] beyond_i to tails, the distances into the tails."""
-    for k in range(E.shape[0]):
-        length = 0.0
-        for i in range(size):
-            length += beyond[start + i] * E[k, i]
-        tails[k] += length
-
-
-@compiled
-def add_moments(D, E, size, s1, s2):
-    """Add sum_i E[k, i] x_i to s1 and the upper triangle of sum_i E[k, i] x_i x_i^T to s2."""
-    v = np.empty(BLOCK)
-    for k in range(E.shape[0]):
+@compiled(inner=True)
+def add_moments(D, E, size, v, s1, s2):
+    """Add sum_i E[k, i] x_i to s1 and the upper triangle of sum_i E[k, i] x_i x_i^T to s2, for all but the
+    last class; v is space for a row of D.
+    """
+    for k in range(E.shape[0] - 1):
         for j in range(s1.shape[1]):
             first = 0.0
             for i in range(size):
@@ -215,33 +193,12 @@ def add_moments(D, E, size, s1, s2):
 
 
 @compiled
-def add_last(counts):
-    """Write the counts of the last class into its column."""
-    for c in range(counts.shape[0]):
-        for k in range(counts.shape[1] - 1):
-            counts[c, -1] -= counts[c, k]
+def add_counts(places, offsets, E, start, size, classes, e, counts):
+    """Add E, times the hat weights of each value, to the counts (knots + 2, classes) of its two knots.
 
-
-@compiled
-def mirror(s1, s2):
-    """Write the sums of the last class, and the lower triangles of s2."""
-    last, n = s1.shape[0] - 1, s1.shape[1]
-    for k in range(last):
-        for j in range(n):
-            s1[last, j] -= s1[k, j]
-            for c in range(j, n):
-                s2[last, j, c] -= s2[k, j, c]
-                s2[k, c, j] = s2[k, j, c]
-    for j in range(n):
-        for c in range(j):
-            s2[last, j, c] = s2[last, c, j]
-
-
-@compiled
-def add_counts(places, offsets, E, start, size, classes, counts):
-    """Add E, times the hat weights of each value, to the counts (knots + 2, classes) of its two knots."""
-    n, r = places.shape[1], len(classes) or E.shape[0]
-    e = np.empty(r)
+    That is for the first classes, as many as e, which is space for a number of each.
+    """
+    n, r = places.shape[1], len(classes) or len(e)
     for i in range(size):
         for k in range(r):
             e[k] = E[k, i]
@@ -255,11 +212,13 @@ def add_counts(places, offsets, E, start, size, classes, counts):
                 counts[c + np.uint64(1), k] += f * e[k]
 
 
-@compiled
-def add_joint_counts(joint, first, E, start, size, others, counts):
-    """Add E to the counts (joint codes, classes) of the codes of each row; skip rows of no residual."""
-    groups, r, kept = len(joint), len(others) or E.shape[0], 0
-    e, active = np.empty((BLOCK, r)), np.empty(BLOCK, np.int64)
+@compiled(inner=True)
+def add_joint_counts(joint, first, E, start, size, others, e, active, counts):
+    """Add E to the counts (joint codes, classes) of the codes of each row; skip rows of no residual.
+
+    That is for all classes but the last; `e` and `active` are space for the rows of a block that count.
+    """
+    groups, r, kept = len(joint), len(others) or e.shape[1], 0
     for i in range(size):
         largest = 0.0
         for k in range(r):
@@ -393,7 +352,7 @@ def scan_sorted(
         add_values(x, column, place, E, others, sums)
 
 
-@compiled(reorder=False)
+@compiled(reorder=False, inner=True)
 def add_values(x, column, place, E, others, sums):
     """Add E[place] x to sums[column] for all classes but the last; eight values of one column at once.
 

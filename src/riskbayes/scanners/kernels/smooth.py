@@ -42,8 +42,8 @@ def look_up(places: Array, offsets: Array, table: Array, n_knots: int) -> Array:
     (m, n), r = places.shape, table.shape[1]
     require_shape(offsets, (n,), "i", "offsets")
     require_shape(table, (n_knots + 2, r), "f", "table")
-    out = np.zeros((r, m))
-    loops.add_looked_up(readonly(places), readonly(offsets, np.int64), readonly(table), 0, m, known(r), out)
+    out, knots = np.zeros((r, m)), (readonly(offsets, np.int64), readonly(table))
+    loops.add_looked_up(readonly(places), *knots, 0, m, known(r), np.empty(r), out)
     return out.T
 
 
@@ -56,6 +56,6 @@ def count(places: Array, offsets: Array, W: Array, n_knots: int) -> Array:
 
     m, r = W.shape
     require_shape(offsets, places.shape[1:], "i", "offsets")
-    out = np.zeros((n_knots + 2, r))
-    loops.add_counts(readonly(places), readonly(offsets, np.int64), readonly(W.T), 0, m, known(r), out)
+    out, rows = np.zeros((n_knots + 2, r)), (readonly(places), readonly(offsets, np.int64))
+    loops.add_counts(*rows, readonly(W.T), 0, m, known(r), np.empty(r), out)
     return out

@@ -1,32 +1,16 @@
-"""Displays in scikit-learn's style. matplotlib is optional: `pip install "riskbayes[plot]"`."""
+"""The risks of a fit, iteration by iteration."""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from riskbayes.statistics import Array
+from riskbayes.arrays import Array
+from riskbayes.plotting.axes import axes_or_new, last_step
 
 NOT_A_RISK = ("lr", "accepted", "floored")
 """Columns of a history that are not risks."""
-
-
-def require_matplotlib() -> None:
-    """Raise an ImportError that says what to install if matplotlib is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError('Pictures need matplotlib: pip install "riskbayes[plot]"') from error
-
-
-def new_figure(width: float, height: float) -> Any:
-    """Return a figure for a file; pyplot does not know it, so that it need not be closed."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 class RiskPathDisplay:
@@ -94,9 +78,7 @@ class RiskPathDisplay:
         display : RiskPathDisplay
             The plotted display.
         """
-        require_matplotlib()
-        check_is_fitted(clf)
-        last = clf[-1] if hasattr(clf, "steps") else clf
+        last = last_step(clf)
         if not hasattr(last, "history_"):
             raise TypeError(f"{type(last).__name__} keeps no history_, so there is no path to draw.")
         history = last.history_
@@ -135,12 +117,7 @@ class RiskPathDisplay:
         display : RiskPathDisplay
             This display.
         """
-        require_matplotlib()
-        if ax is None:
-            # As in scikit-learn: an interactive session shows only figures that pyplot knows.
-            from matplotlib import pyplot
-
-            _, ax = pyplot.subplots()
+        ax = axes_or_new(ax)
         from matplotlib.ticker import MaxNLocator
 
         scans = np.arange(len(self.values))

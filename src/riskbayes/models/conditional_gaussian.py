@@ -1,0 +1,464 @@
+"""Conditional Gaussian networks: categories and numbers, each with at most one parent beside the class.
+
+psi(x) = (1, one-hot of each category together with its parent, and for each number 1, x, x^2 in each value
+of a category that is its parent, or 1, x, z, x^2, x z, z^2 with a number z that is). A category given its
+parent has a table; a number has a Gaussian, for each value of its category, or about a line in z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from riskbayes.arrays import Array, eps_of, one_hot
+from riskbayes.em import em
+from riskbayes.frames import Arrays, Frame
+from riskbayes.models.augmented_nb import EM_ITER, EM_TOLERANCE, TreeModel
+from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
+from riskbayes.models.codes import categories_of, check_codes, check_sizes
+from riskbayes.models.coordinates import ClassPrior
+from riskbayes.models.mixed_structure import MixedParents, Numbers, mixed_parents
+from riskbayes.models.network import Network, NetworkRows, counted_moments, units_of
+from riskbayes.models.network_coordinates import NetworkCoordinates, of_tables
+from riskbayes.models.network_gaussians import (
+    EPS,
+    CellGaussians,
+    NetworkParameters,
+    expected_moments,
+    log_likelihood,
+    number_terms,
+)
+from riskbayes.models.network_messages import NetworkMessages, blocks
+from riskbayes.models.normal_scores import normal_scores
+from riskbayes.models.parent_tables import TreeCodes, present_families, tables_of
+from riskbayes.models.product import in_columns
+from riskbayes.models.settled import TINY
+from riskbayes.models.structure import topological_order
+from riskbayes.models.traits import Traits
+from riskbayes.scanners import Scanner
+from riskbayes.statistics import Statistics
+
+
+@dataclass(frozen=True)
+class ConditionalGaussianModel(GenerativeModel):
+    """Categories and numbers in a tree: each column has the class and at most one other column as parents.
+
+    A category has a category as its parent, a number has either. What is missing below a column that is
+    present drops out. A row that lacks a column of which a descendant is present has the exact marginal of
+    its cells, by messages along the edges, and statistics that are expected given these: for the rows of the
+    data under the start of the frame, which EM finds, for the residual of a scan under its parameters.
+
+    The mass of a cell, of a class and a value of the parent, moves with that of the class alone: residual
+    statistics are completed to the same share by expected ones, which change no parameter. So no cell can
+    lose its mass.
+
+    Parameters
+    ----------
+    categories : tuple of int
+        The columns of categories, as codes from 0; all others are numbers.
+    k : {0, 1}
+        The most parents of a column; 0 is naive Bayes.
+    alpha : float
+        Pseudo-counts of each cell of a table p(x | y), and the rows that the pooled variance of a number
+        counts as in each class.
+    backoff : float
+        The rows that p(x | y) counts as in p(x | parent, y): in tables, in the Gaussians of cells, and as
+        rows in which a number does not depend on its parent.
+    class_alpha : float
+        Pseudo-counts per class for p(y).
+    class_prior : array of shape (n_classes,), optional
+        A fixed p(y).
+    covariance_floor : float
+        Least variance of a number given its parent during calibration, as a share of the closed form's.
+    smooth : bool
+        If True, the Gaussians are those of normal scores of the numbers: by a monotone map of each column
+        that is the same for all classes.
+    """
+
+    floor_warning: ClassVar[str | None] = (
+        "{most} numbers do not vary within class {classes}, or within a value of their parent there: their "
+        "variances were taken from all values and classes together. Drop constant columns, and those that "
+        "are a function of another."
+    )
+    _non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts", "mass")
+
+    categories: tuple[int, ...] = ()
+    k: int = 1
+    alpha: float = 0.0
+    backoff: float = 0.0
+    class_alpha: float = 0.0
+    class_prior: Array | None = None
+    covariance_floor: float = 1e-2
+    smooth: bool = False
+
+    traits: ClassVar[Traits] = Traits(takes_missing=True, additive=False)  # edges and units are of the rows
+
+    @property
+    def _tables(self) -> TreeModel:
+        """The model of the categories alone."""
+        return TreeModel(None, self.alpha, self.backoff, self.class_alpha, self.class_prior)
+
+    @property
+    def _gaussians(self) -> CellGaussians:
+        """The closed form of the numbers."""
+        return CellGaussians(self.alpha, self.backoff, self.covariance_floor)
+
+    def learn(self, sample: Sample) -> Frame:
+        """Return the tree of largest worth, and the origin and unit of each number."""
+        X, w = sample.X, sample.w
+        categories = np.array(self.categories, dtype=np.int64)
+        numbers = np.setdiff1d(np.arange(X.shape[1]), categories)
+        origin, unit = units_of(X[:, numbers], w, numbers)
+        codes, sizes = X[:, categories], np.zeros(0, dtype=np.int64)
+        if len(categories):
+            check_codes(codes)
+            largest = None if sample.largest is None else sample.largest[categories]
+            sizes = categories_of(codes, None, largest).n_categories
+            check_sizes(sizes)
+        none = np.full(len(numbers), -1)
+        found = MixedParents(((),) * len(categories), none, none)
+        eps = np.array(eps_of(X) if X.dtype.kind == "f" else EPS)
+        plain = Network(categories, numbers, (), none, none, origin, unit, (), eps)
+        if self.smooth:
+            D = (X[:, numbers].astype(np.float64) - origin) / unit
+            plain = replace(plain, maps=(normal_scores(D, w),))
+        if self.k:
+            weights = np.ones(len(X)) if w is None else w
+            rows = slice(None) if w is None else w > 0
+            D, seen, _ = plain.in_units(X[rows])
+            seen = np.ones(D.shape, dtype=bool) if seen is None else seen
+            weights, y = weights[rows], sample.y[rows]
+            own = replace(sample, X=codes[rows], y=y, w=weights, largest=None)
+            found = mixed_parents(own, Numbers(D, seen, y, weights, sample.n_classes), sizes)
+        tables = (tables_of(sizes, found.categories),) if len(categories) else ()
+        parents, given = (np.asarray(value, dtype=np.int64) for value in (found.numbers, found.given))
+        return self._with_start(replace(plain, tables=tables, parents=parents, given=given), sample)
+
+    def _with_start(self, frame: Network, sample: Sample) -> Network:
+        """Return the frame with the start that EM finds, if parents are missing in rows."""
+        Z = self.encode(sample.X, frame)
+        if Z.hard is None:
+            return frame
+        W = one_hot(sample.y, sample.n_classes, sample.w, np.dtype(np.float64))
+        total = W.sum()
+
+        def expect(theta: NetworkParameters) -> tuple[Statistics, float]:
+            value = float((W * self.log_joint(Z, theta)).sum() / total)
+            return self._counted(Z, W, theta), value
+
+        best, path = em(self._counted(Z, W, None), self.parameters, expect, EM_ITER, EM_TOLERANCE)
+        return replace(frame, start=best, em_log_likelihood=tuple(path))
+
+    def encode(self, X: Array, frame: Network) -> NetworkRows:  # type: ignore[override]
+        """Return the numbers in their units, and joint codes of the categories and their parents."""
+        D, seen, units = frame.in_units(X)
+        values, codes = np.zeros((len(X), 0), dtype=np.int64), None
+        if frame.tables:
+            codes = self._tables.encode(X[:, frame.categories], frame.tables[0])
+            sizes = codes.frame.sizes + 1
+            values = codes.codes % sizes if codes.values is None else codes.values
+        if seen is None and (codes is None or codes.values is None):
+            return NetworkRows(frame, D, codes, values, None, None, units)
+        present, here = values >= 0, np.ones(D.shape, dtype=bool) if seen is None else seen
+        told, informed = frame.family(present, here)
+        hard = (informed & ~here).any(axis=1) | (told & ~present).any(axis=1)
+        if codes is not None:
+            hard |= False if codes.hard is None else codes.hard
+            if hard.any():
+                gone = np.where(hard[:, None], codes.frame.n_categories, codes.codes)
+                codes = TreeCodes(gone, codes.frame, values, hard)
+        return NetworkRows(frame, D, codes, values, seen, hard, units)
+
+    def scanner(self, Z: NetworkRows) -> Scanner:
+        """Return a scanner in threads: NumPy releases the GIL in most of what a chunk takes."""
+        return Scanner(self, Z, cells=3 * Z.shape[1], releases_lock=True)
+
+    def statistics(self, Z: NetworkRows, W: Array) -> Statistics:
+        """Return the counts of the categories and the moments of the numbers.
+
+        In rows that lack a parent they are expected ones by the start of the frame; without a start, those of
+        the columns whose parent is present.
+        """
+        return self._counted(Z, W, Z.frame.start)
+
+    def posterior_statistics(self, Z: NetworkRows, P: Array, theta: NetworkParameters) -> Statistics:
+        """Return the same by the current parameters."""
+        return self._counted(Z, P, theta)
+
+    def residual_statistics(self, Z: NetworkRows, E: Array, theta: NetworkParameters) -> Statistics:
+        """Return the same, completed by expected ones: each cell keeps its share of the mass of the class."""
+        S = self._counted(Z, E, theta)
+        lacking = theta.shares * S["s0"][:, None] - S["mass"]
+        arrays = dict(S)
+        for name, value in expected_moments(lacking, theta).items():
+            arrays[name] = arrays[name] + value
+        return Statistics(arrays, S.frame)
+
+    def _counted(self, Z: NetworkRows, W: Array, theta: NetworkParameters | None) -> Statistics:
+        """Return statistics, expected under theta in the rows that need inference."""
+        W = np.asarray(W, dtype=np.float64)
+        found = counted_moments(Z, W)
+        if Z.codes is not None:
+            found["counts"] = np.ascontiguousarray(Z.codes.counts(W))
+        if Z.hard is not None:
+            rows, weights = Z[Z.hard], W[Z.hard]
+            for part in self._of_hard_rows(rows, weights, theta):
+                found = {name: value + part.get(name, 0.0) for name, value in found.items()}
+        return Statistics({"s0": W.sum(axis=0), **found}, Z.frame)
+
+    def _of_hard_rows(self, rows: NetworkRows, W: Array, theta: NetworkParameters | None) -> Iterator[Arrays]:
+        """Yield the statistics of rows that lack a parent, block by block."""
+        if theta is not None:
+            for part in blocks(rows, theta):
+                yield NetworkMessages(rows[part], theta).statistics(W[part])
+            return
+        frame, seen = rows.frame, np.ones(rows.D.shape, dtype=bool) if rows.seen is None else rows.seen
+        whole = seen.copy()
+        whole[:, frame.edges] &= seen[:, frame.parents[frame.edges]]
+        whole[:, frame.by_category] &= rows.values[:, frame.given[frame.by_category]] >= 0
+        yield counted_moments(NetworkRows(frame, rows.D, None, rows.values, whole, None), W)
+        if frame.tables:
+            yield {"counts": present_families(rows.values, frame.tables[0]).counts(W)}
+
+    def fix_prior(self, S: Statistics) -> Statistics:
+        """Return S with a frame that holds pooled variances and the variances of the closed form."""
+        return S.with_frame(replace(S.frame, settled=self._gaussians.settled_by(S)))
+
+    def parameters(self, S: Statistics) -> NetworkParameters:
+        """Return the tables of the categories, and the Gaussians of the numbers with floored variances."""
+        frame: Network = S.frame
+        settled = frame.settled or self._gaussians.settled_by(S)
+        means, variances, slopes, parent1, parent2 = self._gaussians.closed_form(S, settled)
+        variances = variances + settled.added
+        least = self.covariance_floor * settled.cells
+        low = variances < least
+        floored = settled.floored + np.count_nonzero(low, axis=1)
+        tables = None
+        if frame.tables:
+            tables = self._tables.parameters(of_tables(S))
+        s0 = S["s0"][:, None]
+        return NetworkParameters(
+            log_class_prior(S["s0"], self.class_alpha, self.class_prior),
+            tables,
+            means,
+            np.where(low, least, variances),
+            slopes,
+            parent1,
+            parent2,
+            S["mass"] / np.where(s0 > 0, s0, 1.0),
+            frame,
+            floored,
+        )
+
+    def is_legal(self, S: Statistics) -> bool:
+        """True if every class has a mass. Cells need no check: variances and counts are floored."""
+        return S.least_mass() + self.class_alpha > 0
+
+    def log_joint(self, Z: NetworkRows, theta: NetworkParameters) -> Array:
+        """Return log p(y) + sum_i log p(x_i | parent, y) over the columns that are present."""
+        units = Z.log_units
+        return self._joint(Z, theta) - (units if isinstance(units, float) else units[:, None])
+
+    def scores(self, Z: NetworkRows, theta: NetworkParameters) -> Array:
+        """Return the same without the units of the numbers, which are those of all classes."""
+        return self._joint(Z, theta)
+
+    def _joint(self, Z: NetworkRows, theta: NetworkParameters) -> Array:
+        """Return the log joint of numbers in their units."""
+        joint = np.zeros((len(Z), len(theta.log_prior)))
+        if Z.codes is not None:
+            assert theta.tables is not None
+            joint += Z.codes.times(theta.tables.log_prob)[0]
+        for _, term in number_terms(Z, theta):
+            joint += term
+        if Z.hard is not None:
+            rows = Z[Z.hard]
+            joint[Z.hard] = np.concatenate(
+                [NetworkMessages(rows[part], theta).log_joint.T for part in blocks(rows, theta)]
+            )
+        return joint + theta.log_prior
+
+    def contributions(self, Z: NetworkRows, theta: NetworkParameters) -> Array:
+        """Return log p(x_i | parent, y) of each column: a column is given its own factor.
+
+        In rows that lack a parent of what is present, it is given log p(x_i | present columns before it, y),
+        categories first, in the order of the tree from its root.
+        """
+        frame, found = Z.frame, np.zeros((*Z.shape, len(theta.log_prior)))
+        if Z.codes is not None:
+            assert theta.tables is not None
+            gone = Z.codes.is_missing
+            codes = np.where(gone, 0, Z.codes.codes).astype(np.int64)
+            logs = theta.tables.log_prob.T[codes + Z.codes.frame.offsets]
+            found[:, frame.categories] = np.where(gone[:, :, None], 0.0, logs)
+        for j, term in number_terms(Z, theta):
+            found[:, frame.numbers[j]] = term
+        if Z.hard is None:
+            return found
+        rows = Z[Z.hard]
+        values, seen = np.full_like(rows.values, -1), np.zeros(rows.D.shape, dtype=bool)
+        before: Any = 0.0
+        steps = [(True, i) for i in topological_order(frame.tables[0].parent_lists)] if frame.tables else []
+        for is_category, i in [*steps, *((False, j) for j in frame.order)]:
+            if is_category:
+                values[:, i] = rows.values[:, i]
+            else:
+                seen[:, i] = True if rows.seen is None else rows.seen[:, i]
+            known = NetworkRows(frame, np.where(seen, rows.D, 0.0), None, values.copy(), seen.copy(), None)
+            joint = np.concatenate(
+                [NetworkMessages(known[part], theta).log_joint.T for part in blocks(known, theta)]
+            )
+            column = (frame.categories if is_category else frame.numbers)[i]
+            found[Z.hard, column] = joint - before
+            before = joint
+        return found
+
+    def describe(self, theta: NetworkParameters) -> Iterator[Described]:
+        """Yield the tables of the categories; means, slopes and standard deviations of the numbers."""
+        frame: Network = theta.frame
+        if theta.tables is not None:
+            for block in self._tables.describe(theta.tables):
+                yield in_columns(block, frame.categories.tolist())
+        unit, origin, of = frame.unit, frame.origin, ""
+        if frame.maps:
+            unit, origin, of = np.ones_like(unit), np.zeros_like(origin), "normal score's "
+        for j, column in enumerate(frame.numbers.tolist()):
+            at, p, c = frame.cells(j), frame.parents[j], frame.given[j]
+            known = slice(at.start, at.stop - (c >= 0))  # the last cell is of values that are unseen
+            deviations, means = unit[j] * np.sqrt(theta.variances[:, known]), theta.means[:, known]
+            size, named, given = deviations.shape[1], list[Any](), ""
+            if c >= 0:
+                place = int(frame.categories[c])
+                named, given = [((place, None), (place, value)) for value in range(size)], " given {} = {}"
+            if p >= 0:
+                edge = np.searchsorted(frame.edges, j)
+                slope = theta.slopes[:, [edge]] * unit[j] / unit[p]
+                above = [((int(frame.numbers[p]), None),)]
+                spread = unit[p] * np.sqrt(theta.parent2 - theta.parent1**2)[:, [edge]]
+                yield Described(np.array([column]), [f"{of}slope on {{}}"], slope, deviations / spread, above)
+                means = means + theta.slopes[:, [edge]] * theta.parent1[:, [edge]]
+                named, given = above, " where {} is at its mean"
+            shares = theta.shares[:, known] if c >= 0 else None
+            mean = origin[j] + unit[j] * means
+            columns = np.full(size, column)
+            yield Described(columns, [f"{of}mean{given}"] * size, mean, deviations, named, shares)
+            named = above if p >= 0 else named
+            about = " about the line in {}" if p >= 0 else given
+            yield Described(
+                columns, [f"{of}standard deviation{about}"] * size, deviations, deviations, named, shares
+            )
+
+    def sample_rows(self, theta: NetworkParameters, y: Array, rng: np.random.Generator) -> Array:
+        """Draw each column after its parent."""
+        frame: Network = theta.frame
+        X = np.empty((len(y), len(frame.categories) + len(frame.numbers)))
+        if theta.tables is not None:
+            X[:, frame.categories] = self._tables.sample_rows(theta.tables, y, rng)
+        D = np.empty((len(y), len(frame.numbers)))
+        for j in frame.order:
+            p, c = frame.parents[j], frame.given[j]
+            cell = frame.starts[j] + (X[:, frame.categories[c]].astype(np.int64) if c >= 0 else 0)
+            D[:, j] = theta.means[y, cell] + np.sqrt(theta.variances[y, cell]) * rng.standard_normal(len(y))
+            if p >= 0:
+                D[:, j] += theta.slopes[y, np.searchsorted(frame.edges, j)] * D[:, p]
+        X[:, frame.numbers] = frame.from_units(D)
+        return X
+
+    def fill(
+        self,
+        Z: NetworkRows,
+        theta: NetworkParameters,
+        y: Array,
+        rng: np.random.Generator | None = None,
+    ) -> Array:
+        """Return the rows with their missing cells filled given the cells that are present and the class.
+
+        Categories have the most probable values together, numbers their means; with `rng` all are a draw.
+        """
+        frame = Z.frame
+        found = np.empty(Z.shape)
+        for part in blocks(Z, theta):
+            own, codes = Z[part], y[part]
+            if rng is not None:
+                values, D = NetworkMessages(own, theta).draw(codes, rng)
+            else:
+                values = NetworkMessages(own, theta, most_probable=True).categories_of(codes, None)
+                D = NetworkMessages(own, theta).means(codes)
+            found[part, frame.categories] = values
+            found[part, frame.numbers] = frame.from_units(D)
+        return found
+
+    def expected_statistics(self, theta: NetworkParameters, total: float) -> Statistics:
+        """Return the expected statistics of `total` rows without missing cells.
+
+        Under ML `parameters` of these is theta.
+        """
+        frame: Network = theta.frame
+        s0 = total * np.exp(theta.log_prior)
+        mass = np.repeat(s0[:, None], len(frame.owner), axis=1)
+        found: Arrays = {}
+        if theta.tables is not None:
+            tables = frame.tables[0]
+            own = replace(theta.tables, log_prior=theta.log_prior)
+            found["counts"] = self._tables.expected_statistics(own, total)["counts"]
+            values = (tables.to_own @ found["counts"].T).T
+            for j in frame.by_category.tolist():
+                first = tables.own_starts[frame.given[j]]
+                mass[:, frame.cells(j)] = values[:, first : first + frame.sizes[j]]
+        mean, second = np.zeros((2, len(s0), len(frame.numbers)))
+        parent1, parent2 = np.zeros((2, len(s0), len(frame.edges)))
+        for j in frame.order:
+            at, p = frame.cells(j), frame.parents[j]
+            a, v = theta.means[:, at], theta.variances[:, at]
+            if p < 0:
+                share = mass[:, at] / s0[:, None]
+                mean[:, j], second[:, j] = (share * a).sum(axis=1), (share * (v + a * a)).sum(axis=1)
+                continue
+            edge = np.searchsorted(frame.edges, j)
+            b = theta.slopes[:, edge]
+            parent1[:, edge], parent2[:, edge] = mean[:, p], second[:, p]
+            mean[:, j] = a[:, 0] + b * mean[:, p]
+            second[:, j] = v[:, 0] + a[:, 0] ** 2 + 2 * a[:, 0] * b * mean[:, p] + b * b * second[:, p]
+        found |= expected_moments(mass, replace(theta, parent1=parent1, parent2=parent2))
+        return Statistics({"s0": s0, **found}, frame)
+
+    def anchor_statistics(self, S: Statistics) -> Statistics:
+        """Return the closed form's expected statistics, with the data's masses of cells and of parents."""
+        theta, frame = self.parameters(S), S.frame
+        s0 = np.exp(theta.log_prior)
+        found = expected_moments(s0[:, None] * theta.shares, theta)
+        if frame.tables:
+            found["counts"] = self._tables.anchor_statistics(of_tables(S))["counts"]
+        return Statistics({"s0": s0, **found}, frame)
+
+    def log_likelihood(self, S: Statistics, theta: NetworkParameters) -> float:
+        """Return sum_y s0 log p(y), plus the log-likelihoods of the tables and of the Gaussians."""
+        S = S.to_frame(theta.frame)
+        value = float(S["s0"] @ theta.log_prior)
+        if theta.tables is not None:
+            value += float((S["counts"] * theta.tables.log_prob).sum())
+        return value + log_likelihood(S, theta)
+
+    def degrees_of_freedom(self, S: Statistics) -> float:
+        """Return those of the classes and tables, and of numbers two per cell and one per slope.
+
+        Each counts by the data's share in its estimate.
+        """
+        frame: Network = S.frame
+        found = float(len(S["s0"]))
+        if frame.tables:
+            found = self._tables.degrees_of_freedom(of_tables(S))
+        mass = np.maximum(S["mass"], 0.0)
+        prior = np.where(frame.given[frame.owner] >= 0, self.backoff, 0.0)
+        share = mass / np.maximum(mass + prior, TINY)
+        slopes = mass[:, frame.cross_places]
+        slopes = slopes / np.maximum(slopes + self.backoff, TINY)
+        return found + float(2.0 * share.sum() + slopes.sum())
+
+    def coordinates(self, S: Statistics) -> NetworkCoordinates:
+        """Return log p(y), the logarithms of tables, and means, log variances and slopes of numbers."""
+        prior = ClassPrior(self.class_alpha, self.class_prior)
+        return NetworkCoordinates(S, self.anchor_statistics(S), self._gaussians, self._tables, prior)

@@ -70,7 +70,7 @@ def test_everything(run, folder):
 
 
 def test_threads_without_data(run):
-    """Noise of the same shape stands in for magic; the ratio is below the table, once where both are equal."""
+    """Noise of the same shape stands in for magic; the ratio is below the table, once if both are equal."""
     result = run("--only", "7")
     assert result.exit_code == 0, result.output
     told = " ".join(line for line in result.stdout.splitlines() if "times as fast with" in line)

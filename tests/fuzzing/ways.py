@@ -426,6 +426,9 @@ def check_ways(seed: int, number: int, scheduler: str | None = None) -> str:
     clf, form = random_estimator(rng)
     table = random_table(rng, form)
     holder = str(rng.choice(table.holders))
+    if "float32" in table.holders and isinstance(clf.get_params().get("learner"), RC):
+        # A second step is a secant of gradients: where it is small, it multiplies what float32 rows round.
+        clf.set_params(learner__max_iter=1)
     m = len(table.y)
     cuts = [0, *sorted(rng.choice(np.arange(1, m), int(rng.integers(1, 5)), replace=False).tolist()), m]
     few = scheduler != "processes" and rng.random() < 0.3
@@ -494,14 +497,14 @@ def compare(
             assert same_column(ours, theirs, way.holder == holder, named), f"{what}: {ours} and {theirs}"
     np.testing.assert_array_equal(encode(known, X), encode(found, way.X), err_msg=f"{what}: encoded rows")
     single = "float32" in (holder, way.holder)
-    # Scans of float32 rows round posteriors, so what calibration adds to the statistics, so the answers.
-    share = SINGLE_TOLERANCE if single and getattr(known, "learner", None) != "closed_form" else TOLERANCE
     if hasattr(known, "statistics_"):
-        near = known.statistics_.allclose(found.statistics_, rtol=max(share, 1e-6), atol=1e-7)
-        assert near, f"{what}: statistics"
+        # Scans of float32 rows round posteriors, and so what calibration adds to the statistics.
+        share = SINGLE_TOLERANCE if single and known.learner != "closed_form" else 1e-6
+        assert known.statistics_.allclose(found.statistics_, rtol=share, atol=1e-7), f"{what}: statistics"
     # A decision is a difference of log joints, which rows of float32 have rounded by their own size.
     joint = ask(known, "predict_joint_log_proba", X) if single else None
-    size = share * (1.0 if joint is None else max(1.0, float(np.abs(joint).max())))
+    size = 1.0 if joint is None else max(1.0, float(np.abs(joint).max()))
+    size *= SINGLE_TOLERANCE if single and not hasattr(known, "learner") else TOLERANCE
     for method in ("predict_proba", *rng.choice(PREDICTIONS, 2).tolist()):
         wanted, answer = ask(known, method, X), ask(found, method, way.rows())
         assert (wanted is None) == (answer is None), f"{what}: {method} answers one of them"

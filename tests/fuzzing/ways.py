@@ -502,7 +502,10 @@ def compare(
         share = SINGLE_TOLERANCE if single and known.learner != "closed_form" else 1e-6
         assert known.statistics_.allclose(found.statistics_, rtol=share, atol=1e-7), f"{what}: statistics"
     # A decision is a difference of log joints, which rows of float32 have rounded by their own size.
-    joint = ask(known, "predict_joint_log_proba", X) if single else None
+    joint = None
+    if single:  # without a joint the decisions themselves have that size
+        joint = ask(known, "predict_joint_log_proba", X)
+        joint = ask(known, "decision_function", X) if joint is None else joint
     size = 1.0 if joint is None else max(1.0, float(np.abs(joint).max()))
     size *= SINGLE_TOLERANCE if single and not hasattr(known, "learner") else TOLERANCE
     for method in ("predict_proba", *rng.choice(PREDICTIONS, 2).tolist()):

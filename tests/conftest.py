@@ -11,6 +11,7 @@ import os
 import pkgutil
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -68,6 +69,13 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.dask)
         if {"browser", "browser_of"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def patient_comparisons():
+    """No peer of a comparison is left out for its time: on a busy machine another one would be each time."""
+    with patch("riskbayes.compare.contenders.MOST_SECONDS", np.inf):
+        yield
 
 
 def discover(contract: type, *more: str) -> list[type]:

@@ -22,7 +22,7 @@ print(report.verdict)
 
 # %%
 # The errors of the models, in percent, with standard errors:
-scores = {each.name: each.scores["error"] for each in reversed(report.contenders)}
+scores = {each.name: each.scores["error"] for each in reversed(report.contenders) if not each.failed}
 figure, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
 values, errors = zip(*((score.value, score.error) for score in scores.values()), strict=True)
 ax.errorbar(values, list(scores), xerr=errors, fmt="o")

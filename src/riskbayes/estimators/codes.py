@@ -81,6 +81,11 @@ class CodeInput(NumberInput):
             return Schema.of_integers(cells, schema.names, schema.named)
         return Schema.of_cells(Cells.of(cells, schema.names), schema.names, schema.named)
 
+    def as_read(self, clf: Any, cells: Any, schema: Schema) -> bool:
+        """True if all columns hold codes."""
+        codes = all(column.kind == "numbers" and column.low >= 0 for column in schema.each_column())
+        return codes and super().as_read(clf, cells, schema)
+
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:
         """Set the encoder by the schema of all rows, or extend it."""
         with naming_columns(clf):

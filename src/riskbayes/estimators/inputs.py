@@ -40,6 +40,10 @@ class NumberInput:
             return Schema.of_cells(cells, *names_of(clf))
         return Schema.of_numbers(cells, getattr(clf, "feature_names_in_", None), ranges=self.schema_decides)
 
+    def as_read(self, clf: Any, cells: Any, schema: Schema) -> bool:
+        """True if cells are their own encoding, unless later rows change the schema of those so far."""
+        return not isinstance(cells, Cells)
+
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:
         """Set how cells are encoded, by the schema of all rows; with `more` what is known is extended."""
         if not more:

@@ -40,6 +40,10 @@ class CountColumns(TableInput):
             clf._counts[:] = chosen_columns(clf.count_features, names, "count_features")
         return super().categorical(clf, names, numbers)
 
+    def as_read(self, clf: Any, cells: Any, schema: Schema) -> bool:
+        """False with counts, which are checked when they are encoded."""
+        return clf.count_features is None and super().as_read(clf, cells, schema)
+
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:
         """Set the encoder; refuse counts that are no numbers."""
         super().decide(clf, schema, more)

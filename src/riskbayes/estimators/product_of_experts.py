@@ -54,6 +54,10 @@ class ExpertInput(TableInput):
         found = Schema.of_cells(Cells.of(cells, schema.names), schema.names, schema.named)
         return replace(schema, columns=found.columns)
 
+    def as_read(self, clf: Any, cells: Any, schema: Schema) -> bool:
+        """False: rows are checked for the experts when they are encoded."""
+        return False
+
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:
         """Set how cells are encoded, and which experts refuse some of them."""
         if clf._reads_numbers():

@@ -11,6 +11,7 @@ from copy import copy
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -153,35 +154,41 @@ class Reading:
     def on_disk(self, source: Any) -> BlockEngine:
         """Read all batches of a source and return an engine over them, encoded, in files of a spool.
 
-        Where what all rows say decides how each is encoded, the source is read twice; a stream, which can be
-        read only once, is written to the spool as it comes.
+        Rows that are their own encoding, as numbers are, are written as they are read. Where what all rows
+        say decides how each is encoded, the source is read again; a stream, which can be read only once, is
+        kept in the spool as it comes.
         """
         clf, spool, learns = self.clf, source.new_spool(), self.learns is not Learns.NOTHING
         # Unless the user says so, identical rows are not merged for a learner that picks rows.
         merge = not clf._picks_rows if source.merge is None else source.merge
         writer, met = BlockWriter(spool, merge), dict[Any, int]()
-        twice, total, kept, n_rows = learns and clf._input.schema_decides, None, [], 0
+        keeps = learns and clf._input.schema_decides and source.once
+        as_read, total, kept, n_rows = not keeps, None, [], 0
         for number, batch in enumerate(source.batches()):
             cells, y, w = self.cells_of(batch, self.learns in ANEW, f" in batch {number}")
             if learns:
                 look = self.look(cells, y, w)
                 total = look if total is None else total.plus(look)
-            if not twice:
+                as_read = as_read and clf._input.as_read(clf, cells, total.schema)
+            if as_read:
                 anew = self.learns is Learns.ALL
                 codes = codes_as_met(y, met) if anew else class_codes(y, clf.classes_, f"y{self.suffix}")
-                rows = cells
+                rows = cells if learns else clf._input.encode(clf, cells)
                 if learns and w is not None:
-                    rows, codes, w = with_weight(cells, codes, w)
-                writer.add(clf._input.encode(clf, rows), codes, w)
-            elif source.once:
+                    rows, codes, w = with_weight(rows, codes, w)
+                writer.add(rows, codes, w)
+            elif keeps:
                 kept.append(spool.write(batch))
             n_rows += cells.shape[0]
             source.progress.advance(cells.shape[0])
         if total is not None:
             self.decide(total.schema, total.labels)
-        if twice and total is not None:
+        if not as_read:
+            for path in chain(*writer.files):
+                path.unlink()
+            writer, met = BlockWriter(spool, merge), {}
             source.progress.next_pass(n_rows)
-            for number, batch in enumerate(map(read, kept) if source.once else source.batches()):
+            for number, batch in enumerate(map(read, kept) if keeps else source.batches()):
                 writer.add(*self.encode(batch, f" in batch {number}"))
                 source.progress.advance(batch.n_rows)
         if not writer.n_rows:

@@ -53,17 +53,26 @@ class TableInput(NumberInput):
         """Return what cells say of the columns."""
         return replace(super().schema_of(clf, cells, whole), library=clf._library)
 
+    def as_read(self, clf: Any, cells: Any, schema: Schema) -> bool:
+        """True for numbers, unless the user says that some are categories, or missing cells are marked."""
+        return super().as_read(clf, cells, schema) and not self.needs_encoder(clf, schema)
+
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:
         """Set the encoder of the table by a schema of all rows; None for numbers that need none."""
         super().decide(clf, schema, more)
-        numbers, names = schema.dtype != "object", list(schema.names)
-        categorical = self.categorical(clf, names, numbers)
-        informative = clf.missing == "informative"
         set_numbers(clf, schema)
-        dropped = left_out_of(given_kinds(clf.columns, names))
-        if not numbers or categorical is not None or (informative and schema.n_missing.any()):
+        if self.needs_encoder(clf, schema):
+            numbers, names = schema.dtype != "object", list(schema.names)
+            dropped = left_out_of(given_kinds(clf.columns, names))
+            categorical, informative = self.categorical(clf, names, numbers), clf.missing == "informative"
             clf._table = TableEncoder.decide(schema, categorical, clf.unseen, informative, dropped)
             clf._seen_columns = tuple(clf._table.columns)
+
+    def needs_encoder(self, clf: Any, schema: Schema) -> bool:
+        """True if the rows are no numbers that are read as they are."""
+        if schema.dtype == "object" or (clf.missing == "informative" and schema.n_missing.any()):
+            return True
+        return self.categorical(clf, list(schema.names), True) is not None
 
     def categorical(self, clf: Any, names: list[str], numbers: bool) -> list[bool] | None:
         """Return a mask of the columns that are read as categories; None if their dtypes decide.

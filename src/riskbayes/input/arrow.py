@@ -8,8 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import narwhals as nw
+
 from riskbayes.arrays import Array
 from riskbayes.exceptions import listed
+from riskbayes.input.files.arrow import ds, pa, pq
+from riskbayes.input.labels import values_of
 from riskbayes.input.source import RowBatch
 
 READERS = ("to_pyarrow_batches", "to_arrow_reader", "fetch_record_batch", "to_reader")
@@ -73,9 +77,6 @@ class Named(NamedTuple):
 
 def open_files(data: Any) -> Any:
     """Return an Arrow dataset of Parquet or Arrow IPC files; say which files there are not."""
-    import pyarrow.dataset as ds  # an optional dependency, slow to import
-    import pyarrow.fs as fs
-
     found: list[str] = []
     for each in [data] if isinstance(data, str | os.PathLike) else data:
         files = files_of(each)
@@ -93,12 +94,8 @@ def open_files(data: Any) -> Any:
             f"{odd!r} among them."
         )
     base = partition_base(data)
-    if base is None:
-        return ds.dataset(found, format=formats.pop())
-    kind = ds.ParquetFileFormat() if formats.pop() == "parquet" else ds.IpcFileFormat()
-    hive = ds.HivePartitioning.discover(infer_dictionary=False)
-    how = ds.FileSystemFactoryOptions(partition_base_dir=base, partitioning=hive)
-    return ds.FileSystemDatasetFactory(fs.LocalFileSystem(), found, kind, how).finish()
+    hive = None if base is None else ds.HivePartitioning.discover(infer_dictionary=False)
+    return ds.dataset(found, format=formats.pop(), partitioning=hive, partition_base_dir=base)
 
 
 def partition_base(data: Any) -> str | None:
@@ -140,8 +137,6 @@ def lacking_column(dataset: Any, wanted: Sequence[str] | None = None) -> str:
 
 def partitions_of(file: Any) -> dict[str, Any]:
     """Return the columns that the folders of a file tell, with their value."""
-    import pyarrow.dataset as ds  # an optional dependency, slow to import
-
     return ds.get_partition_keys(file.partition_expression)
 
 
@@ -181,8 +176,6 @@ def arrow_names(data: Any) -> list[str] | None:
 
 def of_dataset(dataset: Any, named: Named, size: int) -> Iterator[RowBatch]:
     """Yield the batches of files; what was decoded is given back to the system at the end."""
-    import pyarrow as pa  # an optional dependency, slow to import
-
     wanted = named.all_of(dataset.schema.names)
     files = dataset.get_fragments()
     batches = (batch for file in files for batch in of_file(file, dataset.schema, wanted, size))
@@ -196,10 +189,6 @@ def of_file(file: Any, schema: Any, wanted: list[str], size: int) -> Iterator[An
     They are read one after another. A scanner of Arrow reads ahead of a slow reader, up to a GiB of rows; it
     is left to files whose columns differ from those of the first one and have to be cast or filled.
     """
-    import pyarrow as pa  # an optional dependency, slow to import
-    import pyarrow.dataset as ds
-    import pyarrow.parquet as pq
-
     own, is_parquet = file.physical_schema, file.format.default_extname == "parquet"
     if any(name not in own.names or own.field(name).type != schema.field(name).type for name in wanted):
         # Without buffers for columns that are still to come, which would hold a whole row group.
@@ -219,8 +208,6 @@ def of_file(file: Any, schema: Any, wanted: list[str], size: int) -> Iterator[An
 
 def of_arrow(batches: Iterable[Any], named: Named, size: int) -> Iterator[RowBatch]:
     """Yield batches of `size` rows of Arrow batches, whatever the size of those."""
-    import pyarrow as pa  # an optional dependency, slow to import
-
     held: list[Any] = []
     count = 0
 
@@ -258,11 +245,6 @@ def of_arrow_table(table: Any, named: Named) -> RowBatch:
 
 def plain_column(column: Any, name: str) -> Array:
     """Return a column of labels or weights as an array; refuse nulls."""
-    import pyarrow as pa  # an optional dependency, slow to import
-
     if column.null_count:
         raise ValueError(f"Column {name!r} has {column.null_count} missing entries. Drop or fill these rows.")
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    found = column.to_numpy(zero_copy_only=False) if not hasattr(column, "chunks") else column.to_numpy()
-    return found.astype(str).astype(object) if found.dtype.kind in "OU" else found
+    return values_of(nw.from_native(column, series_only=True))

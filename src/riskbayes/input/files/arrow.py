@@ -16,4 +16,6 @@ class Module:
         return getattr(import_module(self._name), name)
 
 
-pa, pc, pacsv, ds = map(Module, ("pyarrow", "pyarrow.compute", "pyarrow.csv", "pyarrow.dataset"))
+pa, pc, pacsv, ds, pq = (
+    Module(f"pyarrow{name}") for name in ("", ".compute", ".csv", ".dataset", ".parquet")
+)

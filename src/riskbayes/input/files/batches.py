@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import queue
 import re
-import threading
-from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -35,9 +34,6 @@ from riskbayes.tables import shown
 
 AMBIGUOUS = 3
 """Digits behind a sign that may as well stand between thousands."""
-
-READ_AHEAD_BLOCKS = 2
-"""Blocks that are read before they are asked for."""
 
 
 class Batch(NamedTuple):
@@ -106,9 +102,7 @@ class Batches(AbstractContextManager):
         self.close()
 
     def __iter__(self) -> Iterator[Batch]:
-        make = self.of_csv if self.csv is not None else self.of_arrow
-        with closing(ahead(make, READ_AHEAD_BLOCKS)) as batches:
-            yield from batches
+        return ahead(self.of_csv() if self.csv is not None else self.of_arrow())
 
     def of_csv(self) -> Iterator[Batch]:
         """Yield the batches of a CSV."""
@@ -290,39 +284,10 @@ def lines_of(file: CSV, block: Block, rows: int) -> Any:
     return pa.StringArray.from_buffers(rows, offsets, pa.py_buffer(text))
 
 
-def ahead(make: Callable[[], Iterator[Batch]], most: int) -> Generator[Batch]:
-    """Yield what an iterator yields, which runs in a thread of its own, at most so many steps ahead."""
-    ready: queue.Queue = queue.Queue(most)
-    stopped = threading.Event()
-
-    def put(item: tuple[str, Any]) -> bool:
-        while not stopped.is_set():
-            try:
-                ready.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
-
-    def work() -> None:
-        try:
-            for batch in make():
-                if not put(("batch", batch)):
-                    return
-            put(("end", None))
-        except BaseException as error:
-            put(("error", error))
-
-    thread = threading.Thread(target=work, daemon=True, name="riskbayes reads")
-    thread.start()
-    try:
-        while True:
-            what, value = ready.get()
-            if what == "error":
-                raise value
-            if what == "end":
-                return
-            yield value
-    finally:
-        stopped.set()
-        thread.join()
+def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield batches; while one is worked on, a thread reads the next."""
+    with ThreadPoolExecutor(1, thread_name_prefix="riskbayes-read") as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch

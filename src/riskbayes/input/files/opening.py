@@ -27,7 +27,7 @@ COMPRESSED: dict[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": lambda stream: gzip.GzipFile(fileobj=stream),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
-    b"\x28\xb5\x2f\xfd": lambda stream: ZstdBytes(pa.CompressedInputStream(stream, "zstd")),
+    b"\x28\xb5\x2f\xfd": lambda stream: pa.CompressedInputStream(stream, "zstd"),
 }
 """How compressed files begin, and what decompresses them."""
 
@@ -151,23 +151,6 @@ def decompress(opened: UserFile) -> None:
             opened.stream = io.BufferedReader(decompressed(opened.stream), 2**18)
             opened.closing.insert(0, opened.stream)
             return
-
-
-class ZstdBytes(io.RawIOBase):
-    """A decompressing stream of Arrow as a raw file of Python."""
-
-    def __init__(self, stream: Any):
-        self.stream = stream
-
-    def readable(self) -> bool:
-        """True: that is all it does."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read some bytes into the buffer and return their number."""
-        found = self.stream.read(len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
 
 
 def refuse_binary(opened: UserFile) -> None:

@@ -213,11 +213,15 @@ def row_width(X: Array) -> float:
 
 
 def largest_of_columns(X: Array) -> Array:
-    """Return the largest value of each column of a NumPy array, but for NaN.
+    """Return the largest value of each column of a NumPy array, but for NaN."""
+    return reduce_columns(X, np.fmax.reduce if X.dtype.kind == "f" else np.maximum.reduce)
+
+
+def reduce_columns(X: Array, reduce: Any) -> Array:
+    """Return `reduce`, such as np.fmax.reduce, of each column of a NumPy array.
 
     Rows are compared in lines of 64: over few columns NumPy is then several times as fast.
     """
-    reduce = np.fmax.reduce if X.dtype.kind == "f" else np.maximum.reduce
     m, n = X.shape
     if not X.flags.c_contiguous or m < 128:
         return reduce(X, axis=0)

@@ -24,7 +24,7 @@ from riskbayes import (
 from riskbayes.engines import MemoryEngine
 from riskbayes.learners import RC, Learner
 from riskbayes.models import CategoricalModel, GenerativeModel, QDAModel
-from riskbayes.preprocessing import categories
+from riskbayes.preprocessing import encoder
 from riskbayes.statistics import Statistics
 
 N = 4
@@ -588,7 +588,7 @@ def test_refused_categories_are_not_remembered():
 
 
 def test_negative_codes_in_a_later_batch(monkeypatch):
-    monkeypatch.setattr(categories, "UNSEEN", 1000)  # a table of 2**31 cells would end the tests
+    monkeypatch.setattr(encoder, "UNSEEN", 1000)  # a table of 2**31 cells would end the tests
     clf = CategoricalNB(learner="closed_form").partial_fit([[0, 0], [1, 1]], [0, 1], classes=[0, 1])
     refused(lambda: clf.partial_fit([[0, -1], [1, 1]], [0, 1]), "Column 1", "-1|negative")
 
@@ -597,7 +597,7 @@ def test_negative_codes_in_a_later_batch(monkeypatch):
 @pytest.mark.parametrize("unseen", ["c", -1], ids=["value", "code"])
 def test_categories_that_were_never_counted(method, unseen, monkeypatch):
     """Rows to forget or to calibrate on were counted before: an unknown category is a mistake."""
-    monkeypatch.setattr(categories, "UNSEEN", 1000)  # a table of 2**31 cells would end the tests
+    monkeypatch.setattr(encoder, "UNSEEN", 1000)  # a table of 2**31 cells would end the tests
     X = [["a"], ["b"], ["a"], ["b"]] if unseen == "c" else [[0], [1], [0], [1]]
     clf = CategoricalNB(learner="closed_form").fit(X, [0, 1, 0, 1])
     with pytest.raises(ValueError, match="column 0"):

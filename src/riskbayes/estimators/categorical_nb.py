@@ -11,7 +11,7 @@ from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.codes import CodeInput, by_column, least_categories
 from riskbayes.frames import Categories
 from riskbayes.models.categorical import CategoricalModel
-from riskbayes.preprocessing.categories import CategoryEncoder, as_array
+from riskbayes.preprocessing.encoder import CategoryEncoder, as_array
 from riskbayes.statistics import Statistics
 from riskbayes.tables import column_name
 

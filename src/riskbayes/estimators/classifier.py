@@ -34,8 +34,7 @@ from riskbayes.findings import Finding
 from riskbayes.objectives import check_cost_matrix
 from riskbayes.onnx_export import Exported, onnx_model
 from riskbayes.persistence.files import save
-from riskbayes.preprocessing.categories import CategoryEncoder
-from riskbayes.preprocessing.encoder import Column, TableEncoder
+from riskbayes.preprocessing.encoder import CategoryEncoder, Column, TableEncoder
 from riskbayes.risks import log_posterior, posterior
 from riskbayes.web import REFERENCE
 
@@ -140,7 +139,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _encoded_names(self) -> list[str] | None:
-        table = self._input.table(self)
+        table = self._table
         return None if table is None else table.names
 
     def check_loaded(self, size: int) -> None:

@@ -18,8 +18,8 @@ from riskbayes.exceptions import warn
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.loaded import require
 from riskbayes.models.codes import categories_of, check_sizes
-from riskbayes.preprocessing.categories import UNSEEN, CategoryEncoder
-from riskbayes.preprocessing.columns import columns_of, declared_categories, example_of, numbers
+from riskbayes.preprocessing.columns import declared_categories
+from riskbayes.preprocessing.encoder import UNSEEN, CategoryEncoder
 from riskbayes.tables import (
     check_plain,
     column_name,
@@ -61,15 +61,15 @@ class CodeInput(NumberInput):
         if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
             return whole_numbers(X, name)
         cells = Cells.of(X, names_of(clf)[0])
-        for j, (found, column) in enumerate(zip(cells.values, columns_of(X), strict=True)):
+        for j, found in enumerate(cells.values):
             if found.kind == "dates" or found.unit != "numbers":
                 raise TypeError(
-                    f"{name(j)} holds {shown(example_of(column, found))}: each argument must be a string or "
-                    "a number."
+                    f"{name(j)} holds {shown(found.example)}: each argument must be a string or a number."
                 )
             if found.kind == "numbers":
-                found = numbers(whole_numbers(found.values[:, None], [name(j)].__getitem__)[:, 0])
-            cells.values[j] = replace(found, declared=declared_categories(column))
+                whole = whole_numbers(found.values[:, None], [name(j)].__getitem__)[:, 0]
+                found = replace(found, values=whole)
+            cells.values[j] = replace(found, declared=declared_categories(found.column))
         return cells
 
     def schema_of(self, clf: Any, cells: Any, whole: bool = True) -> Schema:
@@ -78,7 +78,7 @@ class CodeInput(NumberInput):
         if (whole and not (schema.low < 0).any()) or not isinstance(cells, np.ndarray):
             return schema  # codes: their values are not asked for
         if cells.dtype.kind in "iu" and len(cells):
-            return Schema.of_integers(cells, schema.names, schema.named)
+            return schema.with_values(cells)
         return Schema.of_cells(Cells.of(cells, schema.names), schema.names, schema.named)
 
     def as_read(self, clf: Any, cells: Any, schema: Schema) -> bool:

@@ -42,7 +42,7 @@ def explain(clf: Any, X: Any, n_orders: int, random_state: Any) -> Explanation:
         *(found.values, found.baseline, classes, model_columns(clf)),
         *(cells, clf._reads(found.values.shape[1]), X),
     )
-    table, pairs = clf._input.table(clf), found.pairs
+    table, pairs = clf._table, found.pairs
     if table is not None:
         own, places = own.by_table_column(table), [j for j, _ in table.encoded]
         pairs = [(places[a], places[b]) for a, b in pairs]
@@ -54,7 +54,7 @@ def by_orders(clf: Any, X: Any, rows: Array, cells: Array, n_orders: int, random
     clf._check_cells_can_miss()
     rows = to_numpy(rows).astype(np.float64)
     host = clf if isinstance(clf._fitted_on, np.ndarray) else clf.__sklearn_array_api_convert__(to_numpy)
-    table, read = clf._input.table(clf), clf._reads(rows.shape[1])
+    table, read = clf._table, clf._reads(rows.shape[1])
     names: Sequence[Any] = model_columns(clf)
     groups = [[j] for j in range(rows.shape[1])]
     if table is not None:

@@ -49,7 +49,7 @@ def table_findings(clf: Any, masses: Array) -> Iterator[Finding]:
     Missing cells are counted by rows, and so is what they are a share of. The mass of a class counts a row of
     weight two as two rows; the weight of the class itself makes no rows.
     """
-    table = clf._input.table(clf)
+    table = clf._table
     if table is not None and table.n_rows:
         yield from column_findings(table.columns, table.n_rows)
     weights = 1.0 if clf.class_weight_ is None else np.maximum(to_numpy(clf.class_weight_), TINY)

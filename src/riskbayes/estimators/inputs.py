@@ -14,8 +14,7 @@ from riskbayes.arrays import Array
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.onnx_export.columns import Columns
 from riskbayes.onnx_export.inputs import columns_of_encoder
-from riskbayes.preprocessing.categories import CategoryEncoder
-from riskbayes.preprocessing.encoder import TableEncoder
+from riskbayes.preprocessing.encoder import CategoryEncoder, TableEncoder
 from riskbayes.tables import names_of, validated_numbers
 
 
@@ -63,10 +62,6 @@ class NumberInput:
     def drawn(self, clf: Any, theta: Any) -> Any:
         """Return the parameters that `sample` draws from, given those of the model as NumPy arrays."""
         return theta
-
-    def table(self, clf: Any) -> TableEncoder | None:
-        """Return the encoder that made the model's columns from those of the table; None if there is none."""
-        return None
 
     def encoder(self, clf: Any) -> TableEncoder | CategoryEncoder | None:
         """Return the encoder of the cells; None for numbers that are read as they are."""

@@ -147,7 +147,7 @@ def impute(clf: Any, X: Any, random_state: Any) -> Any:
     holes, filled = np.flatnonzero(np.isnan(rows).any(axis=1)), rows.copy()
     if len(holes):
         filled[holes] = fill(clf, rows[holes], random_state)
-    table = clf._input.table(clf)
+    table = clf._table
     if table is not None:
         return with_cells(X, *table.missing_and_values(X, filled, random_state is not None))
     missing, categories = np.isnan(rows), clf._input.category_mask(clf)

@@ -52,7 +52,7 @@ class ReadColumn(NamedTuple):
 
 def read_columns(clf: Any, n: int) -> tuple[list[ReadColumn], list[str]]:
     """Return the columns of the table that a classifier reads, and the kind of each of n encoded columns."""
-    table, names = clf._input.table(clf), encoded_names(clf)
+    table, names = clf._table, encoded_names(clf)
     if table is None:
         kinds = ["category" if each else "number" for each in clf._input.category_mask(clf)]
         named = range(n) if names is None else [plain(name) for name in names]

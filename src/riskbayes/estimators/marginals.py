@@ -25,7 +25,7 @@ def encoded_values(clf: Any, X: Any, column: Any) -> tuple[str, int, Array]:
     j = column if isinstance(column, int) else names.index(column) if column in names else -1
     if not 0 <= j < len(names):
         raise ValueError(f"column={column!r} is no column of the classifier.")
-    table, rows = clf._input.table(clf), to_numpy(clf._encode_new(X, "explain"))
+    table, rows = clf._table, to_numpy(clf._encode_new(X, "explain"))
     place = j
     if table is not None:
         kinds = zip(table.encoded, table.kinds, strict=True)
@@ -78,7 +78,7 @@ def pair_posteriors(clf: Any, grid: Array, places: tuple[int, int]) -> tuple[Arr
 
 def rows_of(clf: Any, values: Array, places: tuple[int, ...]) -> Array:
     """Return encoded rows with these values, and all other cells missing."""
-    table = clf._input.table(clf)
+    table = clf._table
     n = clf.n_features_in_ if table is None else len(table.kinds)
     if n > len(places):
         clf._check_cells_can_miss()

@@ -28,7 +28,7 @@ from riskbayes.models.base import GenerativeModel
 from riskbayes.models.marks import MarkModel
 from riskbayes.models.product import ProductModel
 from riskbayes.models.traits import Traits
-from riskbayes.preprocessing.categories import CategoryEncoder, ColumnCodes
+from riskbayes.preprocessing.encoder import CategoryEncoder, ColumnCodes
 from riskbayes.tables import encoded_names
 
 

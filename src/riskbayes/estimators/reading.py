@@ -8,11 +8,12 @@ returns their cells, `schema_of` describes the cells, schemas add up, `decide` t
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import reduce
 from itertools import chain
-from typing import Any, NamedTuple
+from operator import add
+from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -36,7 +37,6 @@ from riskbayes.estimators.checks import (
 )
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.input.source import RowBatch
-from riskbayes.tables import plain
 
 
 class Learns(Enum):
@@ -47,27 +47,6 @@ class Learns(Enum):
     COLUMNS = "what the columns are; the classes are declared"
     CATEGORIES = "further categories of known columns"
 
-
-class Look(NamedTuple):
-    """What is summed over batches before rows are encoded."""
-
-    labels: Array
-    """The distinct labels, sorted."""
-    schema: Schema
-
-    def plus(self, other: Look) -> Look:
-        """Return the sum for the rows of both."""
-        a, b = self.labels, other.labels
-        if (a.dtype.kind in WORDS) != (b.dtype.kind in WORDS):
-            raise TypeError(
-                f"y has labels of several kinds, such as {plain(a[0])!r} and {plain(b[0])!r}: make all of "
-                "them strings or all numbers."
-            )
-        return Look(np.union1d(a, b), self.schema + other.schema)
-
-
-WORDS = "OUST"
-"""Kinds of arrays of strings."""
 
 ANEW = (Learns.ALL, Learns.COLUMNS)
 """What is learned when earlier rows' names and numbers of columns are discarded."""
@@ -124,13 +103,13 @@ class Reading:
             w = check_weights(batch.w, like, f"sample_weight{suffix}", whole=not name)
         return cells, labels, w
 
-    def look(self, cells: Any, labels: Array, w: Array | None) -> Look:
-        """Return what is summed over batches, of one of them."""
+    def look(self, cells: Any, labels: Array, w: Array | None) -> Schema:
+        """Return the schema of one of several batches."""
         cells = cells if w is None else with_weight(cells, labels, w)[0]
         schema = self.clf._input.schema_of(self.clf, cells, whole=False)
-        return Look(distinct_labels(labels)[0], schema)
+        return replace(schema, labels=distinct_labels(labels)[0])
 
-    def decide(self, schema: Schema, labels: Array) -> None:
+    def decide(self, schema: Schema) -> None:
         """Let the estimator decide by all rows: classes, names of columns, and how cells are encoded."""
         clf = self.clf
         if self.learns in ANEW:
@@ -140,16 +119,27 @@ class Reading:
                 clf.feature_names_in_ = np.array(schema.names, dtype=object)
         clf._input.decide(clf, schema, more=self.learns is Learns.CATEGORIES)
         if self.learns is Learns.ALL:
-            clf.classes_ = labels
+            clf.classes_ = schema.labels
 
     def encode(self, batch: RowBatch, name: str = "") -> tuple[Any, Array, Array | None]:
         """Return the encoded rows of a batch, codes of their labels, and their weights."""
-        clf = self.clf
-        cells, labels, w = self.cells_of(batch, reset=False, name=name)
-        codes = class_codes(labels, clf.classes_, f"y{self.suffix}")
-        if self.learns is not Learns.NOTHING and w is not None:
-            cells, codes, w = with_weight(cells, codes, w)
-        return (clf._input.encode(clf, cells) if len(codes) else np.empty((0, 0))), codes, w
+        cells, codes, w = self.coded(*self.cells_of(batch, reset=False, name=name))
+        return (self.clf._input.encode(self.clf, cells) if len(codes) else np.empty((0, 0))), codes, w
+
+    def coded(
+        self, cells: Any, labels: Array, w: Array | None, met: dict[Any, int] | None = None
+    ) -> tuple[Any, Array, Array | None]:
+        """Return the rows that count, the codes of their labels, and their weights.
+
+        `met` has the codes of labels in the order in which they are met, until all classes are known.
+        """
+        if met is None:
+            codes = class_codes(labels, self.clf.classes_, f"y{self.suffix}")
+        else:
+            found, inverse = distinct_labels(labels)
+            codes = np.array([met.setdefault(label, len(met)) for label in found.tolist()])[inverse]
+        learns = self.learns is not Learns.NOTHING
+        return with_weight(cells, codes, w) if learns and w is not None else (cells, codes, w)
 
     def on_disk(self, source: Any) -> BlockEngine:
         """Read all batches of a source and return an engine over them, encoded, in files of a spool.
@@ -168,21 +158,17 @@ class Reading:
             cells, y, w = self.cells_of(batch, self.learns in ANEW, f" in batch {number}")
             if learns:
                 look = self.look(cells, y, w)
-                total = look if total is None else total.plus(look)
-                as_read = as_read and clf._input.as_read(clf, cells, total.schema)
+                total = look if total is None else total + look
+                as_read = as_read and clf._input.as_read(clf, cells, total)
             if as_read:
-                anew = self.learns is Learns.ALL
-                codes = codes_as_met(y, met) if anew else class_codes(y, clf.classes_, f"y{self.suffix}")
-                rows = cells if learns else clf._input.encode(clf, cells)
-                if learns and w is not None:
-                    rows, codes, w = with_weight(rows, codes, w)
-                writer.add(rows, codes, w)
+                rows, codes, w = self.coded(cells, y, w, met if self.learns is Learns.ALL else None)
+                writer.add(rows if learns else clf._input.encode(clf, rows), codes, w)
             elif keeps:
                 kept.append(spool.write(batch))
             n_rows += cells.shape[0]
             source.progress.advance(cells.shape[0])
         if total is not None:
-            self.decide(total.schema, total.labels)
+            self.decide(total)
         if not as_read:
             for path in chain(*writer.files):
                 path.unlink()
@@ -222,8 +208,7 @@ class Reading:
         if not filled:
             raise ValueError(f"X{self.suffix} is empty: no partition has a row with a weight.")
         if self.learns is not Learns.NOTHING:
-            total = reduce(Look.plus, (own for _, own in looks if own is not None))
-            self.decide(total.schema, total.labels)
+            self.decide(reduce(add, (own for _, own in looks if own is not None)))
         sent, encode = shared(self.on_worker()), delayed(encode_partitions)
         groups = merged_partitions([looks[i][0] for i in filled], self.clf.n_features_in_)
         blocks = [encode(sent, [list(parts[filled[i]]) for i in group]) for group in groups]
@@ -237,13 +222,7 @@ class Reading:
         return Reading(reader, self.learns, self.suffix)
 
 
-def codes_as_met(labels: Array, met: dict[Any, int]) -> Array:
-    """Return the codes of labels in the order in which they are met: classes are known only at the end."""
-    found, inverse = distinct_labels(labels)
-    return np.array([met.setdefault(label, len(met)) for label in found.tolist()])[inverse]
-
-
-def look_at_partition(reading: Reading, X: Any, y: Any, w: Any, number: int) -> tuple[int, Look | None]:
+def look_at_partition(reading: Reading, X: Any, y: Any, w: Any, number: int) -> tuple[int, Schema | None]:
     """Return how many rows of a partition are read, and what the driver needs of them."""
     own = Reading(copy(reading.clf), reading.learns, reading.suffix)
     if not X.shape[0]:
@@ -252,7 +231,7 @@ def look_at_partition(reading: Reading, X: Any, y: Any, w: Any, number: int) -> 
     if own.learns is Learns.NOTHING:
         return X.shape[0], None
     look = own.look(*found)
-    return look.schema.n_rows, look
+    return look.n_rows, look
 
 
 def partition(X: Any, y: Any, w: Any) -> RowBatch:

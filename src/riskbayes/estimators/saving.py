@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from riskbayes.arrays import to_numpy
+from riskbayes.frames import Frame
 from riskbayes.loaded import require
-from riskbayes.persistence.forms import same_form
 from riskbayes.tables import plain
 
 
@@ -42,7 +43,7 @@ def check_loaded(clf: Any, size: int) -> None:
     require(classes.ndim == 1 and len(classes) > 0, "classes_ is not a list of classes")
     named = names is None or (names.shape == (n,) and all(isinstance(name, str) for name in names))
     require(named, "feature_names_in_ has not a name for each column")
-    table = clf._input.table(clf)
+    table = clf._table
     require(table is None or len(table.readers) == n, "the encoder reads other columns")
     clf._input.check_loaded(clf)
 
@@ -53,7 +54,7 @@ def check_fitted(clf: Any) -> None:
     Classes, columns, frame, statistics and parameters then fit one another, so that no scan reads beyond an
     array.
     """
-    table = clf._input.table(clf)
+    table = clf._table
     r, n = len(clf.classes_), clf.n_features_in_ if table is None else len(table.kinds)
     model, S, theta = clf.model_, clf.statistics_, clf.parameters_
     require(S["s0"].shape == (r,), f"it has {r} classes, and statistics of {len(S['s0'])}")
@@ -70,3 +71,23 @@ def check_fitted(clf: Any) -> None:
         require(same_form(theta, model.parameters(S)), "parameters are not those of the statistics")
         scores = model.scores(Z, model.cast(theta, Z))
     require(np.shape(scores) == (1, r), f"the model has {np.shape(scores)[1:]} classes, not {r}")
+
+
+def same_form(a: Any, b: Any) -> bool:
+    """True if two values have the same types, and arrays of the same shapes and dtypes, through all parts.
+
+    Frames must be equal. None, which stands for an optional part, has the form of any value.
+    """
+    if a is None or b is None or a is b:
+        return True
+    if isinstance(a, np.ndarray | np.generic) and isinstance(b, np.ndarray | np.generic):
+        return a.shape == b.shape and a.dtype == b.dtype
+    if type(a) is not type(b) or (isinstance(a, Frame) and a != b):
+        return False
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(same_form, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same_form(a[key], b[key]) for key in a)
+    if is_dataclass(a):
+        return all(same_form(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    return True

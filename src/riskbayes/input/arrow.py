@@ -215,7 +215,11 @@ def of_arrow(batches: Iterable[Any], named: Named, size: int) -> Iterator[RowBat
         """Return what is held as one batch, and let go of it: the reader of the batch may keep it long."""
         table = pa.concat_tables(held, promote_options="permissive")
         held.clear()
-        return of_arrow_table(table, named)
+        named.check(table.column_names, None)
+        y, w = (
+            None if name is None else plain_column(table[name], name) for name in (named.target, named.weight)
+        )
+        return RowBatch(table.select(named.read(table.column_names)), y, w)
 
     for batch in batches:
         table = batch if isinstance(batch, pa.Table) else pa.table(batch)
@@ -230,17 +234,6 @@ def of_arrow(batches: Iterable[Any], named: Named, size: int) -> Iterator[RowBat
                 yield joined()
     if count:
         yield joined()
-
-
-def of_arrow_table(table: Any, named: Named) -> RowBatch:
-    """Return a batch of an Arrow table: the columns of X as a table, labels and weights as arrays."""
-    named.check(table.column_names, None)
-
-    def column(name: str | None) -> Array | None:
-        return None if name is None else plain_column(table[name], name)
-
-    X = table.select(named.read(table.column_names))
-    return RowBatch(X, column(named.target), column(named.weight))
 
 
 def plain_column(column: Any, name: str) -> Array:

@@ -25,12 +25,11 @@ from riskbayes.preprocessing.columns import (
     Values,
     columns_of,
     dates_of_strings,
-    example_of,
     part_of_date,
     read_column,
     unit_of,
 )
-from riskbayes.tables import is_missing, shown, total_of
+from riskbayes.tables import is_missing, plain, shown, total_of
 
 MOST_VALUES = 100_000
 """Distinct values of a column that are kept; of a column with more only that it has more."""
@@ -60,12 +59,12 @@ class ColumnSchema:
     """The first cell that is not missing."""
 
     @classmethod
-    def of(cls, found: Values, name: str, column: Any) -> Self:
-        """Return the schema of the cells of one column; `column` has them as the user does."""
+    def of(cls, found: Values, name: str) -> Self:
+        """Return the schema of the cells of one column."""
         gone = int(found.missing.sum())
         if gone == len(found.missing):
             return cls(name, n_missing=gone, declared=found.declared)
-        example = example_of(column, found)
+        example = found.example
         if found.kind != "words":
             present = found.values[~found.missing]
             return cls(name, found.kind, gone, bounded(np.unique(present)), example=example).ranging(
@@ -163,6 +162,8 @@ class Schema:
     """The columns of a table that is no array of numbers."""
     library: Any = None
     """The library of the data frame; None for arrays."""
+    labels: Any = None
+    """The distinct labels of the rows, sorted, where they are summed too."""
 
     @classmethod
     def of_numbers(cls, X: Array, names: Sequence[str] | None, ranges: bool = True) -> Self:
@@ -191,33 +192,23 @@ class Schema:
     @classmethod
     def of_cells(cls, cells: Cells, names: Sequence[str], named: bool) -> Self:
         """Return the schema of a table whose columns were read."""
-        columns = tuple(
-            ColumnSchema.of(found, name, column)
-            for found, name, column in zip(cells.values, names, columns_of(cells.table), strict=True)
-        )
+        columns = tuple(map(ColumnSchema.of, cells.values, names))
         missing = np.stack([found.missing for found in cells.values], axis=1)
         same = equal_columns(missing) if missing.any() else (0,) * len(columns)
         own = (missing.sum(axis=0), *ends_of(columns), same, columns, cells.library)
         return cls(len(missing), tuple(names), named, "object", *own)
 
-    @classmethod
-    def of_integers(cls, X: Array, names: Sequence[str], named: bool) -> Self:
-        """Return the same as `of_cells` of whole numbers, whose values are counted, not sorted."""
-        found = cls.of_numbers(X, names)
+    def with_values(self, X: Array) -> Self:
+        """Return the same as `of_cells` of whole numbers X, whose values are counted, not sorted."""
         columns = tuple(
-            ColumnSchema(
-                name,
-                "numbers",
-                values=bounded(distinct_integers(X[:, j], low, high)),
-                low=low,
-                high=high,
-                example=int(X[0, j]),
+            replace(
+                column,
+                values=bounded(distinct_integers(cells, column.low, column.high)),
+                example=int(cells[0]),
             )
-            for j, (name, low, high) in enumerate(
-                zip(names, found.low.tolist(), found.high.tolist(), strict=True)
-            )
+            for column, cells in zip(self.each_column(), X.T, strict=True)
         )
-        return replace(found, named=named, dtype="object", columns=columns)
+        return replace(self, dtype="object", columns=columns)
 
     def __add__(self, other: Self) -> Self:
         if len(self.names) != len(other.names):
@@ -252,6 +243,7 @@ class Schema:
             tuple(groups.setdefault(pair, j) for j, pair in places),
             columns,
             self.library if self.library is not None else other.library,
+            None if self.labels is None else joined_labels(self.labels, other.labels),
         )
 
     def each_column(self) -> tuple[ColumnSchema, ...]:
@@ -271,6 +263,20 @@ class Schema:
         return [j for j in np.flatnonzero(some).tolist() if self.same[j] == j]
 
 
+WORDS = "OUST"
+"""Kinds of arrays of strings."""
+
+
+def joined_labels(a: Array, b: Array) -> Array:
+    """Return the distinct labels of two arrays, sorted; refuse strings beside numbers."""
+    if (a.dtype.kind in WORDS) != (b.dtype.kind in WORDS):
+        raise TypeError(
+            f"y has labels of several kinds, such as {plain(a[0])!r} and {plain(b[0])!r}: make all of "
+            "them strings or all numbers."
+        )
+    return np.union1d(a, b)
+
+
 def ends_of(columns: Sequence[ColumnSchema]) -> tuple[Array, Array]:
     """Return the least and the largest number of each column."""
     return np.array([column.low for column in columns]), np.array([column.high for column in columns])
@@ -288,8 +294,8 @@ class Cells:
     """The columns of a table, each with its cells by kind, before anything is decided about them."""
 
     values: list[Values]
-    table: Any
-    """The table that they were read from."""
+    library: Any
+    """The library of the data frame; None for an array."""
 
     @classmethod
     def of(cls, X: Any, names: Sequence[str], kinds: Mapping[int, str] = MappingProxyType({})) -> Self:
@@ -297,27 +303,19 @@ class Cells:
 
         `kinds` are those of columns of which the user says them, by their places.
         """
-        columns = enumerate(zip(columns_of(X), names, strict=True))
-        values = [read_column(column, j, name) for j, (column, name) in columns]
-        for j, kind in kinds.items():
-            values[j] = values[j].as_kind(kind, j, names[j])
-        return cls(values, X)
+        values = []
+        for j, (column, name) in enumerate(zip(columns_of(X), names, strict=True)):
+            found = read_column(column, j, name)
+            found = found.as_kind(kinds[j], j, name) if j in kinds else found
+            values.append(replace(found, column=column))
+        frame = None if isinstance(X, np.ndarray) else nw.from_native(X, eager_only=True)
+        return cls(values, None if frame is None else frame.implementation)
 
     @property
     def shape(self) -> tuple[int, int]:
         """The number of rows and columns."""
         return len(self.values[0].missing), len(self.values)
 
-    @property
-    def library(self) -> Any:
-        """The library of the data frame; None for an array."""
-        if isinstance(self.table, np.ndarray):
-            return None
-        return nw.from_native(self.table, eager_only=True).implementation
-
     def rows(self, chosen: Array) -> Self:
         """Return the rows of these indices."""
-        table = self.table
-        is_array = isinstance(table, np.ndarray)
-        table = table[chosen] if is_array else nw.from_native(table, eager_only=True)[chosen].to_native()
-        return type(self)([each.rows(chosen) for each in self.values], table)
+        return type(self)([each.rows(chosen) for each in self.values], self.library)

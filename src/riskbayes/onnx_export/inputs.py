@@ -12,9 +12,8 @@ from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.onnx_export.columns import Columns, Encoded, Input
 from riskbayes.onnx_export.export import MATRIX
-from riskbayes.preprocessing.categories import CategoryEncoder
 from riskbayes.preprocessing.columns import columns_of, part_of_date, read_column
-from riskbayes.preprocessing.encoder import Reader, TableEncoder
+from riskbayes.preprocessing.encoder import CategoryEncoder, Reader, TableEncoder
 from riskbayes.tables import cell_values
 
 

@@ -49,7 +49,8 @@ def write(file: IO[bytes], kind: str, document: dict[str, Any], arrays: list[Arr
         for number, array in enumerate(arrays):
             with archive.open(member(f"arrays/{number}.npy"), "w", force_zip64=True) as out:
                 digests.append(write_array(array, out))
-        text = as_json({"kind": kind, "format": FORMAT, **document, "arrays": digests})
+        described = {"kind": kind, "format": FORMAT, **document, "arrays": digests}
+        text = json.dumps(described, allow_nan=False, separators=(",", ":")).encode("ascii")
         refuse_large(text)
         archive.writestr(member(DOCUMENT), text)
         archive.writestr(member(DIGEST), hashlib.sha256(text).hexdigest())
@@ -60,11 +61,6 @@ def member(name: str) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     info.create_system, info.external_attr = 3, 0o644 << 16
     return info
-
-
-def as_json(value: Any) -> bytes:
-    """Return a value as JSON in ASCII."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def refuse_large(text: bytes) -> None:

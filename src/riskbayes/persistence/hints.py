@@ -26,7 +26,10 @@ def fits(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int | np.integer) and not isinstance(value, bool)
     if origin is tuple:
-        return isinstance(value, tuple) and fits_tuple(value, items)
+        if not isinstance(value, tuple):
+            return False
+        own = items[:1] * len(value) if items[1:] == (Ellipsis,) else items
+        return len(value) == len(own) and all(map(fits, value, own))
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
         return isinstance(value, Mapping) and all(
             fits(key, items[0]) and fits(item, items[1]) for key, item in value.items()
@@ -36,10 +39,3 @@ def fits(value: Any, hint: Any) -> bool:
     if isinstance(hint, type):
         return isinstance(value, hint)
     return True
-
-
-def fits_tuple(value: tuple, items: tuple) -> bool:
-    """True if the items of a tuple have the types of tuple[X, ...] or tuple[X, Y]."""
-    if len(items) == 2 and items[1] is Ellipsis:
-        return all(fits(item, items[0]) for item in value)
-    return len(value) == len(items) and all(map(fits, value, items))

@@ -40,14 +40,10 @@ def read_scalar(node: Any) -> Any:
         raise ModelFileError(f"a scalar of dtype {name} holds {type(value).__name__}")
     if dtype.kind in "Mm":
         return np.array(value, np.int64).view(dtype)[()]
-    if dtype.kind in "iu" and not in_range(value, np.iinfo(dtype)):
+    limits: Any = np.iinfo(dtype) if dtype.kind in "iu" else None
+    if limits is not None and not limits.min <= value <= limits.max:
         raise ModelFileError(f"a scalar of dtype {name} is out of its range")
     return dtype.type(value)
-
-
-def in_range(value: Any, limits: Any) -> bool:
-    """True if a whole number is within the limits of a dtype."""
-    return limits.min <= value <= limits.max
 
 
 def write_float(value: float) -> float | str:
@@ -113,11 +109,6 @@ def read_zone(zone: Any) -> datetime.tzinfo | None:
     return datetime.timezone(datetime.timedelta(seconds=read_float(zone)))
 
 
-def write_duration(value: datetime.timedelta) -> list:
-    """Return days, seconds and microseconds."""
-    return [value.days, value.seconds, value.microseconds]
-
-
 def read_duration(node: Any) -> datetime.timedelta:
     """Return the duration of `write_duration`."""
     if not isinstance(node, list) or [type(part) for part in node] != [int] * 3:
@@ -159,6 +150,10 @@ KINDS: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "datetime": (datetime.datetime, write_datetime, read_datetime),
     "date": (datetime.date, datetime.date.isoformat, lambda node: datetime.date.fromisoformat(text_of(node))),
     "time": (datetime.time, write_time, read_time),
-    "duration": (datetime.timedelta, write_duration, read_duration),
+    "duration": (
+        datetime.timedelta,
+        lambda value: [value.days, value.seconds, value.microseconds],
+        read_duration,
+    ),
 }
 """The type of each kind, how it is written and how it is read; a value is of the first kind that fits."""

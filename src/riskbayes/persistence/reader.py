@@ -221,9 +221,7 @@ def restored(kind: type, state: dict[str, Any], size: int) -> Any:
     if isinstance(found, Loadable):
         try:
             found.check_loaded(size)
-        except ModelFileError:
-            raise
-        except MemoryError:
+        except (ModelFileError, MemoryError):
             raise
         except Exception as error:
             reason = str(error).splitlines()[0][:200].rstrip(".") if str(error) else type(error).__name__

@@ -122,7 +122,7 @@ def declared(kind: type) -> dict[str, Any]:
     if kind.__name__ in FOREIGN and not kind.__module__.startswith("riskbayes."):
         return dict.fromkeys(vars(kind()), Any)
     hints = get_type_hints(kind, localns={"Array": np.ndarray | np.generic})
-    found = {name: hint for name, hint in hints.items() if not is_class_variable(hint)}
+    found = {name: hint for name, hint in hints.items() if ClassVar not in (hint, get_origin(hint))}
     if is_dataclass(kind):
         return {f.name: found[f.name] for f in fields(kind)}
     if issubclass(kind, BaseEstimator) or not issubclass(kind, tuple | Loadable):
@@ -136,11 +136,6 @@ def parameter_defaults(kind: type) -> dict[str, Any]:
     """Return the defaults of an estimator's parameters, for those that older files lack."""
     arguments = inspect.signature(kind).parameters.values()
     return {p.name: p.default for p in arguments if p.default is not p.empty}
-
-
-def is_class_variable(hint: Any) -> bool:
-    """True if a type hint says that the attribute belongs to the class."""
-    return hint is ClassVar or get_origin(hint) is ClassVar
 
 
 def may_have(kind: type, name: str) -> bool:

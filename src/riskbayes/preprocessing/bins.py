@@ -14,7 +14,16 @@ from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from riskbayes.arrays import Array, astype, namespace, to_device, to_numpy, to_widest, widest_float
+from riskbayes.arrays import (
+    Array,
+    astype,
+    namespace,
+    reduce_columns,
+    to_device,
+    to_numpy,
+    to_widest,
+    widest_float,
+)
 from riskbayes.tables import validated_numbers
 
 
@@ -158,12 +167,4 @@ def range_exponents(X: Array) -> Array:
 
 def column_ranges(X: Array) -> tuple[Array, Array]:
     """Return the least and the largest value of each column; NaN of one without a value."""
-    m, n = X.shape
-    # Rows are compared in lines of 64: over few columns NumPy is then ten times faster.
-    lines = X[: m - m % 64].reshape(-1, 64 * n) if X.flags.c_contiguous and m >= 64 else X
-    rest = X[m - m % 64 :] if lines is not X else X[:1]
-    low, high = (
-        reduce(np.concatenate([reduce(lines, axis=0).reshape(-1, n), rest]), axis=0)
-        for reduce in (np.fmin.reduce, np.fmax.reduce)
-    )
-    return low, high
+    return reduce_columns(X, np.fmin.reduce), reduce_columns(X, np.fmax.reduce)

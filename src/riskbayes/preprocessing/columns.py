@@ -48,6 +48,17 @@ class Values:
     """What numbers were before: numbers, durations (now days), or times of day (now hours)."""
     declared: tuple = ()
     """The categories that a categorical column declares, where integer codes are made of it."""
+    column: Any = None
+    """The cells as the user has them."""
+
+    @property
+    def example(self) -> Any:
+        """A cell that is not missing, as a Python value; None if all are missing."""
+        if self.missing.all():
+            return None
+        i, column = int(np.argmin(self.missing)), self.column
+        value = column[i : i + 1].to_list()[0] if isinstance(column, nw.Series) else column[i]
+        return datetime.timedelta() if isinstance(value, np.timedelta64) else plain(value)
 
     def as_numbers(self, index: int, name: str, unit: str) -> Array:
         """Return the cells as numbers; refuse infinity, and anything that is not of the unit."""
@@ -118,21 +129,13 @@ class Values:
         values = self.values
         values = [values[i] for i in chosen.tolist()] if isinstance(values, list) else values[chosen]
         places = None if self.places is None else self.places[chosen]
-        return replace(self, values=values, missing=self.missing[chosen], places=places)
+        missing, column = self.missing[chosen], self.column[chosen]
+        return replace(self, values=values, missing=missing, places=places, column=column)
 
     def an_example(self) -> str:
         """Return a value that is not missing, for a message."""
         value = self.values[int(np.argmax(~self.missing))]
         return f"a {self.kind[:-1]}" if self.kind == "dates" else shown(value)
-
-
-def example_of(column: Any, found: Values) -> Any:
-    """Return a cell of a column that is not missing, as a Python value; None if all are missing."""
-    if found.missing.all():
-        return None
-    i = int(np.argmin(found.missing))
-    value = column[i : i + 1].to_list()[0] if isinstance(column, nw.Series) else column[i]
-    return datetime.timedelta() if isinstance(value, np.timedelta64) else plain(value)
 
 
 def not_of_kind(index: int, name: str, cell: str, kind: str) -> ColumnError:
@@ -226,7 +229,10 @@ def read_values(values: list, j: int, name: str) -> Values:
     if all_are(datetime.date, np.datetime64):
         return read_dates(held, j, name)
     if all_are(datetime.time):
-        return numbers(np.array([math.nan if v is None else hours_of(v) for v in held]), "times of day")
+        times = (v.hour + v.minute / 60 + (v.second + v.microsecond / 1e6) / 3600 for v in present)
+        hours = np.full(len(held), np.nan)
+        hours[~missing] = list(times)
+        return numbers(hours, "times of day")
     if all_are(datetime.timedelta, np.timedelta64):
         return numbers(to_numbers(np.array(held, dtype="timedelta64[us]")) / DAY, "durations")
     usual = str | bool | Real | datetime.date
@@ -245,11 +251,6 @@ def read_values(values: list, j: int, name: str) -> Values:
         "for instance to strings.",
         name,
     )
-
-
-def hours_of(time: datetime.time) -> float:
-    """Return a time of day in hours."""
-    return time.hour + time.minute / 60 + (time.second + time.microsecond / 1e6) / 3600
 
 
 def as_float(value: Any, j: int, name: str) -> float:
@@ -382,3 +383,31 @@ def days_of_parts(parts: dict[str, Array], extent: tuple[float, float]) -> Array
     found_days = np.full(len(known), np.nan)
     found_days[known] = day + clock
     return found_days
+
+
+def date_like(date: datetime.datetime, example: Any) -> Any:
+    """Return a date in the type of an example: a string in ISO format, a date, or a time in its zone."""
+    if isinstance(example, str):
+        return date.isoformat(example[10]) if len(example) > 10 else date.date().isoformat()
+    if isinstance(example, datetime.datetime):
+        zone = example.tzinfo
+        return date if zone is None else date.replace(tzinfo=datetime.UTC).astimezone(zone)
+    return date.date() if isinstance(example, datetime.date) else date
+
+
+def number_like(value: float, example: Any) -> Any:
+    """Return a number in the type of an example: a duration of days, a time of day, or the number."""
+    if isinstance(example, datetime.timedelta):
+        return datetime.timedelta(days=value)
+    if isinstance(example, datetime.time):
+        seconds = min(max(value, 0.0) * 3600, 86399.999999)
+        return (datetime.datetime.min + datetime.timedelta(seconds=seconds)).time()
+    return value
+
+
+def shown_number(value: float, kind: str) -> str:
+    """Return a number of a column as it is shown; that of a date is in days since 1970."""
+    if kind != "date":
+        return f"{value:.6g}"
+    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(days=value)
+    return moment.date().isoformat() if value == int(value) else moment.isoformat(" ", "seconds")

@@ -133,16 +133,16 @@ def open_file(path: str | os.PathLike) -> UserFile:
     opened = UserFile(name, raw, raw, size, closing=closing)
     try:
         with reading(name):
-            decompress(opened)
-        refuse_binary(opened)
+            start = decompress(opened)
+        refuse_binary(opened, start)
     except BaseException:
         opened.close()
         raise
     return opened
 
 
-def decompress(opened: UserFile) -> None:
-    """Let the file return decompressed bytes if it begins like a compressed one."""
+def decompress(opened: UserFile) -> bytes:
+    """Let the file return decompressed bytes if it begins like a compressed one; return the first of them."""
     if not hasattr(opened.stream, "peek"):
         opened.stream = io.BufferedReader(opened.stream)
     start = opened.stream.peek(16)[:16]
@@ -150,19 +150,15 @@ def decompress(opened: UserFile) -> None:
         if start.startswith(magic):
             opened.stream = io.BufferedReader(decompressed(opened.stream), 2**18)
             opened.closing.insert(0, opened.stream)
-            return
+            return opened.stream.peek(16)[:16]
+    return start
 
 
-def refuse_binary(opened: UserFile) -> None:
+def refuse_binary(opened: UserFile, start: bytes) -> None:
     """Find out whether the file is Parquet, Arrow or text; refuse anything else by its first bytes."""
-    with reading(opened.name):
-        start = opened.stream.peek(16)[:16]
     if not start:
         raise UserError(f"{opened.name} is empty. It needs a header and rows.")
-    for magic, kind in ARROW.items():
-        if start.startswith(magic):
-            opened.kind = kind
-            return
+    opened.kind = next((kind for magic, kind in ARROW.items() if start.startswith(magic)), "text")
     for magic, what in BINARY.items():
         if start.startswith(magic):
             raise UserError(f"{opened.name} is {what}, no table that can be read. {EXPORT}")

@@ -101,8 +101,10 @@ class Text:
             raise UserError(
                 f"{self.opened.name}, line {number} holds a NUL byte: the file is binary or damaged. {EXPORT}"
             )
-        if self.encoding == "ascii" and not chunk.isascii():
-            self.decide(chunk)
+        if self.encoding == "ascii" and not chunk.isascii():  # its first line that is not decides
+            lines = enumerate(chunk.split(b"\n"), self.line)
+            self.since, line = next((number, line) for number, line in lines if not line.isascii())
+            self.encoding = "utf-8" if is_utf8(line) else "cp1252"
         if self.encoding == "cp1252":
             chunk = self.from_windows(chunk)
         elif self.encoding == "utf-8" and not chunk.isascii():
@@ -112,13 +114,6 @@ class Text:
                 raise self.mixed(self.line + chunk.count(b"\n", 0, error.start), "is no UTF-8") from None
         self.line += chunk.count(b"\n")
         return chunk
-
-    def decide(self, chunk: bytes) -> None:
-        """Choose UTF-8 or Windows-1252 by the first line that is not ASCII."""
-        for number, line in enumerate(chunk.split(b"\n"), self.line):
-            if not line.isascii():
-                self.encoding, self.since = ("utf-8" if is_utf8(line) else "cp1252"), number
-                return
 
     def from_windows(self, chunk: bytes) -> bytes:
         """Return lines in Windows-1252 as UTF-8; refuse lines that are UTF-8 already."""

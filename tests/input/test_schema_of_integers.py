@@ -20,7 +20,8 @@ def test_schemas_are_equal(dtype, most):
     top = min(most, np.iinfo(dtype).max)
     X = rng.integers(least, top, (500, 4), dtype=dtype)
     X[:, 3] = X[0, 3]
-    counted, read = Schema.of_numbers(X, names).with_values(X), Schema.of_cells(Cells.of(X, names), names, True)
+    counted = Schema.of_numbers(X, names).with_values(X)
+    read = Schema.of_cells(Cells.of(X, names), names, True)
     for field in fields(Schema):
         one, other = getattr(counted, field.name), getattr(read, field.name)
         if field.name != "columns":

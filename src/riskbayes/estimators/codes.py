@@ -141,7 +141,7 @@ class CodeInput(NumberInput):
 
 def least_categories(clf: Any, n: int) -> Array:
     """Return the least number of categories of each of n columns: those it declares, and `min_categories`."""
-    least = clf._encoder.least_categories
+    least = np.array([column.declared for column in clf._encoder.columns], dtype=np.int64)
     if clf.min_categories is None:
         return least
     wanted = np.asarray(clf.min_categories)

@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import narwhals as nw
-
 from riskbayes.arrays import Array
 from riskbayes.exceptions import listed
 from riskbayes.input.files.arrow import ds, pa, pq
-from riskbayes.input.labels import values_of
 from riskbayes.input.source import RowBatch
 
 READERS = ("to_pyarrow_batches", "to_arrow_reader", "fetch_record_batch", "to_reader")
@@ -240,4 +237,7 @@ def plain_column(column: Any, name: str) -> Array:
     """Return a column of labels or weights as an array; refuse nulls."""
     if column.null_count:
         raise ValueError(f"Column {name!r} has {column.null_count} missing entries. Drop or fill these rows.")
-    return values_of(nw.from_native(column, series_only=True))
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    found = column.to_numpy()
+    return found.astype(str).astype(object) if found.dtype.kind in "OU" else found

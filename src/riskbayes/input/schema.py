@@ -70,11 +70,10 @@ class ColumnSchema:
             return cls(name, found.kind, gone, bounded(np.unique(present)), example=example).ranging(
                 present, found.kind == "dates"
             )
-        distinct = found.known if found.known is not None else set(found.values)
-        if found.known is not None:
-            used = np.zeros(len(found.known), dtype=bool)
-            used[found.places] = True
-            distinct = [value for value, is_used in zip(found.known, used, strict=True) if is_used]
+        if found.known is None:
+            distinct = set(found.values)
+        else:
+            distinct = {found.known[i] for i in np.flatnonzero(np.bincount(found.places)).tolist()}
         words = bounded(frozenset(value for value in distinct if not is_missing(value) and value != ""))
         own = cls(name, "words", gone, words, declared=found.declared, example=example)
         dates = dates_of_strings(found)

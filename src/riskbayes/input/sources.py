@@ -28,20 +28,7 @@ BATCH_ROWS = 2**17
 class Rows(Source):
     """Rows that are read in batches; :func:`rows` makes them of files, queries and streams.
 
-    Parameters
-    ----------
-    read : callable
-        Returns an iterator over the batches, which are read from the beginning each time.
-    n_rows : int or None
-        The number of rows, if it is known.
-    spool : path or None
-        The folder in which the temporary folder is made.
-    merge : bool or None
-        True to merge identical rows; None to do so unless the learner picks rows.
-    progress : bool
-        True to show a progress bar.
-    once : bool
-        True if the batches can be read only once.
+    `read` returns an iterator over the batches from the beginning.
     """
 
     def __init__(
@@ -178,13 +165,15 @@ def rows(
             named.check(names, y)
         once = hasattr(data, "read_next_batch")  # a RecordBatchReader
         return Rows(lambda: of_arrow(reader(), named, batch_rows), None, once=once, **common)
-    if is_table(data):
+    if hasattr(data, "shape") and len(data.shape) == 2:  # an array, a sparse table, a data frame
         if hasattr(data, "columns") and (target is not None or isinstance(sample_weight, str)):
             data, y, sample_weight = named.split_table(data, y)
         elif target is not None:
             raise ValueError(f"target={target!r} names a column, and the columns of an array have no names.")
-        check_lengths(data, y, sample_weight)
         m = data.shape[0]
+        for what, values in (("y", y), ("sample_weight", sample_weight)):
+            if values is not None and len(values) != m:
+                raise ValueError(f"data has {m} rows and {what} has {len(values)} entries.")
         return Rows(lambda: of_table(data, y, sample_weight, batch_rows), m, **common)
     named.check_none(y)
     if callable(data):
@@ -202,18 +191,6 @@ def is_paths(data: Any) -> bool:
     if isinstance(data, list | tuple) and data:
         return all(isinstance(each, str | os.PathLike) for each in data)
     return isinstance(data, str | os.PathLike)
-
-
-def is_table(data: Any) -> bool:
-    """True for arrays, sparse tables and data frames."""
-    return hasattr(data, "shape") and len(data.shape) == 2
-
-
-def check_lengths(X: Any, y: Any, w: Any) -> None:
-    """Refuse labels or weights that are not one for each row."""
-    for what, values in (("y", y), ("sample_weight", w)):
-        if values is not None and len(values) != X.shape[0]:
-            raise ValueError(f"data has {X.shape[0]} rows and {what} has {len(values)} entries.")
 
 
 def of_table(X: Any, y: Any, w: Any, size: int) -> Iterator[RowBatch]:

@@ -107,22 +107,15 @@ class KMeansBins(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validated_numbers(self, X, reset=False)
-        if not isinstance(X, np.ndarray):
-            xp = namespace(X)
-            # In the dtype of the edges, as NumPy compares: rounded edges would differ.
-            columns = [
-                xp.searchsorted(to_device(edges, X), xp.asarray(to_widest(X[:, j]), copy=True), side="right")
-                for j, edges in enumerate(self.bin_edges_)
-            ]
-            codes = xp.stack(columns, axis=1)
-            holes = xp.isnan(X)
-            if bool(xp.any(holes)):
-                return xp.where(holes, xp.nan, astype(codes, widest_float(X)))
-            return xp.astype(codes, xp.uint8)
-        codes, holes = np.empty(X.shape, dtype=np.uint8), np.isnan(X)
-        for j, edges in enumerate(self.bin_edges_):
-            codes[:, j] = np.searchsorted(edges, X[:, j], side="right")
-        return np.where(holes, np.nan, codes) if holes.any() else codes
+        xp = namespace(X)
+        # In the dtype of the edges: rounded edges would differ.
+        columns = [
+            xp.searchsorted(to_device(edges, X), xp.asarray(to_widest(X[:, j]), copy=True), side="right")
+            for j, edges in enumerate(self.bin_edges_)
+        ]
+        codes = xp.stack([astype(column, xp.uint8) for column in columns], axis=1)
+        holes = xp.isnan(X)
+        return xp.where(holes, xp.nan, astype(codes, widest_float(X))) if bool(xp.any(holes)) else codes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

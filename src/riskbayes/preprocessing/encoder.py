@@ -432,11 +432,6 @@ class CategoryEncoder:
         pairs = zip(self.columns, schema.each_column(), strict=True)
         return type(self)(tuple(extend_codes(known, column, j) for j, (known, column) in enumerate(pairs)))
 
-    @property
-    def least_categories(self) -> Array:
-        """Number of categories that each column declares, which it has in every fold."""
-        return np.array([column.declared for column in self.columns], dtype=np.int64)
-
     def encode(self, cells: Array | Cells) -> Array:
         """Return codes of shape (m, n): floats if cells are missing (NaN)."""
         if not isinstance(cells, np.ndarray | Cells):  # codes on a device

@@ -62,7 +62,7 @@ class UserFile:
     name: str
     """How messages call it: its path, or "standard input"."""
     stream: Any
-    """A binary file that returns the decompressed bytes."""
+    """A buffered binary file that returns the decompressed bytes."""
     raw: BinaryIO
     """The file itself: its position is that in the compressed bytes."""
     size: int | None
@@ -77,12 +77,8 @@ class UserFile:
 
     def read(self, size: int) -> bytes:
         """Return the next decompressed bytes, `size` of them unless the file ends before."""
-        parts: list[bytes] = []
         with reading(self.name):
-            while size > 0 and (part := self.stream.read(size)):
-                parts.append(part)
-                size -= len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            return self.stream.read(size)
 
     def close(self) -> None:
         """Close the file; standard input stays open."""

@@ -29,7 +29,7 @@ from riskbayes.preprocessing.columns import (
     read_column,
     unit_of,
 )
-from riskbayes.tables import is_missing, plain, shown, total_of
+from riskbayes.tables import plain, shown, total_of
 
 MOST_VALUES = 100_000
 """Distinct values of a column that are kept; of a column with more only that it has more."""
@@ -70,11 +70,7 @@ class ColumnSchema:
             return cls(name, found.kind, gone, bounded(np.unique(present)), example=example).ranging(
                 present, found.kind == "dates"
             )
-        if found.known is None:
-            distinct = set(found.values)
-        else:
-            distinct = {found.known[i] for i in np.flatnonzero(np.bincount(found.places)).tolist()}
-        words = bounded(frozenset(value for value in distinct if not is_missing(value) and value != ""))
+        words = bounded(frozenset(found.distinct()))
         own = cls(name, "words", gone, words, declared=found.declared, example=example)
         dates = dates_of_strings(found)
         if dates is None:

@@ -124,6 +124,14 @@ class Values:
                 raise not_of_kind(index, name, shown(self.values[i]), kind) from None
         return numbers(values)
 
+    def distinct(self) -> set:
+        """Return the distinct cells that are not missing, of a column of words."""
+        if self.known is None:
+            found = set(self.values)
+        else:
+            found = {self.known[i] for i in np.flatnonzero(np.bincount(self.places)).tolist()}
+        return {value for value in found if not is_missing(value) and value != ""}
+
     def rows(self, chosen: Array) -> Values:
         """Return the cells of these indices."""
         values = self.values
@@ -177,17 +185,18 @@ def read_column(column: Any, j: int, name: str) -> Values:
             raise too_far(j, name) from None
     if isinstance(dtype, nw.List | nw.Struct | nw.Array | nw.Binary):
         raise ColumnError(j, f"holds values of type {dtype}: {ACCEPTED}", name)
-    if isinstance(dtype, nw.Categorical | nw.Enum):  # of any values, numbers too
-        return read_categories(column)
+    is_arrow, categorical = column.implementation.is_pyarrow(), isinstance(dtype, nw.Categorical | nw.Enum)
+    if is_arrow and (categorical or str(column.to_native().type) in ("string", "large_string")):
+        return read_arrow_words(column.to_native())
+    if categorical:  # of any values, numbers too
+        values = composed(column.to_list())
+        return Values("words", values, missing_of(values))
     return read_values(column.to_list(), j, name)
 
 
-def read_categories(column: nw.Series) -> Values:
-    """Return the cells of a categorical column; those of Arrow are looked at once a category."""
-    if not column.implementation.is_pyarrow():
-        values = composed(column.to_list())
-        return Values("words", values, missing_of(values))
-    coded = column.to_native().unify_dictionaries().combine_chunks()
+def read_arrow_words(column: Any) -> Values:
+    """Return the cells of a column of strings or categories of Arrow, each of which is looked at once."""
+    coded = column.dictionary_encode().unify_dictionaries().combine_chunks()
     known = [*composed(coded.dictionary.to_pylist()), None]
     codes = coded.indices.fill_null(len(known) - 1).to_numpy()
     return Values("words", np.array(known, dtype=object)[codes], missing_of(known)[codes], known, codes)
@@ -319,8 +328,8 @@ def to_numbers(values: Array) -> Array:
 
 def dates_of_strings(found: Values) -> Values | None:
     """Return a column of strings as dates if all of them are dates in ISO format; None otherwise."""
-    present = [value for value, gone in zip(found.values, found.missing, strict=True) if not gone]
-    if not present or not all(isinstance(v, str) and ISO_DATE.fullmatch(v) for v in set(present)):
+    words = found.distinct()
+    if not words or not all(isinstance(word, str) and ISO_DATE.fullmatch(word) for word in words):
         return None
     try:
         dates = np.array(

@@ -398,3 +398,10 @@ def test_a_date_beyond_the_calendar_is_refused(seconds):
     X = pa.table({"held": pa.array([0, 2**31, seconds] * 20, type=pa.timestamp("s"))})
     with pytest.raises(ColumnError, match="'held' holds a date too far"):
         MixedNB().fit(X, Y)
+
+
+def test_a_date_of_polars_beyond_the_calendar_is_refused():
+    """It has no date of Python: polars stopped with a panic, which is no exception of Python."""
+    X = pl.DataFrame({"held": pl.Series([0, 2**14, 2**30] * 20, dtype=pl.Int32).cast(pl.Date)})
+    with pytest.raises(ColumnError, match="'held' holds a date too far"):
+        MixedNB().fit(X, Y)

@@ -26,8 +26,8 @@ ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}(:\d{2}(:\d{2}(\.\d+)?)?)?)?"
 
 DAY = np.timedelta64(1, "D") / np.timedelta64(1, "us")
 
-LATEST_YEAR = 290_000
-"""Dates after this year, or so long before 1970, do not fit the 64 bits of a date in microseconds."""
+YEARS = -290_000, 290_000
+"""Dates before and after these years do not fit the 64 bits of a date in microseconds."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Values:
     """The cells of one column, by the kind of their values."""
 
     kind: str
-    """Numbers (a float64 array), dates (microseconds since 1970 as float64), or words (a list of
-    strings, booleans, or values of a categorical column)."""
+    """Numbers (a float64 array), dates (microseconds since 1970 as float64), or words (a list, or an array of
+    objects: strings, booleans, or values of a categorical column)."""
     values: Any
     missing: Array
     """A mask of the missing cells."""
@@ -179,10 +179,9 @@ def read_column(column: Any, j: int, name: str) -> Values:
     if dtype == nw.Datetime and dtype.time_zone is not None:
         column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
     if dtype in (nw.Datetime, nw.Date):
-        try:
-            return read_dates(column.to_list(), j, name)
-        except OverflowError:  # Arrow makes no Python date of it
-            raise too_far(j, name) from None
+        dates = column.to_numpy()
+        dates = dates.tolist() if dates.dtype.kind == "O" else dates
+        return read_dates(dates, j, name, (datetime.MINYEAR, datetime.MAXYEAR))
     if isinstance(dtype, nw.List | nw.Struct | nw.Array | nw.Binary):
         raise ColumnError(j, f"holds values of type {dtype}: {ACCEPTED}", name)
     is_arrow, categorical = column.implementation.is_pyarrow(), isinstance(dtype, nw.Categorical | nw.Enum)
@@ -294,23 +293,20 @@ def numbers(values: Array, unit: str = "numbers") -> Values:
     return Values("numbers", values, np.isnan(values), unit=unit)
 
 
-def read_dates(values: Any, j: int, name: str) -> Values:
-    """Return the cells of a column of dates; refuse dates outside of the range of 64 bits."""
+def read_dates(values: Any, j: int, name: str, within: tuple[int, int] = YEARS) -> Values:
+    """Return the cells of a column of dates; refuse dates outside of these years."""
     try:
         held = [in_utc(value) for value in values] if isinstance(values, list) else values
         years = np.array(held, dtype="datetime64[Y]")
-        years, dates = years[~np.isnat(years)].astype(np.int64), np.array(held, dtype="datetime64[us]")
+        years, dates = years[~np.isnat(years)].astype(np.int64) + 1970, np.array(held, dtype="datetime64[us]")
     except (OverflowError, ValueError):
         years, dates = np.empty(0), None
-    if dates is None or (np.abs(years) > LATEST_YEAR).any():
-        raise too_far(j, name)
+    if dates is None or (years < within[0]).any() or (years > within[1]).any():
+        raise ColumnError(
+            j, "holds a date too far from the present to be a number. Correct or drop it.", name
+        )
     found = to_numbers(dates)
     return Values("dates", found, np.isnan(found))
-
-
-def too_far(j: int, name: str) -> ColumnError:
-    """Return the error for a date that does not fit into 64 bits."""
-    return ColumnError(j, "holds a date too far from the present to be a number. Correct or drop it.", name)
 
 
 def in_utc(value: Any) -> Any:

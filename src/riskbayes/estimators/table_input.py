@@ -135,12 +135,8 @@ def given_kinds(columns: Mapping[Any, str] | None, names: Sequence[str]) -> dict
 def set_numbers(clf: Any, schema: Schema) -> None:
     """Set what a classifier knows of a table of numbers, which needs no encoder."""
     clf._table, clf._library, clf._n_rows = None, schema.library, schema.n_rows
-    clf._seen_columns = number_columns(schema)
-
-
-def number_columns(schema: Schema) -> tuple[Column, ...]:
-    """Return the columns of rows of numbers, which are read as they are."""
-    return tuple(column_of(column, "number", ("number",)) for column in schema.each_column())
+    columns = (column_of(column, "number", ("number",)) for column in schema.each_column())
+    clf._seen_columns = tuple(columns)
 
 
 def table_schema(clf: Any) -> TableSchema:

@@ -75,13 +75,18 @@ class Values:
 
     def as_dates(self, index: int, name: str) -> Array:
         """Return the cells as microseconds since 1970; refuse what is no date."""
-        if self.kind == "dates":
-            return self.values
-        if self.kind == "words" and (found := dates_of_strings(self)) is not None:
-            return found.values
         if self.missing.all():
             return np.full(len(self.missing), np.nan)
-        raise ColumnError(index, f"held dates in training and now {self.an_example()}. Convert it.", name)
+        found = self.dates()
+        if found is None:
+            raise ColumnError(index, f"held dates in training and now {self.an_example()}. Convert it.", name)
+        return found.values
+
+    def dates(self) -> Values | None:
+        """Return the cells as dates; None if they are neither dates nor strings in ISO format."""
+        if self.kind == "words":
+            return dates_of_strings(self)
+        return self if self.kind == "dates" else None
 
     def as_codes(self, codes: Mapping[Any, float], index: int, name: str | None) -> Array:
         """Return the codes of the cells: the number of `codes` for a value without one, NaN if missing."""
@@ -107,8 +112,8 @@ class Values:
 
     def as_kind(self, kind: str, index: int, name: str) -> Values:
         """Return the cells as what the user says that they are; refuse a cell that is not."""
-        if kind == "date" and self.kind != "dates" and not self.missing.all():
-            found = dates_of_strings(self) if self.kind == "words" else None
+        if kind == "date" and not self.missing.all():
+            found = self.dates()
             if found is None:
                 raise not_of_kind(index, name, self.an_example(), "date in ISO format")
             return found

@@ -265,7 +265,9 @@ def decide_column(
     spelled = {value.lower() for value in values.to_pylist()} if len(values) < 9 else set()
     if spelled & TRUE and spelled & FALSE and spelled <= TRUE | FALSE:
         return Notation(FLAG, example=values[0].as_py()), []
-    is_odd = wanted is None and FEW_VALUES < len(values) <= ID_SHARE * total and are_quantities(values)
+    is_odd = wanted is None and FEW_VALUES < len(values) <= ID_SHARE * total
+    # Four cells of five begin as numbers, dates and times do.
+    is_odd = is_odd and 5 * int(matches(values, QUANTITY).sum()) >= 4 * len(values)
     return Notation(TEXT), [unknown(cells)] if is_odd else []
 
 
@@ -295,11 +297,6 @@ def are_codes(values: Any, how: Notation) -> bool:
         return False
     widths = pc.min_max(lengths).as_py()
     return (widths["min"] == widths["max"] and not zeros.all()) or widths["max"] > LONG
-
-
-def are_quantities(values: Any) -> bool:
-    """True if four cells of five begin as numbers, dates and times do."""
-    return 5 * int(matches(values, QUANTITY).sum()) >= 4 * len(values)
 
 
 def without_dashes(cells: Cells) -> Cells:

@@ -19,7 +19,8 @@ from riskbayes.input.arrow import (
     open_files,
 )
 from riskbayes.input.dask_source import DaskSource, is_dask
-from riskbayes.input.source import ArraySource, RowBatch, RowProgress, Source
+from riskbayes.input.source import ArraySource, RowBatch, Source
+from riskbayes.progress import RowProgress
 
 BATCH_ROWS = 2**17
 """Rows that are read at a time."""

@@ -131,7 +131,7 @@ class Values:
 
     def distinct(self) -> set:
         """Return the distinct cells that are not missing, of a column of words."""
-        if self.known is None:
+        if self.known is None or self.places is None:
             found = set(self.values)
         else:
             found = {self.known[i] for i in np.flatnonzero(np.bincount(self.places)).tolist()}

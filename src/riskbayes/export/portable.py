@@ -129,7 +129,7 @@ def graph_value(written: Written) -> dict[str, Any]:
         ],
         "constants": {name: constant_value(values) for name, values in constants.items()},
         "nodes": [[node.operator, list(node.inputs), node.output, node.attributes] for node in nodes],
-        "outputs": outputs,
+        "outputs": {name: tensor.name for name, tensor in outputs.items()},
     }
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -97,12 +98,12 @@ def graph_and_outputs(
     if given.costs is None:
         best = graph.apply("ArgMax", written.scores, axis=1, keepdims=0)
     else:
-        best = graph.apply("ArgMin", graph.apply("MatMul", P, given.costs), axis=1, keepdims=0)
+        best = graph.apply("ArgMin", P @ given.costs, axis=1, keepdims=0)
     kind = LABEL_DTYPES[given.classes.dtype.kind]
     classes = given.classes.astype(object if kind == "string" else kind)
     r = len(classes)
     outputs: Outputs = {
-        LABEL: (graph.apply("Gather", graph.constant(classes), best, axis=0), kind, ()),
+        LABEL: (graph.constant(classes).take(best, axis=0), kind, ()),
         PROBABILITIES: (P, "float64", (r,)),
     }
     metadata = {
@@ -138,37 +139,24 @@ def write_graph(given: Exported, missing: bool | None, dtype: str, contributions
             scores = corrected(scores, formula.correction, cells)
         total = scores.to_tensor(cells)
         if not formula.seen.all():
-            total = graph.where(graph.constant(formula.seen[None, :]), total, np.full((1, 1), -np.inf))
+            total = graph.constant(formula.seen[None, :]).where(total, -np.inf)
         found.append((total, formula.weight))
     ratio = given.log_ratio
     if len(found) > 1:
         shares = np.array([weight for _, weight in found])
         shares = shares / shares.sum()
-        P = average(graph, [graph.apply("Softmax", total, axis=1) for total, _ in found], shares)
+        P = reduce(add, (total.softmax() * share for (total, _), share in zip(found, shares, strict=True)))
         if ratio is not None:
-            P = graph.apply("Mul", P, np.exp(ratio - ratio.max())[None, :])
-            P = graph.apply("Div", P, graph.sum(P, 1))
+            P = P * np.exp(ratio - ratio.max())
+            P = P / P.sum(1)
         return Written(graph, P, P)
     if ratio is not None:
-        total = graph.apply("Add", total, ratio[None, :])
-    told = told_columns(given, scores, cells) if contributions else None
-    return Written(graph, total, graph.apply("Softmax", total, axis=1), told)
-
-
-def average(graph: Graph, posteriors: list[Tensor], shares: Array) -> Tensor:
-    """Return the weighted average of posteriors."""
-    weighted = [
-        graph.apply("Mul", P, np.full((1, 1), share))
-        for P, share in zip(posteriors, shares.tolist(), strict=True)
-    ]
-    return reduce(partial(graph.apply, "Add"), weighted)
-
-
-def told_columns(given: Exported, scores: Scores, cells: Cells) -> Told:
-    """Return what each column, and then each pair, adds to the scores."""
-    (formula,), ratio = given.formulas, given.log_ratio
-    baseline = np.where(formula.seen, scores.constants, -np.inf)
-    return tell(scores, cells, baseline if ratio is None else baseline + ratio, given.estimator)
+        total = total + ratio
+    told = None
+    if contributions:
+        baseline = np.where(formula.seen, scores.constants, -np.inf)
+        told = tell(scores, cells, baseline if ratio is None else baseline + ratio, given.estimator)
+    return Written(graph, total, total.softmax(), told)
 
 
 def sources_of(graph: Graph, given: Exported, dtype: str) -> list[Tensor]:
@@ -193,7 +181,7 @@ def sources_of(graph: Graph, given: Exported, dtype: str) -> list[Tensor]:
 def number_input(graph: Graph, name: str, dtype: str, exponents: Array) -> Tensor:
     """Add an input of numbers; return it as float64, each column divided by a power of two."""
     found = graph.input(name, dtype, len(exponents))
-    return graph.divide_by_powers(found if dtype == "float64" else graph.as_numbers(found), exponents)
+    return graph.divide_by_powers(found if dtype == "float64" else found.astype("float64"), exponents)
 
 
 def check_names(columns: Columns) -> None:

@@ -23,15 +23,13 @@ def linear(model: LDAModel, theta: LDAParameters, cells: Cells) -> Scores:
     """
     if cells.told:
         return told_linear(theta, cells)
-    centred = cells.graph.apply("Sub", cells.numbers(), theta.frame.origin[None, :])
+    centred = cells.numbers() - theta.frame.origin
     if not carries_missing(theta, cells):
         B, c = theta.form
         return Scores(c).plus(centred, B.T)
     r = len(theta.means)
-    distances, _ = observed_distances(cells.graph, centred, theta.means, theta.whitener[None])
-    return Scores(theta.log_prior).plus(
-        distances, -0.5 * np.eye(r)
-    )  # the determinants are those of all classes
+    distances, _ = observed_distances(centred, theta.means, theta.whitener[None])
+    return Scores(theta.log_prior).plus(distances, -0.5 * np.eye(r))  # all classes have one determinant
 
 
 @translates(QDAModel)
@@ -39,15 +37,14 @@ def quadratic(model: QDAModel, theta: QDAParameters, cells: Cells) -> Scores:
     """log p(y) - log|Sigma| / 2 - |W^T (x - mu)|^2 / 2, where W W^T = Sigma^-1."""
     if cells.told:
         return told_quadratic(theta, cells)
-    graph, (r, n) = cells.graph, theta.means.shape
-    centred = graph.apply("Sub", cells.numbers(), theta.frame.origin[None, :])
+    r, n = theta.means.shape
+    centred = cells.numbers() - theta.frame.origin
     scores = Scores(theta.log_prior - theta.half_log_det)
     if not carries_missing(theta, cells):
-        whitened = graph.apply("MatMul", centred, theta.whiteners.transpose(1, 0, 2).reshape(n, r * n))
         shift = (theta.means[:, None, :] @ theta.whiteners).reshape(1, r * n)
-        whitened = graph.apply("Sub", whitened, shift)
-        return scores.plus(graph.apply("Mul", whitened, whitened), -0.5 * np.repeat(np.eye(r), n, axis=1))
-    distances, log_dets = observed_distances(graph, centred, theta.means, theta.whiteners)
+        whitened = centred @ theta.whiteners.transpose(1, 0, 2).reshape(n, r * n) - shift
+        return scores.plus(whitened * whitened, -0.5 * np.repeat(np.eye(r), n, axis=1))
+    distances, log_dets = observed_distances(centred, theta.means, theta.whiteners)
     return scores.plus(distances, -0.5 * np.eye(r)).plus(log_dets, -0.5 * np.eye(r))
 
 

@@ -16,7 +16,7 @@ from riskbayes.arrays import Array
 from riskbayes.onnx_export.columns import Cells, Columns
 from riskbayes.onnx_export.correction import corrected
 from riskbayes.onnx_export.graph import Graph, Tensor
-from riskbayes.onnx_export.scores import Scores, scores_of
+from riskbayes.onnx_export.scores import scores_of
 from riskbayes.onnx_export.told import Told, tell
 
 MATRIX, OUTPUTS = "X", ("label", "probabilities", "contributions")

@@ -10,7 +10,7 @@ import click
 from riskbayes.commands._errors import one_line_errors
 from riskbayes.commands._options import AS_JSON, print_json
 from riskbayes.commands._paths import check_folder
-from riskbayes.commands._tables import print_table
+from riskbayes.pages.terminal import print_table
 
 
 @click.command()

@@ -75,6 +75,11 @@ def percent(share: float | None, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f}{THIN}%"
 
 
+def as_plain(shown: str) -> str:
+    """Return a number as a terminal and Markdown have it: with plain blanks and signs."""
+    return shown.replace(MINUS, "-").replace(NONE, "-").replace(THIN, " ")
+
+
 def count(number: int) -> str:
     """Return a whole number with its thousands apart."""
     return f"{number:,}"

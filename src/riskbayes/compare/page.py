@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 import riskbayes.compare.numbers as numbers
+from riskbayes.compare.figures import MEASURES, PLUS_MINUS, answer, models, shown_score
 from riskbayes.compare.page_drivers import drivers
-from riskbayes.compare.page_models import MEASURES, PLUS_MINUS, answer, models, shown_score
 from riskbayes.export import interpreter
 from riskbayes.pages.shell import environment
 from riskbayes.web import finding_page

@@ -112,6 +112,8 @@ class Table:
         a name, and with two columns of words or more, the first of them is the heading of a group of rows.
     protocol : str, default=""
         What its errors were measured under; empty where it shows both.
+    best_row : int, default=-1
+        The row that a terminal shows in bold.
     """
 
     headers: Sequence[str]
@@ -120,6 +122,7 @@ class Table:
     note: str = ""
     name: str = ""
     protocol: str = ""
+    best_row: int = -1
 
     @cached_property
     def words(self) -> list[int]:

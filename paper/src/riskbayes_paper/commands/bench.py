@@ -9,7 +9,7 @@ import click
 
 from riskbayes.commands._errors import one_line_errors
 from riskbayes.commands._paths import NEW_FILE, check_folder
-from riskbayes.commands._tables import print_table
+from riskbayes.pages.terminal import print_table
 from riskbayes_paper.commands import FOLDER
 
 

@@ -16,7 +16,7 @@ import click
 import riskbayes.commands._signals as signals
 from riskbayes.commands._errors import one_line_errors
 from riskbayes.commands._paths import NEW_FILE, NEW_FOLDER, check_folder
-from riskbayes.commands._tables import print_table
+from riskbayes.pages.terminal import print_table
 from riskbayes_paper import ExperimentError
 from riskbayes_paper.commands import FOLDER
 

@@ -1,4 +1,4 @@
-"""Values on how well this can be predicted, and which model does it: a chart and a table of contenders."""
+"""The figures of all models as they are shown: a chart, and a table for page, Markdown and terminal."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from riskbayes.compare.charts import Scale
-from riskbayes.compare.numbers import NONE, digits_of, fixed, is_known, seconds, signed
+from riskbayes.compare.numbers import NONE, THIN, as_plain, digits_of, fixed, is_known, seconds, signed
 from riskbayes.markup import foreign
+from riskbayes.pages.table import Mark, Table
 
 if TYPE_CHECKING:  # the report calls this page, so it imports it first
     from riskbayes.compare.report import Contender, Report, Score
@@ -15,7 +16,9 @@ if TYPE_CHECKING:  # the report calls this page, so it imports it first
 NORMAL = 1.96
 """Standard errors to each side of a 95 % interval."""
 
-PLUS_MINUS = "\u202f\u00b1\u202f"
+PLUS_MINUS = f"{THIN}\u00b1{THIN}"
+
+TABLE_NOTE = '± is a standard error. "behind" is the error minus that of the best model, paired row by row.'
 
 
 class Measure(NamedTuple):
@@ -108,9 +111,12 @@ def dot(c: Contender, lead: Measure, digits: int) -> dict[str, Any]:
 
 
 def models(report: Report) -> dict[str, Any]:
-    """Return the values of the table of models, and what its figures mean."""
+    """Return the columns of the table of models, each with what it is, and a row for each model."""
     contenders = report.contenders
     measures = [m for m in MEASURES if any(score(c, m.key) is not None for c in contenders)]
+    heads = [(m.name, m.about + ("" if m.high else " Lower is better.")) for m in measures]
+    heads[1:1] = [("behind", f"Error minus that of {report.best}, paired row by row.")]
+    heads += [("fit", "Seconds to fit."), ("predict", "Seconds to predict.")]
     gaps = digits_of([c.behind["error"].error for c in contenders if "error" in c.behind], 1)
     columns = [(m, digits_for(contenders, m), best_value(contenders, m)) for m in measures]
     rows = []
@@ -129,7 +135,19 @@ def models(report: Report) -> dict[str, Any]:
         rows.append(
             {"of": c, "how": described(c), "told": difference(c, report), "kind": kind, "cells": cells}
         )
-    return {"measures": measures, "rows": rows}
+    return {"heads": heads, "rows": rows}
+
+
+def figure_table(report: Report) -> Table:
+    """Return the same table of the models that could be fitted, for Markdown and a terminal."""
+    found = models(report)
+    rows = [row for row in found["rows"] if row["kind"] != "failed"]
+    best = next((i for i, row in enumerate(rows) if row["kind"] == "best"), -1)
+    return Table(
+        ["model", *(name for name, _ in found["heads"])],
+        [[row["of"].name, *(Mark(as_plain(cell)) for cell, _, _ in row["cells"])] for row in rows],
+        best_row=best,
+    )
 
 
 def described(contender: Contender) -> str:

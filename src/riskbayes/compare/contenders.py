@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from riskbayes.arrays import Array
 from riskbayes.compare.data import Data, number_columns
@@ -30,7 +30,7 @@ from riskbayes.preprocessing.encoder import TableEncoder
 LEARNERS = {"closed_form": "closed form", "rc": "RC"}
 
 MOST_CODES = 254
-"""The most categories of a column that histogram boosting reads; rarer ones are missing."""
+"""The most categories of a column that histogram boosting tells apart; rarer ones are one."""
 
 MOST_INDICATORS = 1000
 """The most categories of a column that logistic regression has indicators of; rarer ones share one."""
@@ -130,18 +130,18 @@ class Boosting:
     """
 
     def __init__(self, kinds: Kinds, seed: int, folds: int):
-        self.kinds, self.seed, self.folds = kinds, seed, folds
+        numbers, words = list(kinds.numbers), list(kinds.categories)
+        ordinal = OrdinalEncoder(
+            max_categories=MOST_CODES, handle_unknown="use_encoded_value", unknown_value=np.nan
+        )
+        self.columns = make_column_transformer(("passthrough", numbers), (ordinal, words))
+        places = list(range(len(numbers), len(numbers) + len(words)))
+        self.model = HistGradientBoostingClassifier(categorical_features=places, random_state=seed)
+        self.folds = folds
 
     def fit(self, X: Array, y: Array) -> Boosting:
-        """Fit it, with the most frequent categories of each column; refuse what would take too long."""
-        self.codes = {}
-        for j in self.kinds.categories:
-            codes, counts = np.unique(X[~np.isnan(X[:, j]), j], return_counts=True)
-            most = np.sort(codes[np.argsort(-counts, kind="stable")[:MOST_CODES]])
-            self.codes[j] = most
-        mask = np.isin(self.read, self.kinds.categories)
-        self.model = HistGradientBoostingClassifier(categorical_features=mask, random_state=self.seed)
-        columns = self.columns(X)
+        """Fit it; refuse what would take too long."""
+        columns = self.columns.fit_transform(X)
         self.refuse_if_slow(columns, y)
         self.classes_ = self.model.fit(columns, y).classes_
         return self
@@ -161,22 +161,6 @@ class Boosting:
                     f"{MOST_SECONDS:g}."
                 )
 
-    @property
-    def read(self) -> list[int]:
-        """The columns that it reads."""
-        return [*self.kinds.numbers, *self.kinds.categories]
-
-    def columns(self, X: Array) -> Array:
-        """Return the columns with codes from 0, and NaN for categories that it does not know."""
-        found = X[:, self.read].copy()
-        for place, j in enumerate(self.read):
-            if j in self.codes:
-                known = self.codes[j]
-                at = np.minimum(np.searchsorted(known, X[:, j]), max(len(known) - 1, 0))
-                same = known[at] == X[:, j] if len(known) else np.zeros(len(X), dtype=bool)
-                found[:, place] = np.where(same, at, np.nan)
-        return found
-
     def predict_proba(self, X: Array) -> Array:
         """Return the posteriors."""
-        return self.model.predict_proba(self.columns(X))
+        return self.model.predict_proba(self.columns.transform(X))

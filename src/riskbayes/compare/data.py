@@ -109,6 +109,11 @@ class Data:
         """Return some of the rows as a data frame."""
         return nw.from_native(self.X, eager_only=True)[rows.tolist()].to_native()
 
+    def cells(self, row: int) -> list[Any]:
+        """Return the cells of a row, of all columns."""
+        frame = nw.from_native(self.X, eager_only=True)[[row]]
+        return [plain(column.to_list()[0]) for column in frame.iter_columns()]
+
     def summary(self, name: str, sha256: str) -> DataSummary:
         """Return what the report says about the table."""
         m, total = len(self.codes), sum(self.class_rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import narwhals as nw
 import numpy as np
 
 from riskbayes.arrays import Array
@@ -24,7 +23,7 @@ from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.explanation import LogOdds
 from riskbayes.estimators.joint import parameters_table
 from riskbayes.estimators.shapley import n_predictions
-from riskbayes.tables import is_missing, plain
+from riskbayes.tables import is_missing
 
 MOST_ROWS, MOST_CELLS, MOST_WRONG, MOST_MOVED, MOST_CLASSES = 1000, 8, 5, 12, 3
 """Rows that contributions are averaged over; cells of a row, wrong rows, parameters and classes shown."""
@@ -176,9 +175,7 @@ def cells_of_row(data: Data, row: int) -> list[str]:
 
     Of a column that was left out, models read at most whether the cell is missing.
     """
-    table = nw.from_native(data.taken(np.array([row])), eager_only=True)
-    values = [column.to_list()[0] for column in table.iter_columns()]
-    shown = ["" if is_missing(value) else str(plain(value)) for value in values]
+    shown = ("" if is_missing(value) else str(value) for value in data.cells(row))
     pairs = zip(data.columns, shown, strict=True)
     return ["not missing" if text and column.kind == "left out" else text for column, text in pairs]
 

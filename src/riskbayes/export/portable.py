@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 import riskbayes
 from riskbayes.arrays import Array
 from riskbayes.onnx_export import Exported, Written, write_graph
-from riskbayes.onnx_export.columns import Columns
+from riskbayes.onnx_export.columns import Columns, Encoded
 from riskbayes.onnx_export.export import MATRIX
 from riskbayes.tables import plain
 
@@ -159,6 +159,7 @@ def described_columns(clf: Any, columns: Columns) -> list[dict[str, Any]]:
     seen: Sequence[Any] = getattr(clf, "columns_", ())
     found: list[dict[str, Any]] = []
     for j, name in enumerate(columns.names):
+        own = [one for one in columns.encoded if columns.inputs[one.source].column == j]
         reads = [
             {"input": MATRIX, "place": j, "kind": "number"}
             if columns.is_matrix
@@ -166,36 +167,24 @@ def described_columns(clf: Any, columns: Columns) -> list[dict[str, Any]]:
             for source in columns.inputs
             if source.column == j
         ]
-        known = seen[j] if j < len(seen) else None
-        found.append({"name": name, "kind": kind_of(columns, j), "reads": reads})
-        categories = next((own for own in categories_of(columns, j) if own), None)
+        categories = next((one.categories for one in own if one.kind == "category" and one.categories), None)
+        kind = kind_of(own, {columns.inputs[one.source].kind for one in own}, categories is not None)
+        found.append({"name": name, "kind": kind, "reads": reads})
         if categories is not None:
             found[-1]["categories"] = [plain(value) for value in categories]
+        known = seen[j] if j < len(seen) else None
         if known is not None and known.kind in ("number", "date") and known.low is not None:
             whole = known.kind == "number" and known.example.lstrip("-").isdigit()
             found[-1] |= {"low": float(known.low), "high": float(known.high), "whole": whole}
     return found
 
 
-def kind_of(columns: Columns, j: int) -> str:
+def kind_of(own: Sequence[Encoded], inputs: set[str], has_categories: bool) -> str:
     """Return the kind of a column: number, category, date, mark (is it missing?) or left out."""
-    kinds = {columns.inputs[own.source].kind for own in columns.encoded if source_of(columns, own) == j}
-    if not kinds:
+    if not own:
         return "left out"
-    if kinds & {"days", "weekday", "month", "hour"}:
+    if inputs & {"days", "weekday", "month", "hour"}:
         return "date"
-    if any(categories_of(columns, j)):
+    if has_categories:
         return "category"
-    only_mark = all(own.kind == "mark" for own in columns.encoded if source_of(columns, own) == j)
-    return "mark" if only_mark else "number"
-
-
-def categories_of(columns: Columns, j: int) -> list[tuple[Any, ...]]:
-    """Return the categories of each encoded column that is made of a column of the table."""
-    found = (own for own in columns.encoded if source_of(columns, own) == j)
-    return [own.categories if own.kind == "category" else () for own in found]
-
-
-def source_of(columns: Columns, own: Any) -> int:
-    """Return the column of the table that an encoded column is made of."""
-    return columns.inputs[own.source].column
+    return "mark" if all(one.kind == "mark" for one in own) else "number"

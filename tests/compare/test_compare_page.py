@@ -407,7 +407,7 @@ def set_to(page, place, value):
 
 def said(page):
     """The most probable class and its probability, as the page says it."""
-    label, _, share = page.run(SAID).rpartition(" ")
+    label, _, share = page.run(SAID).rpartition(": ")
     return label, float(share.removesuffix("\u202f%")) / 100
 
 

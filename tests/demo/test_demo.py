@@ -79,7 +79,7 @@ def test_tables_of_the_demo():
     assert shown[1] == ["QDA, closed form", "20.0", "10.0", "9.0"]
     assert shown[2] == ["QDA, RC", "30.5", "-", "9.0"]
     (row,) = change_table(found).rows
-    assert [plain(cell) for cell in row] == ["QDA", "+10.5", "-", "+0.0"]
+    assert [plain(cell) for cell in row] == ["QDA", "+10.5", "-", "0.0"]
     assert [cell.kind for cell in row[1:]] == ["worse", "", "equal"]
 
 

@@ -64,9 +64,11 @@ class Value:
 
     @property
     def number(self) -> str:
-        """The measured number alone."""
-        sign = "+" if self.signed else ""
-        return NONE if self.mean is None else f"{self.mean:{sign}.{self.digits}f}"
+        """The measured number alone; a difference that rounds to zero has no sign."""
+        if self.mean is None:
+            return NONE
+        shown = f"{self.mean:{'+' if self.signed else ''}.{self.digits}f}"
+        return shown if float(shown) else shown.lstrip("+-")
 
     @property
     def deviation(self) -> str:

@@ -13,12 +13,12 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.commands._options import show_findings
 from riskbayes.commands._output import Output, open_output
-from riskbayes.commands._progress import progress_bar
 from riskbayes.findings import Finding
 from riskbayes.input.files.batches import Batches
 from riskbayes.input.files.expected import Expected
 from riskbayes.input.files.options import NOTHING_SAID, Options
 from riskbayes.input.files.table import below_table
+from riskbayes.progress import progress_bar
 from riskbayes.tables import shown
 from riskbayes.threads import OneBlasThread
 

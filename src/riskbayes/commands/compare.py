@@ -12,10 +12,10 @@ import click
 from riskbayes.commands._completion import columns_of_file
 from riskbayes.commands._options import AS_JSON, DATA, FORCE, reading_options, say
 from riskbayes.commands._paths import NEW_FOLDER, check_folder
-from riskbayes.commands._progress import progress_bar
 from riskbayes.commands._replacing import refuse_inputs, refuse_other_results, sha256
 from riskbayes.commands.drift import rows_of
 from riskbayes.commands.fit import STRATEGIES
+from riskbayes.progress import progress_bar
 
 if TYPE_CHECKING:
     from riskbayes.compare import Comparison

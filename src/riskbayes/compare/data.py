@@ -134,6 +134,13 @@ def number_columns(encoder: TableEncoder) -> list[str]:
     return [column.name for column in encoder.columns if "number" in column.encoded]
 
 
+def counts_by_class(data: Data, codes: Array) -> Array:
+    """Return the rows of each code (-1: missing) and class."""
+    known, r = codes >= 0, len(data.classes)
+    size = int(codes.max()) + 1
+    return np.bincount(codes[known] * r + data.codes[known], minlength=size * r).reshape(size, r)
+
+
 def drawn_by_class(codes: Array, most: int, seed: int) -> Array:
     """Return the sorted numbers of at most about `most` rows, the same share of each class."""
     m = len(codes)

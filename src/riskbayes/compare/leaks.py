@@ -14,8 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from riskbayes.arrays import Array
 from riskbayes.compare.alone import TREES, Alone, leaf_shares, ranks
-from riskbayes.compare.contenders import MAJORITY
-from riskbayes.compare.data import Data
+from riskbayes.compare.data import Data, counts_by_class
 from riskbayes.compare.scores import row_losses
 from riskbayes.compare.study import Part, Study
 from riskbayes.findings import Finding
@@ -44,15 +43,10 @@ MOST_PAIRED, PAIRED_ROWS = 40, 5000
 
 def leaking_columns(study: Study, by_column: list[Alone]) -> list[Alone]:
     """Return the columns that alone give the answer away almost without error."""
-    wrong = majority_error(study)
+    wrong = study.base_error
     if wrong * len(study.held) / 100 < LEAST_WRONG:
         return []
     return [one for one in by_column if one.error <= LEAK_SHARE * wrong]
-
-
-def majority_error(study: Study) -> float:
-    """Return the error of the majority class on the held-out rows, in percent."""
-    return float(row_losses(study.trial(MAJORITY).P, study.held)["error"].mean())
 
 
 def columns_of_few_values(data: Data) -> Iterator[tuple[str, str, list[str], Array]]:
@@ -85,9 +79,7 @@ def near_copies(study: Study, told: Collection[str]) -> Iterator[Finding]:
         known = codes >= 0
         if part == "is missing" or name in told or len(texts) != r or known.sum() < LEAST_COPIED:
             continue
-        counts = np.zeros((r, r))
-        np.add.at(counts, (codes[known], data.codes[known]), 1)
-        shares = counts / counts.sum()
+        shares = counts_by_class(data, codes) / known.sum()
         value, label = linear_sum_assignment(-shares)
         right = float(shares[value, label].sum())
         chance = float(shares.sum(axis=1)[value] @ shares.sum(axis=0)[label])
@@ -112,9 +104,7 @@ def giving_away(study: Study, told: Collection[str]) -> Iterator[Finding]:
     found = [one for one in columns_of_few_values(data) if one[0] not in told]
     tests = sum(len(texts) for _, _, texts, _ in found)
     for name, _, texts, codes in found:
-        counts = np.zeros((len(texts), r))
-        known = codes >= 0
-        np.add.at(counts, (codes[known], data.codes[known]), 1)
+        counts = counts_by_class(data, codes)
         rows, label = counts.sum(axis=1), counts.argmax(axis=1)
         hits = counts.max(axis=1)
         shares = masses[label] / m
@@ -136,8 +126,8 @@ def giving_away(study: Study, told: Collection[str]) -> Iterator[Finding]:
 
 def almost_no_errors(study: Study, leaks: list[Alone]) -> Iterator[Finding]:
     """Yield RB025 if a model makes almost no errors and no single column explains it."""
-    wrong = majority_error(study)
-    errors = {t.candidate.name: float(row_losses(t.P, study.held)["error"].mean()) for t in study.usable}
+    wrong = study.base_error
+    errors = {trial.candidate.name: study.risk(trial, "error") for trial in study.usable}
     name = min(errors, key=errors.__getitem__)
     few = wrong * len(study.held) / 100 < LEAST_WRONG
     if few or leaks or errors[name] > ALMOST_NONE * wrong:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-
 from riskbayes.compare.contenders import BOOSTING, LOGISTIC, MAJORITY
 from riskbayes.compare.evidence import CLEARLY, FEW, FEWEST_GROUPS, beyond, negated, units_outside
 from riskbayes.compare.numbers import digits_of
@@ -50,7 +48,7 @@ def nothing(study: Study, best: Contender) -> str:
     area = best.scores.get("auc")
     sentence = (
         f"Nothing about {study.data.target!r} can be predicted from these columns: beyond chance no model "
-        f"makes fewer errors than {baseline(study)}, which is wrong on {base_error(study):.3g} % "
+        f"makes fewer errors than {baseline(study)}, which is wrong on {study.base_error:.3g} % "
         "of the held-out rows, has a lower log loss, or ranks rows better than a coin. "
         f"{best.name} is wrong on {interval(study, best)}"
     )
@@ -73,7 +71,7 @@ def few_others(study: Study) -> str:
 def fewer_errors(study: Study, best: Contender) -> str:
     """Return by how much the best model makes fewer errors than the majority class."""
     gain = best.gain["error"]
-    removed = 100 * -value(gain) / base_error(study)
+    removed = 100 * -value(gain) / study.base_error
     return (
         f"{study.data.target!r} can be predicted: {best.name} is wrong on {interval(study, best)} of the "
         f"held-out rows; {always_wrong(study)}. That is {removed:.0f} % fewer errors, {apart(gain)} points, "
@@ -213,18 +211,13 @@ def judged_by(study: Study) -> str:
 
 def is_rare(study: Study) -> bool:
     """True if all classes but one are so rare that the error says little."""
-    return base_error(study) <= RARE
+    return study.base_error <= RARE
 
 
 def warned(findings: Sequence[Finding]) -> list[str]:
     """Return a sentence on the findings that make the figures doubtful."""
     codes = list(dict.fromkeys(f"{f.code} ({f.about.name})" for f in findings if f.severity == "error"))
     return [f"Do not trust these figures before you have looked at {', '.join(codes)}."] if codes else []
-
-
-def base_error(study: Study) -> float:
-    """Return the error of the majority class on the held-out rows, in percent."""
-    return 100 * float(np.mean(study.trial(MAJORITY).P.argmax(axis=1) != study.held))
 
 
 def most_frequent(study: Study) -> str:
@@ -235,7 +228,7 @@ def most_frequent(study: Study) -> str:
 
 def always_wrong(study: Study) -> str:
     """Return the baseline and its error in words."""
-    return f"{baseline(study)} is wrong on {base_error(study):.3g} %"
+    return f"{baseline(study)} is wrong on {study.base_error:.3g} %"
 
 
 def baseline(study: Study) -> str:

@@ -112,7 +112,7 @@ class Data:
     def cells(self, row: int) -> list[Any]:
         """Return the cells of a row, of all columns."""
         frame = nw.from_native(self.X, eager_only=True)[[row]]
-        return [plain(column.to_list()[0]) for column in frame.iter_columns()]
+        return [column.to_list()[0] for column in frame.iter_columns()]
 
     def summary(self, name: str, sha256: str) -> DataSummary:
         """Return what the report says about the table."""

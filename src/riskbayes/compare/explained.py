@@ -175,7 +175,7 @@ def cells_of_row(data: Data, row: int) -> list[str]:
 
     Of a column that was left out, models read at most whether the cell is missing.
     """
-    shown = ("" if is_missing(value) else str(value) for value in data.cells(row))
+    shown = ("" if is_missing(value) else str(plain(value)) for value in data.cells(row))
     pairs = zip(data.columns, shown, strict=True)
     return ["not missing" if text and column.kind == "left out" else text for column, text in pairs]
 

@@ -12,7 +12,7 @@ import numpy as np
 from riskbayes.compare.report import ColumnContribution, RowExample
 from riskbayes.compare.study import Study
 from riskbayes.export import portable, to_json
-from riskbayes.tables import is_missing
+from riskbayes.tables import is_missing, plain
 
 MOST_CHARACTERS = 2**20
 """A larger model is left out of the report: a page should load at once."""
@@ -47,6 +47,7 @@ def explorer(
 
 def json_cell(value: Any) -> Any:
     """Return a cell as the exported model reads it: dates as ISO text, durations in days, times in hours."""
+    value = plain(value)
     if is_missing(value) or value == "":
         return None
     if isinstance(value, bool | str):

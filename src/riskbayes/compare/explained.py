@@ -23,7 +23,7 @@ from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.explanation import LogOdds
 from riskbayes.estimators.joint import parameters_table
 from riskbayes.estimators.shapley import n_predictions
-from riskbayes.tables import is_missing
+from riskbayes.tables import is_missing, plain
 
 MOST_ROWS, MOST_CELLS, MOST_WRONG, MOST_MOVED, MOST_CLASSES = 1000, 8, 5, 12, 3
 """Rows that contributions are averaged over; cells of a row, wrong rows, parameters and classes shown."""

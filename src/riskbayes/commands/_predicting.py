@@ -12,7 +12,7 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.commands._options import show_findings
-from riskbayes.commands._output import Output, open_output
+from riskbayes.commands._output import SplicedLines, TableRows, open_output
 from riskbayes.findings import Finding
 from riskbayes.input.files.batches import Batches
 from riskbayes.input.files.expected import Expected
@@ -132,7 +132,7 @@ def codes_of(clf: Any, X: Any, P: Array) -> Array:
     return np.searchsorted(clf.classes_, clf.predict(X))
 
 
-def write(output: Output, batch: Any, predicted: Array, P: Array, what: str) -> None:
+def write(output: SplicedLines | TableRows, batch: Any, predicted: Array, P: Array, what: str) -> None:
     """Write the rows of a batch with what was asked for."""
     import pyarrow as pa  # an optional dependency, slow to import
 

@@ -12,8 +12,9 @@ from riskbayes.compare.alike import numbers_that_name_rows, repeated_keys, same_
 from riskbayes.compare.alone import Alone
 from riskbayes.compare.contenders import LEARNERS, MAJORITY
 from riskbayes.compare.drift import drifts
-from riskbayes.compare.evidence import BEYOND_CHANCE, CERTAINLY, CLEARLY, beyond, negated
+from riskbayes.compare.evidence import BEYOND_CHANCE, CERTAINLY, beyond, negated
 from riskbayes.compare.leaks import almost_no_errors, leaking_columns, partial_leaks
+from riskbayes.compare.numbers import CLEARLY
 from riskbayes.compare.repeats import repeats
 from riskbayes.compare.scores import differences, overconfidence, row_losses
 from riskbayes.compare.study import Study, Trial

@@ -6,15 +6,24 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from riskbayes.compare.charts import Scale
-from riskbayes.compare.numbers import NONE, THIN, as_plain, digits_of, fixed, is_known, seconds, signed
+from riskbayes.compare.numbers import (
+    CLEARLY,
+    NONE,
+    NORMAL,
+    THIN,
+    as_plain,
+    digits_of,
+    error_interval,
+    fixed,
+    is_known,
+    seconds,
+    signed,
+)
 from riskbayes.markup import foreign
 from riskbayes.pages.table import Mark, Table
 
 if TYPE_CHECKING:  # the report calls this page, so it imports it first
-    from riskbayes.compare.report import Contender, Report, Score
-
-NORMAL = 1.96
-"""Standard errors to each side of a 95 % interval."""
+    from riskbayes.compare.report import Contender, Report, Score, SplitSummary
 
 PLUS_MINUS = f"{THIN}\u00b1{THIN}"
 
@@ -72,7 +81,7 @@ def answer(report: Report) -> dict[str, Any]:
     """Return the values of the first section: the figures in large, and the chart of all models."""
     lead, contenders = next(m for m in MEASURES if m.key == report.lead), report.contenders
     digits = digits_for(contenders, lead)
-    dots = [dot(c, lead, digits) for c in contenders]
+    dots = [dot(c, lead, digits, report.split) for c in contenders]
     known = [d for d in dots if d["value"] is not None]
     ends = [end for d in known for end in (d["low"], d["high"])] or [0.0, lead.most]
     base = next((c for c in contenders if c.kind == "baseline"), None)
@@ -98,13 +107,16 @@ def answer(report: Report) -> dict[str, Any]:
     }
 
 
-def dot(c: Contender, lead: Measure, digits: int) -> dict[str, Any]:
+def dot(c: Contender, lead: Measure, digits: int, split: SplitSummary) -> dict[str, Any]:
     """Return a model's figure with its 95 % interval, for the chart and for the table behind it."""
     value, found, interval = score(c, lead.key), c.scores.get(lead.key), NONE
     low = high = value
     if value is not None and found is not None and found.error is not None:
-        half = NORMAL * found.error
-        low, high = max(value - half, 0.0), min(value + half, lead.most)
+        if lead.key == "error":
+            low, high = error_interval(value, found.error, split.test_rows, split.kind == "groups")
+        else:
+            half = NORMAL * found.error
+            low, high = max(value - half, 0.0), min(value + half, 1.0)
         interval = f"{fixed(low, digits)} to {fixed(high, digits)}"
     shown = shown_score(found, digits)
     return {"of": c, "value": value, "low": low, "high": high, "interval": interval, "shown": shown}
@@ -177,6 +189,6 @@ def difference(contender: Contender, report: Report) -> str:
             continue
         sure = ""
         if gap.error is not None and is_known(gap.error):
-            sure = ": beyond chance" if abs(gap.value) > NORMAL * gap.error else ": within chance"
+            sure = ": hardly chance" if abs(gap.value) > CLEARLY * gap.error else ": may be chance"
         told.append(f"{shown_score(gap, digits_of([gap.error], 3), True)} {words}{sure}")
     return f"{contender.name}, minus {report.best}: " + ("; ".join(told) or "no figures") + "."

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from riskbayes.compare.contenders import BOOSTING, LOGISTIC, MAJORITY
-from riskbayes.compare.evidence import CLEARLY, FEW, FEWEST_GROUPS, beyond, negated, units_outside
-from riskbayes.compare.numbers import digits_of
+from riskbayes.compare.evidence import FEW, FEWEST_GROUPS, beyond, negated, units_outside
+from riskbayes.compare.numbers import CLEARLY, digits_of, error_interval
 from riskbayes.compare.report import Contender, Score
-from riskbayes.compare.scores import METRICS, NORMAL, score, wilson
+from riskbayes.compare.scores import METRICS, score
 from riskbayes.compare.study import Study
 from riskbayes.findings import Finding
 
@@ -240,12 +240,9 @@ def baseline(study: Study) -> str:
 
 
 def interval(study: Study, best: Contender) -> str:
-    """Return an error with its 95 % interval: Wilson's, or the normal one where rows come in groups."""
-    m, found = len(study.held), best.scores["error"]
-    error = value(found)
-    low, high = (100 * end for end in wilson(round(error * m / 100), m))
-    if study.groups is not None and found.error is not None:
-        low, high = max(0.0, error - NORMAL * found.error), min(100.0, error + NORMAL * found.error)
+    """Return an error with its 95 % interval."""
+    error, spread = value(best.scores["error"]), best.scores["error"].error
+    low, high = error_interval(error, spread, len(study.held), study.groups is not None)
     return f"{error:.1f} % (95 % interval {low:.1f} to {high:.1f})"
 
 

@@ -12,7 +12,7 @@ from riskbayes.compare.alike import numbers_that_name_rows, repeated_keys, same_
 from riskbayes.compare.alone import Alone
 from riskbayes.compare.contenders import LEARNERS, MAJORITY
 from riskbayes.compare.drift import drifts
-from riskbayes.compare.evidence import BEYOND_CHANCE, CERTAINLY, beyond, negated
+from riskbayes.compare.evidence import BEYOND_CHANCE, CERTAINLY, beyond, negate
 from riskbayes.compare.leaks import almost_no_errors, leaking_columns, partial_leaks
 from riskbayes.compare.numbers import CLEARLY
 from riskbayes.compare.repeats import repeats
@@ -214,7 +214,7 @@ def worse_than_simpler(study: Study) -> Iterator[Finding]:
             continue
         gaps = differences(plain.P, trial.P, study.held, study.groups)
         clear = [metric for metric, gap in gaps.items() if beyond(gap, CLEARLY)]
-        if clear and not any(beyond(negated(gap), CLEARLY) for gap in gaps.values()):
+        if clear and not any(beyond(negate(gap), CLEARLY) for gap in gaps.values()):
             ours, theirs = (figure_of(one, study, clear[0]) for one in (trial, plain))
             yield Finding(
                 "RB017",

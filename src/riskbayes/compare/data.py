@@ -72,7 +72,7 @@ class Data:
         if not left:
             raise ValueError(f"The table has no column besides {target!r} to predict it from.")
         class_rows = tuple(np.bincount(codes).tolist())
-        rows = drawn_by_class(codes, max_rows, seed)
+        rows = draw_by_class(codes, max_rows, seed)
         if len(rows) < len(codes):
             frame, labels, codes = frame[rows.tolist()], labels[rows], codes[rows]
         X = frame.select(left)
@@ -105,7 +105,7 @@ class Data:
         """What became of each column."""
         return self.encoder.columns
 
-    def taken(self, rows: Array) -> Any:
+    def take(self, rows: Array) -> Any:
         """Return some of the rows as a data frame."""
         return nw.from_native(self.X, eager_only=True)[rows.tolist()].to_native()
 
@@ -141,7 +141,7 @@ def counts_by_class(data: Data, codes: Array) -> Array:
     return np.bincount(codes[known] * r + data.codes[known], minlength=size * r).reshape(size, r)
 
 
-def drawn_by_class(codes: Array, most: int, seed: int) -> Array:
+def draw_by_class(codes: Array, most: int, seed: int) -> Array:
     """Return the sorted numbers of at most about `most` rows, the same share of each class."""
     m = len(codes)
     if m <= most:

@@ -71,6 +71,6 @@ def beyond(difference: Score, errors: float) -> bool:
     return value is not None and error is not None and value < -errors * error and value < 0
 
 
-def negated(found: Score) -> Score:
+def negate(found: Score) -> Score:
     """Return a difference with the other sign."""
     return Score(None if found.value is None else -found.value, found.error)

@@ -95,7 +95,7 @@ def log_odds(study: Study, trial: Trial, rows: Array, n_orders: int = 32) -> tup
     for part, model in zip(study.parts, trial.models, strict=True):
         own = np.flatnonzero((rows >= first) & (rows < first + len(part.held)))
         if len(own):
-            table = study.data.taken(part.held[rows[own] - first])
+            table = study.data.take(part.held[rows[own] - first])
             explanation = model.explain(table, n_orders=n_orders).by_column()
             read, method = read | explanation.read, explanation.method
             for whole, some in zip(found, explanation.log_odds(), strict=True):

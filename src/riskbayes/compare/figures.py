@@ -27,7 +27,9 @@ if TYPE_CHECKING:  # the report calls this page, so it imports it first
 
 PLUS_MINUS = f"{THIN}\u00b1{THIN}"
 
-TABLE_NOTE = '± is a standard error. "behind" is the error minus that of the best model of riskbayes, row by row.'
+TABLE_NOTE = (
+    '± is a standard error. "behind" is the error minus that of the best model of riskbayes, row by row.'
+)
 
 
 class Measure(NamedTuple):

@@ -43,7 +43,7 @@ class Part:
     @classmethod
     def of(cls, data: Data, kept: Array, held: Array) -> Part:
         """Return a part of the split, encoded."""
-        train, test, start = data.taken(kept), data.taken(held), perf_counter()
+        train, test, start = data.take(kept), data.take(held), perf_counter()
         names = [column.name for column in data.columns]
         kinds = given_kinds(data.said, names)
         encoder, Z_train = TableEncoder.learn(train, names, kinds, informative=True)

@@ -61,9 +61,9 @@ def portable(clf: Any, *, missing: bool | None = None) -> dict[str, Any]:
         "columns": described_columns(clf, given.columns),
         "graph": graph_value(written),
     }
-    if written.told is not None:
-        prior = numbers(written.told.baseline)
-        found["contributions"] = {"columns": written.told.columns, "prior": prior}
+    if written.contributions is not None:
+        prior = numbers(written.contributions.baseline)
+        found["contributions"] = {"columns": written.contributions.columns, "prior": prior}
     return found
 
 
@@ -120,8 +120,8 @@ def written_graph(given: Exported, missing: bool | None) -> Written:
 def graph_value(written: Written) -> dict[str, Any]:
     """Return the inputs, constants, operations and outputs of a graph."""
     graph, outputs = written.graph, {"probabilities": written.probabilities}
-    if written.told is not None:
-        outputs["contributions"] = written.told.values
+    if written.contributions is not None:
+        outputs["contributions"] = written.contributions.values
     nodes, constants = graph.needed(outputs.values())
     return {
         "inputs": [

@@ -100,7 +100,7 @@ class Cells:
         Indices of the encoded columns that are read.
     missing : bool or None
         What the user said of missing cells: carry them, or not, or leave it to the model.
-    told : bool
+    contributions : bool
         True if the scores must tell what each column adds to them.
     frame : Frame
         What the model that reads the columns learned before the loop.
@@ -113,11 +113,11 @@ class Cells:
         sources: Sequence[Tensor],
         own: Sequence[int],
         missing: bool | None,
-        told: bool = False,
+        contributions: bool = False,
         frame: Any = None,
     ):
         self.graph, self.columns, self.sources = graph, columns, tuple(sources)
-        self.missing, self.told, self.frame = missing, told, frame
+        self.missing, self.contributions, self.frame = missing, contributions, frame
         self.own = tuple(own)
         self.encoded = [columns.encoded[j] for j in own]
 

@@ -11,17 +11,17 @@ from riskbayes.models.cells import PairBins, TableCells
 from riskbayes.models.correction import Correction
 from riskbayes.onnx_export.columns import Cells
 from riskbayes.onnx_export.graph import Tensor
-from riskbayes.onnx_export.naive_bayes import interpolated
+from riskbayes.onnx_export.naive_bayes import interpolate
 from riskbayes.onnx_export.scores import Scores
 
 
-def corrected(scores: Scores, correction: Correction, cells: Cells) -> Scores:
+def correct(scores: Scores, correction: Correction, cells: Cells) -> Scores:
     """Return the scores to a power, plus the tables of columns and of pairs."""
     own, table, n = correction.cells, correction.tables.T, len(correction.cells.numbers)
     power = correction.power
     found = scores.times(power, power * scores.constants + correction.log_prior)
     if own.knots is not None:
-        found = interpolated(found, cells.of(own.numbers), own.knots, table[:, : own.first[n]])
+        found = interpolate(found, cells.of(own.numbers), own.knots, table[:, : own.first[n]])
     if len(own.codes):
         coded = cells.of(own.codes)
         indicators, index = coded.indicators(own.sizes)

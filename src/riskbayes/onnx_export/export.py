@@ -14,10 +14,10 @@ import numpy as np
 import riskbayes
 from riskbayes.arrays import Array
 from riskbayes.onnx_export.columns import Cells, Columns
-from riskbayes.onnx_export.correction import corrected
+from riskbayes.onnx_export.contributions import Contributions, contributions_of
+from riskbayes.onnx_export.correction import correct
 from riskbayes.onnx_export.graph import Graph, Tensor
 from riskbayes.onnx_export.scores import scores_of
-from riskbayes.onnx_export.told import Told, tell
 
 MATRIX, OUTPUTS = "X", ("label", "probabilities", "contributions")
 LABEL, PROBABILITIES, CONTRIBUTIONS = OUTPUTS
@@ -75,7 +75,7 @@ class Written:
     scores: Tensor
     """Scores of the classes, or their average posteriors."""
     probabilities: Tensor
-    told: Told | None = None
+    contributions: Contributions | None = None
     """What each column adds to the scores."""
 
 
@@ -111,7 +111,7 @@ def graph_and_outputs(
         "estimator": given.estimator,
         "classes": json.dumps(classes.tolist()),
     }
-    if (told := written.told) is not None:
+    if (told := written.contributions) is not None:
         outputs[CONTRIBUTIONS] = told.values, "float64", (len(told.columns), r)
         metadata |= {"columns": json.dumps(told.columns), "baseline": json.dumps(told.baseline.tolist())}
     return graph, outputs, metadata
@@ -136,7 +136,7 @@ def write_graph(given: Exported, missing: bool | None, dtype: str, contributions
         cells = Cells(graph, columns, sources, own, missing, contributions, formula.frame)
         scores = scores_of(formula.model, formula.theta, cells)
         if formula.correction is not None:
-            scores = corrected(scores, formula.correction, cells)
+            scores = correct(scores, formula.correction, cells)
         total = scores.to_tensor(cells)
         if not formula.seen.all():
             total = graph.constant(formula.seen[None, :]).where(total, -np.inf)
@@ -155,7 +155,9 @@ def write_graph(given: Exported, missing: bool | None, dtype: str, contributions
     told = None
     if contributions:
         baseline = np.where(formula.seen, scores.constants, -np.inf)
-        told = tell(scores, cells, baseline if ratio is None else baseline + ratio, given.estimator)
+        told = contributions_of(
+            scores, cells, baseline if ratio is None else baseline + ratio, given.estimator
+        )
     return Written(graph, total, total.softmax(), told)
 
 

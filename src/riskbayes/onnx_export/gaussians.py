@@ -32,8 +32,8 @@ def linear(model: LDAModel, theta: LDAParameters, cells: Cells) -> Scores:
 
     If cells may be missing, log p(y) - |W^T (x - mu)|^2 / 2 of the observed part, where W W^T = Sigma^-1.
     """
-    if cells.told:
-        return told_linear(theta, cells)
+    if cells.contributions:
+        return linear_contributions(theta, cells)
     centred = cells.numbers() - theta.frame.origin
     if not carries_missing(theta, cells):
         B, c = theta.form
@@ -46,8 +46,8 @@ def linear(model: LDAModel, theta: LDAParameters, cells: Cells) -> Scores:
 @translates(QDAModel)
 def quadratic(model: QDAModel, theta: QDAParameters, cells: Cells) -> Scores:
     """log p(y) - log|Sigma| / 2 - |W^T (x - mu)|^2 / 2, where W W^T = Sigma^-1."""
-    if cells.told:
-        return told_quadratic(theta, cells)
+    if cells.contributions:
+        return quadratic_contributions(theta, cells)
     r, n = theta.means.shape
     centred = cells.numbers() - theta.frame.origin
     scores = Scores(theta.log_prior - theta.half_log_det)
@@ -84,12 +84,12 @@ def observed_distances(centred: Tensor, means: Array, whiteners: Array) -> tuple
     """
     missing, one = centred.isnan(), len(whiteners) == 1
     z = missing.expand_dims(1).where(0.0, centred.expand_dims(1) - means)
-    _, left, log_det = eliminated(missing, z, len(means), whiteners)
+    _, left, log_det = eliminate(missing, z, len(means), whiteners)
     distances, log_dets = (x.sum(1 if one else 2, 3, keepdims=False) for x in ((left * left).sum(3), log_det))
     return distances, log_dets
 
 
-def eliminated(missing: Tensor, z: Tensor, r: int, whiteners: Array) -> tuple[Tensor, Tensor, Tensor]:
+def eliminate(missing: Tensor, z: Tensor, r: int, whiteners: Array) -> tuple[Tensor, Tensor, Tensor]:
     """Return W and W^T z without what missing columns could explain of them, and log|P_uu|.
 
     The rows of W that belong to missing columns are made orthogonal one after the other (modified
@@ -113,7 +113,7 @@ def eliminated(missing: Tensor, z: Tensor, r: int, whiteners: Array) -> tuple[Te
     return rows.take(np.arange(n), axis=2), rows.take(np.arange(n, n + e), axis=2), reduce(add, logs)
 
 
-def told_linear(theta: LDAParameters, cells: Cells) -> Scores:
+def linear_contributions(theta: LDAParameters, cells: Cells) -> Scores:
     """(x_j - mu_kj / 2) (Sigma^-1 mu_k)_j, about the mean of the classes' means."""
     centre = theta.means.mean(axis=0)
     scores, means = Scores(theta.log_prior), theta.means - centre
@@ -124,14 +124,14 @@ def told_linear(theta: LDAParameters, cells: Cells) -> Scores:
         return scores.plus(cells.observed(), -0.5 * means * slopes, cells.owners())
     (r, n), missing = means.shape, centred.isnan()
     gone = missing.expand_dims(1)
-    of_W, left, _ = eliminated(missing, gone.where(0.0, means[None]), r, theta.whitener[None])
+    of_W, left, _ = eliminate(missing, gone.where(0.0, means[None]), r, theta.whitener[None])
     products = of_W.expand_dims(2) * left.expand_dims(3)
     away = gone.where(0.0, centred.expand_dims(1) - 0.5 * means)
     found = away.reshape(r * n) * products.sum(4).reshape(r * n)
     return scores.plus(found, np.repeat(np.eye(r), n, axis=1), cells.owners() * r)
 
 
-def told_quadratic(theta: QDAParameters, cells: Cells) -> Scores:
+def quadratic_contributions(theta: QDAParameters, cells: Cells) -> Scores:
     """-(z_j (P z)_j + log 2pi Sigma_jj + (log R)_jj) / 2 with z = x - mu and P = Sigma^-1."""
     r, n = theta.means.shape
     centred = cells.numbers() - theta.frame.origin
@@ -140,7 +140,7 @@ def told_quadratic(theta: QDAParameters, cells: Cells) -> Scores:
     if carries_missing(theta, cells):
         missing = centred.isnan()
         z = missing.expand_dims(1).where(0.0, z)
-        of_W, left, log_det = eliminated(missing, z, r, theta.whiteners)
+        of_W, left, log_det = eliminate(missing, z, r, theta.whiteners)
         products = (of_W * left).sum(3)
         shares = shares_of_patterns(theta, missing, log_det.reshape(r))
     else:
@@ -179,5 +179,5 @@ def shares_of_patterns(theta: QDAParameters, missing: Tensor, log_det: Tensor) -
     number = (1.0 - gone).sum(1)
     rest = log_det + 2 * theta.half_log_det - own @ of_class.T
     rest = rest / (number > 0.0).where(number, 1.0)
-    told = own + here * (rest @ of_class + LOG_2PI)
-    return gone.sum(1).equals(0.0).where(shares_of(theta, np.arange(n)).reshape(1, -1), told)
+    shares = own + here * (rest @ of_class + LOG_2PI)
+    return gone.sum(1).equals(0.0).where(shares_of(theta, np.arange(n)).reshape(1, -1), shares)

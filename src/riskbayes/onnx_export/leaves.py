@@ -18,7 +18,7 @@ def leaves(model: LeavesModel, theta: CategoricalParameters, cells: Cells) -> Sc
     """log p(y) + sum_t of the score of the leaf of tree t: look-ups of nodes, level by level."""
     trees: Trees = theta.frame.trees  # type: ignore[attr-defined]
     graph = cells.graph
-    rows, feature = ordered(trees, cells)
+    rows, feature = order_columns(trees, cells)
     value, node = rows.columns(feature[trees.roots]), graph.constant(trees.roots[None, :])
     for level in range(max(1, depth(trees))):
         if level:
@@ -36,7 +36,7 @@ def leaves(model: LeavesModel, theta: CategoricalParameters, cells: Cells) -> Sc
     return Scores(theta.log_prior).plus(found, np.eye(len(theta.log_prior)))
 
 
-def ordered(trees: Trees, cells: Cells) -> tuple[Tensor, Array]:
+def order_columns(trees: Trees, cells: Cells) -> tuple[Tensor, Array]:
     """Return the numbers and the places of the categories, and the column of each node among these."""
     n = len(cells.own)
     categories = sorted(trees.orders)

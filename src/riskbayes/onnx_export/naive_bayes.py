@@ -38,7 +38,7 @@ def categories(model: CategoricalModel, theta: CategoricalParameters, cells: Cel
     if found is not None:
         column = np.repeat(np.arange(len(frame.n_categories)), frame.n_categories)[index]
         scores = scores.plus(found, (theta.log_prob - frame.spread(unseen))[:, index], cells.owners(column))
-    return present(scores, cells, unseen)
+    return add_present(scores, cells, unseen)
 
 
 @translates(BinnedModel)
@@ -51,19 +51,19 @@ def bins(model: BinnedModel, theta: CategoricalParameters, cells: Cells) -> Scor
         reached = (numbers >= frame.edges).astype("float64")
         own = cells.owners(np.repeat(np.arange(len(cells.own)), frame.n_categories - 1))
         scores = scores.plus(reached, rises(theta.log_prob, frame), own)
-    return present(scores, cells, first)
+    return add_present(scores, cells, first)
 
 
 @translates(SmoothModel)
 def knots(model: SmoothModel, theta: SmoothParameters, cells: Cells) -> Scores:
     """log p(y), plus the log densities at the knots, interpolated."""
-    return interpolated(Scores(theta.log_prior), cells, theta.frame, theta.log_density)
+    return interpolate(Scores(theta.log_prior), cells, theta.frame, theta.log_density)
 
 
 @translates(MultinomialModel, ComplementModel, PoissonModel)
 def counts(model: Any, theta: CountParameters, cells: Cells) -> Scores:
     """x @ weights + constants; a missing cell adds nothing."""
-    return weighted(model, theta, cells, cells.numbers())
+    return count_scores(model, theta, cells, cells.numbers())
 
 
 @translates(BernoulliModel)
@@ -72,7 +72,7 @@ def binary(model: BernoulliModel, theta: CountParameters, cells: Cells) -> Score
     numbers = cells.numbers()
     if model.binarize is not None:
         numbers = (numbers > float(model.binarize)).astype("float64")
-    return weighted(model, theta, cells, numbers)
+    return count_scores(model, theta, cells, numbers)
 
 
 @translates(GaussianNBModel)
@@ -87,28 +87,28 @@ def gaussians(model: GaussianNBModel, theta: GaussianNBParameters, cells: Cells)
         squares = numbers.isnan().where(0.0, squares)
     own = cells.owners(np.repeat(np.arange(n), r))
     scores = Scores(theta.log_prior).plus(squares, -0.5 * np.tile(np.eye(r), n), own)
-    return present(scores, cells, -0.5 * (np.log(theta.variances) + LOG_2PI))
+    return add_present(scores, cells, -0.5 * (np.log(theta.variances) + LOG_2PI))
 
 
-def weighted(model: Any, theta: CountParameters, cells: Cells, numbers: Tensor) -> Scores:
+def count_scores(model: Any, theta: CountParameters, cells: Cells, numbers: Tensor) -> Scores:
     """Return the scores of a model of counts."""
     carried = model.traits.takes_missing and cells.missing is not False
     if carried:
         numbers = cells.numbers().isnan().where(0.0, numbers)
     scores = Scores(theta.class_constants).plus(numbers, theta.weights, cells.owners())
-    return scores if theta.cell_constants is None else present(scores, cells, theta.cell_constants)
+    return scores if theta.cell_constants is None else add_present(scores, cells, theta.cell_constants)
 
 
-def present(scores: Scores, cells: Cells, added: Array) -> Scores:
+def add_present(scores: Scores, cells: Cells, added: Array) -> Scores:
     """Return the scores plus what each present cell adds, of shape (classes, columns)."""
     if not added.any():
         return scores
-    if cells.missing is False and not cells.told:
+    if cells.missing is False and not cells.contributions:
         return replace(scores, constants=scores.constants + added.sum(axis=1))
     return scores.plus(cells.observed(), added, cells.owners())
 
 
-def interpolated(scores: Scores, cells: Cells, frame: Knots, table: Array) -> Scores:
+def interpolate(scores: Scores, cells: Cells, frame: Knots, table: Array) -> Scores:
     """Return the scores plus a table of knots, of shape (classes, knots), interpolated at the numbers.
 
     That is the entry of the last knot, minus what the table rises by in the pieces that a number does not
@@ -126,7 +126,7 @@ def interpolated(scores: Scores, cells: Cells, frame: Knots, table: Array) -> Sc
         beyond = 1.0 - ((numbers - start) / (stop - start)).relu()
         own = cells.owners(np.repeat(np.arange(len(cells.own)), frame.n_categories - 1))
         scores = scores.plus(beyond.relu(), -rises(table, frame), own)
-    return present(scores, cells, table[:, last])
+    return add_present(scores, cells, table[:, last])
 
 
 def rises(table: Array, frame: Any) -> Array:

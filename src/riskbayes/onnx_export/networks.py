@@ -151,9 +151,9 @@ class WrittenNetwork:
                 message, here, x = self.message(j, below.get(j)), self.seen(p), self.value(p)
                 own = plus(self.normal(j, *self.cell(j), x), self.value(j), below.get(j))
                 found.append(here.where(self.seen(j).where(own, message.at(x)), 0.0))
-                told = Message(*(here.where(0.0, part) for part in message))
+                below_here = Message(*(here.where(0.0, part) for part in message))
                 known = below.get(p)
-                below[p] = told if known is None else Message(*map(add, known, told))
+                below[p] = below_here if known is None else Message(*map(add, known, below_here))
             elif c < 0:
                 found.append(self.of_root(j, *self.cell(j), below.get(j)))
             else:
@@ -167,7 +167,7 @@ class WrittenNetwork:
         if self.theta.tables is not None:
             shares: dict[int, Tensor] = {}
             for c, logs in evidence.items():
-                top, shares[c] = scaled(reduce(add, logs), int(frame.tables[0].sizes[c]))
+                top, shares[c] = scale(reduce(add, logs), int(frame.tables[0].sizes[c]))
                 found.append(top)
             found.append(messages(self.theta.tables, self.categories, shares))
         return reduce(add, found)
@@ -221,7 +221,7 @@ def without(a: Any, v: Any, below: Message) -> Tensor:
     return g + ((h - 0.5 * (K * a)) * a + 0.5 * (h * h * v)) / t - 0.5 * t.log()
 
 
-def scaled(logs: Tensor, size: int) -> tuple[Tensor, Tensor]:
+def scale(logs: Tensor, size: int) -> tuple[Tensor, Tensor]:
     """Return the largest logs of the values, of shape (m, r), and shares of that, at most one."""
     top = logs.take(np.arange(size), axis=2).max(2)
     shares = (-1.0 * (top - logs).relu()).exp()  # a missing cell is no unseen value

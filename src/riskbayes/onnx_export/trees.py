@@ -23,7 +23,7 @@ def tree(model: TreeModel, theta: TreeParameters, cells: Cells) -> Scores:
     if theta.frame.is_tree and cells.missing is not False:
         return scores.plus(messages(theta, cells), np.eye(r))
     found = look_ups(theta, cells)
-    if cells.told:
+    if cells.contributions:
         return scores.plus(
             found.reshape(n * r), np.tile(np.eye(r), n), [j for j in cells.owners() for _ in range(r)]
         )
@@ -61,7 +61,7 @@ def messages(
     below: dict[int, Tensor] = {}
     logs: list[Tensor] = []
 
-    def scaled(message: Tensor) -> Tensor:
+    def scale(message: Tensor) -> Tensor:
         top = message.max(3)
         logs.append(top.log())
         return message / top
@@ -74,7 +74,7 @@ def messages(
             below[i] = below[i] * evidence[i].expand_dims(2)
     for i in topological_order(frame.parent_lists)[::-1]:
         table = np.exp(frame.of_feature(theta.log_prob, i)).transpose(0, 2, 1)
-        message = scaled(below[i] @ table)
+        message = scale(below[i] @ table)
         for p in frame.parent_lists[i]:
-            below[p] = scaled(below[p] * message)
+            below[p] = scale(below[p] * message)
     return reduce(add, logs).sum(2, 3, keepdims=False)

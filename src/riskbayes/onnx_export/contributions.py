@@ -14,7 +14,7 @@ from riskbayes.onnx_export.scores import Scores
 
 
 @dataclass(frozen=True)
-class Told:
+class Contributions:
     """What each column of a table, and then each pair of columns, adds to the scores."""
 
     values: Tensor
@@ -25,7 +25,7 @@ class Told:
     """What the prior adds, centred over the classes that are possible."""
 
 
-def tell(scores: Scores, cells: Cells, baseline: Array, estimator: str) -> Told:
+def contributions_of(scores: Scores, cells: Cells, baseline: Array, estimator: str) -> Contributions:
     """Return what columns and pairs add; refuse scores that are no sum over them."""
     if any(own is None for own in scores.owners):
         raise NotImplementedError(
@@ -45,7 +45,7 @@ def tell(scores: Scores, cells: Cells, baseline: Array, estimator: str) -> Told:
         none = cells.observed() @ np.zeros((len(cells.own), len(names) * r))
         found = none.reshape(len(names), r)
     possible = np.isfinite(baseline)
-    return Told(found @ (np.eye(r) - 1.0 / r), names, baseline - baseline[possible].mean())
+    return Contributions(found @ (np.eye(r) - 1.0 / r), names, baseline - baseline[possible].mean())
 
 
 def places_of(owners: list[Any], columns: Columns) -> tuple[list[int], list[str]]:

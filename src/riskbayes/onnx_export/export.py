@@ -111,9 +111,9 @@ def graph_and_outputs(
         "estimator": given.estimator,
         "classes": json.dumps(classes.tolist()),
     }
-    if (told := written.contributions) is not None:
-        outputs[CONTRIBUTIONS] = told.values, "float64", (len(told.columns), r)
-        metadata |= {"columns": json.dumps(told.columns), "baseline": json.dumps(told.baseline.tolist())}
+    if (added := written.contributions) is not None:
+        outputs[CONTRIBUTIONS] = added.values, "float64", (len(added.columns), r)
+        metadata |= {"columns": json.dumps(added.columns), "baseline": json.dumps(added.baseline.tolist())}
     return graph, outputs, metadata
 
 
@@ -152,13 +152,13 @@ def write_graph(given: Exported, missing: bool | None, dtype: str, contributions
         return Written(graph, P, P)
     if ratio is not None:
         total = total + ratio
-    told = None
+    added = None
     if contributions:
         baseline = np.where(formula.seen, scores.constants, -np.inf)
-        told = contributions_of(
+        added = contributions_of(
             scores, cells, baseline if ratio is None else baseline + ratio, given.estimator
         )
-    return Written(graph, total, total.softmax(), told)
+    return Written(graph, total, total.softmax(), added)
 
 
 def sources_of(graph: Graph, given: Exported, dtype: str) -> list[Tensor]:

@@ -10,7 +10,7 @@ import click
 from riskbayes.commands._models import load_model
 from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json, reading_options, say
 from riskbayes.commands._replacing import sha256
-from riskbayes.pages.table import Mark, Table
+from riskbayes.pages.table import Cell, Mark, Table
 from riskbayes.pages.terminal import print_table
 
 if TYPE_CHECKING:
@@ -120,5 +120,5 @@ def show(found: Shift) -> None:
     for sentence in found.sentences():
         say(sentence)
     kept = [1, 2, 3, 4, 5] if found.priors_moved else [1, 2, 5]
-    rows = [[line[0], *(Mark(line[i]) for i in kept)] for line in found.lines()]
+    rows: list[list[Cell]] = [[line[0], *(Mark(line[i]) for i in kept)] for line in found.lines()]
     print_table(Console(), Table([HEADS[0], *(HEADS[i] for i in kept)], rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -58,18 +59,23 @@ class Candidate:
 
 def candidates(data: Data, strategies: Sequence[str], seed: int, folds: int = 1) -> list[Candidate]:
     """Return the models for a table, for so many fits each; LDA and QDA where it has columns of numbers."""
-    found = [recipe_candidate(strategy, seed, data.said) for strategy in strategies]
-    plain: dict[str, Callable[[TableEncoder, str], Any]] = {
-        "MixedNB": lambda _, learner: MixedNB(columns=data.said, missing="informative", learner=learner)
+
+    def recipe(strategy: str) -> Candidate:
+        name = "RiskBayesClassifier" if strategy == "auto" else f"RiskBayesClassifier, {strategy}"
+        model = RiskBayesClassifier(strategy, columns=data.said, random_state=seed)
+        return Candidate(name, "riskbayes", "RC", lambda _: clone(model), True)
+
+    found = [recipe(strategy) for strategy in strategies]
+    numbers = number_columns(data.encoder)
+    of_numbers = "" if len(numbers) == len(data.columns) else " of the numbers"
+    experts = {
+        f"LDA{of_numbers}": LinearDiscriminantAnalysis(),
+        f"QDA{of_numbers}": QuadraticDiscriminantAnalysis(prior="recommended"),
     }
-    if number_columns(data.encoder):
-        of_numbers = "" if len(number_columns(data.encoder)) == len(data.columns) else " of the numbers"
-        plain[f"LDA{of_numbers}"] = numbers_only(LinearDiscriminantAnalysis(), data.said)
-        plain[f"QDA{of_numbers}"] = numbers_only(
-            QuadraticDiscriminantAnalysis(prior="recommended"), data.said
-        )
-    for name, make in plain.items():
-        found += [plain_candidate(name, make, learner) for learner in LEARNERS]
+    for name, expert in {"MixedNB": None, **(experts if numbers else {})}.items():
+        for learner, words in LEARNERS.items():
+            make = partial(plain_model, expert, learner, data.said)
+            found.append(Candidate(f"{name}, {words}", "riskbayes", words, make, True))
     return [
         *found,
         Candidate(LOGISTIC, "peer", "", logistic, False),
@@ -78,29 +84,11 @@ def candidates(data: Data, strategies: Sequence[str], seed: int, folds: int = 1)
     ]
 
 
-def plain_candidate(name: str, make: Callable[[TableEncoder, str], Any], learner: str) -> Candidate:
-    """Return a plain model with a learner."""
-    words = LEARNERS[learner]
-    return Candidate(f"{name}, {words}", "riskbayes", words, lambda encoder: make(encoder, learner), True)
-
-
-def recipe_candidate(strategy: str, seed: int, columns: dict[str, str] | None) -> Candidate:
-    """Return RiskBayesClassifier with a strategy."""
-    name = "RiskBayesClassifier" if strategy == "auto" else f"RiskBayesClassifier, {strategy}"
-    return Candidate(
-        *(name, "riskbayes", "RC"),
-        lambda _: RiskBayesClassifier(strategy, columns=columns, random_state=seed),
-        True,
-    )
-
-
-def numbers_only(
-    expert: Any, columns: dict[str, str] | None
-) -> Callable[[TableEncoder, str], ProductOfExperts]:
-    """Return what makes a model of the columns of numbers alone, which still takes the whole table."""
-    return lambda encoder, learner: ProductOfExperts(
-        [("numbers", expert, number_columns(encoder))], columns=columns, learner=learner
-    )
+def plain_model(expert: Any, learner: str, columns: dict[str, str] | None, encoder: TableEncoder) -> Any:
+    """Return MixedNB, or an expert of the columns of numbers alone, which still takes the whole table."""
+    if expert is None:
+        return MixedNB(columns=columns, missing="informative", learner=learner)
+    return ProductOfExperts([("numbers", expert, number_columns(encoder))], columns=columns, learner=learner)
 
 
 def logistic(encoder: TableEncoder) -> Any:

@@ -10,10 +10,9 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import binom
-from sklearn.tree import DecisionTreeClassifier
 
 from riskbayes.arrays import Array
-from riskbayes.compare.alone import TREES, Alone, leaf_shares, ranks
+from riskbayes.compare.alone import TREES, Alone, leaf_shares, leaves_of
 from riskbayes.compare.data import Data, counts_by_class
 from riskbayes.compare.scores import row_losses
 from riskbayes.compare.study import Part, Study
@@ -172,15 +171,7 @@ def errors_of_pair(study: Study, part: Part, pair: Collection[tuple[int, str]]) 
     cells = [
         [Z[:, known.index(place)] if place in known else np.zeros(len(Z)) for place in pair] for Z in sides
     ]
-    train, test = ranks(*(beside(np.column_stack(two)) for two in cells))
-    leaves, rows = TREES[-1]
-    tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=rows, random_state=0)
-    tree.fit(train, kept)
-    P = leaf_shares(tree.apply(train), tree.apply(test), kept, len(study.data.classes))
-    return row_losses(P, codes[part.held])["error"]
-
-
-def beside(pair: Array) -> Array:
-    """Return two columns, their difference and their sum."""
     with np.errstate(over="ignore"):
-        return np.column_stack([pair, pair[:, 0] - pair[:, 1], pair[:, 0] + pair[:, 1]])
+        train, test = (np.column_stack([a, b, a - b, a + b]) for a, b in cells)
+    P = leaf_shares(*leaves_of(train, test, kept, TREES[-1]), kept, len(study.data.classes))
+    return row_losses(P, codes[part.held])["error"]

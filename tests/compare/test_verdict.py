@@ -101,12 +101,19 @@ def test_rows_of_few_groups_prove_little(n):
 
 def test_a_verdict_on_few_groups_counts_groups():
     rng = np.random.default_rng(0)
-    for n, words in ((12, "no relation would show"), (30, "only a very strong relation would show")):
+    cases = (
+        (2, "concluded", "no relation would show"),
+        (12, "concluded", "no relation would show"),
+        (30, "predicted", "only a very strong relation would show"),
+    )
+    for n, what, words in cases:
         groups = np.repeat(np.arange(n), 20)
         study = made_study((np.arange(n) % 2)[groups], {"ours": rng.normal(size=20 * n)})
         study = replace(study, data=replace(study.data, groups=groups))
         text = verdict_of(study)
-        assert f"Only {n // 2} groups of held-out rows have rows of another class than 'no'" in text
+        assert text.startswith(f"Nothing about 'y' can be {what} from")  # what was not tested is not denied
+        groups = f"{n // 2} groups of held-out rows have" if n > 2 else "1 group of held-out rows has"
+        assert f"Only {groups} rows of another class than 'no'" in text
         assert text.endswith(words + ".")
 
 

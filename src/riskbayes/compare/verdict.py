@@ -44,7 +44,7 @@ def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding
 
 
 def nothing(study: Study, best: Contender) -> str:
-    """Return that nothing can be predicted, and what could be seen with so few rows."""
+    """Return that nothing can be predicted, or nothing be said, and what so few rows could show."""
     area = best.scores.get("auc")
     sentence = (
         f"Nothing about {study.data.target!r} can be predicted from these columns: beyond chance no model "
@@ -52,20 +52,29 @@ def nothing(study: Study, best: Contender) -> str:
         "of the held-out rows, has a lower log loss, or ranks rows better than a coin. "
         f"{best.name} is wrong on {interval(study, best)}"
     )
+    if study.groups is not None and units_outside(study.held, study.groups) < FEWEST_GROUPS:
+        sentence = (
+            f"Nothing about {study.data.target!r} can be concluded from this split: it has too few groups "
+            f"for a test. {best.name} is wrong on {interval(study, best)} of the held-out rows; "
+            f"{always_wrong(study)}"
+        )
     sentence += f", and its AUC is {plus_minus(area)} (0.5 is a coin)." if area else "."
     return sentence + few_others(study)
 
 
 def few_others(study: Study) -> str:
     """Return what so few rows or groups outside the most frequent class could show; empty if many."""
-    units, have = units_outside(study.held, study.groups), "held-out rows have another class"
+    units, often = units_outside(study.held, study.groups), most_frequent(study)
     if units >= FEW:
         return ""
     shows = "only a very strong relation"
+    have = "held-out row has" if units == 1 else "held-out rows have"
+    have = f"{units} {have} another class than {often!r}"
     if study.groups is not None:
-        have = "groups of held-out rows have rows of another class"
+        held = "group of held-out rows has" if units == 1 else "groups of held-out rows have"
+        have = f"{units} {held} rows of another class than {often!r}"
         shows = shows if units >= FEWEST_GROUPS else "no relation"
-    return f" Only {units} {have} than {most_frequent(study)!r}: with so few, {shows} would show."
+    return f" Only {have}: with so few, {shows} would show."
 
 
 def fewer_errors(study: Study, best: Contender) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from riskbayes.compare.charts import Scale
 from riskbayes.compare.numbers import (
-    CLEARLY,
     NONE,
     NORMAL,
     THIN,
@@ -15,6 +14,7 @@ from riskbayes.compare.numbers import (
     digits_of,
     error_interval,
     fixed,
+    is_clear,
     is_known,
     seconds,
     signed,
@@ -191,6 +191,6 @@ def difference(contender: Contender, report: Report) -> str:
             continue
         sure = ""
         if gap.error is not None and is_known(gap.error):
-            sure = ": hardly chance" if abs(gap.value) > CLEARLY * gap.error else ": may be chance"
+            sure = ": hardly chance" if is_clear(gap) else ": may be chance"
         told.append(f"{shown_score(gap, digits_of([gap.error], 3), True)} {words}{sure}")
     return f"{contender.name}, minus {report.best}: " + ("; ".join(told) or "no figures") + "."

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import floor, isfinite, log10, sqrt
 from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from riskbayes.compare.report import Score
 
 NONE = "\u2013"
 """What stands in the place of a figure that cannot be had."""
@@ -36,6 +40,12 @@ def error_interval(error: float, spread: float | None, rows: int, grouped: bool)
         return max(0.0, error - NORMAL * spread), min(100.0, error + NORMAL * spread)
     low, high = wilson(round(error * rows / 100), rows)
     return 100 * low, 100 * high
+
+
+def is_clear(difference: Score) -> bool:
+    """True if a difference is hardly chance: not zero by more than `CLEARLY` standard errors."""
+    value, error = difference.value, difference.error
+    return value is not None and error is not None and abs(value) > CLEARLY * error
 
 
 def digits_of(errors: Iterable[float | None], default: int) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from riskbayes.compare.contenders import BOOSTING, LOGISTIC, MAJORITY
-from riskbayes.compare.evidence import FEW, FEWEST_GROUPS, beyond, negate, units_outside
-from riskbayes.compare.numbers import CLEARLY, digits_of, error_interval
+from riskbayes.compare.evidence import FEW, FEWEST_GROUPS, beyond, units_outside
+from riskbayes.compare.numbers import CLEARLY, digits_of, error_interval, is_clear
 from riskbayes.compare.report import Contender, Score
 from riskbayes.compare.scores import METRICS, score
 from riskbayes.compare.study import Study
@@ -124,8 +124,7 @@ def at_one_half(study: Study, best: Contender) -> str:
     share = 100 * float((study.best.P.argmax(axis=1) == study.data.texts.index(often)).mean())
     wrong = f"wrong on {interval(study, best)} of the held-out rows; {always_wrong(study)}"
     if share < ALMOST:
-        sure = beyond(gain, CLEARLY) or beyond(negate(gain), CLEARLY)
-        return f"Its answers are {wrong}{'' if sure else ', and the difference may be chance'}."
+        return f"Its answers are {wrong}{'' if is_clear(gain) else ', and the difference may be chance'}."
     two = len(study.data.classes) == 2
     almost = "always answers" if share == 100 else "almost always answers"
     return (
@@ -170,7 +169,7 @@ def why(study: Study, found: Sequence[Contender]) -> str:
     if others:
         sentence += f"; {others[0].name} is next, with {value(others[0].scores[metric]):.{digits}f}"
         gap = others[0].behind.get(metric)
-        if gap is not None and not beyond(negate(gap), CLEARLY):
+        if gap is not None and not is_clear(gap):
             sentence += f", and the difference, {apart(gap, digits)}, may be chance"
     return f"{sentence}. {FLATTERED.format(n=len(ours))}"
 
@@ -209,8 +208,7 @@ def compare_peer(name: str, gap: Score, metric: str) -> str:
         words = f"{name.capitalize()} makes {size} points {'fewer' if better else 'more'} errors"
     else:
         words = f"The log loss of {name} is {'lower' if better else 'higher'} by {size}"
-    sure = beyond(gap, CLEARLY) or beyond(negate(gap), CLEARLY) or value(gap) == 0
-    return words if sure else f"{words}, which may be chance"
+    return words if is_clear(gap) or value(gap) == 0 else f"{words}, which may be chance"
 
 
 def judged_by(study: Study) -> str:

@@ -849,7 +849,7 @@ FAULTS = [
         "gaps of calibration of both signs cancel",
     ),
     Fault(
-        "compare/scores.py",
+        "compare/numbers.py",
         "p * (1 - p) / rows + c / (4 * rows)",
         "p * (1 - p) / rows",
         "compare/test_compare.py",

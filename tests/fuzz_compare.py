@@ -363,10 +363,16 @@ def markdown_shows_it(drawn: Drawn, report: Report, study: Study) -> None:
     """The Markdown has the verdict, the figures of every model, and tables of as many cells as headers."""
     text = report.to_markdown()
     plain = squeezed(re.sub(r"\\(\W|_)", r"\1", text))
-    figures = [f"{c.scores['error'].value:.2f}" for c in report.contenders if not c.failed]
-    for wanted in (report.verdict, report.best, *report.labels, *figures):
+    for wanted in (report.verdict, report.best, *report.labels):
         if squeezed(wanted) not in plain:
             raise Violation(f"the Markdown lacks {wanted!r}")
+    fitted = [c for c in report.contenders if not c.failed]
+    rows = text.partition("\n## Models\n")[2].splitlines()[3 : 3 + len(fitted)]
+    for contender, row in zip(fitted, rows, strict=True):
+        shown = row.split(" | ")[1].split()[0]
+        unit = 10.0 ** -len(shown.partition(".")[2])
+        if abs(float(shown) - contender.scores["error"].value) > 0.5 * unit + TOLERANCE:
+            raise Violation(f"the Markdown has another error of {contender.name}: {shown}")
     wide = 0
     for line in text.splitlines():
         cells = len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) if line.startswith("|") else 0

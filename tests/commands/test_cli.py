@@ -15,8 +15,8 @@ from rich.console import Console
 import riskbayes
 from conftest import failed_in_a_line
 from riskbayes.cli import main
-from riskbayes.commands._tables import print_table
 from riskbayes.pages.table import Mark, Table, plain
+from riskbayes.pages.terminal import print_table
 
 
 @pytest.fixture

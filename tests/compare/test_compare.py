@@ -22,7 +22,7 @@ from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, zero_one_
 from riskbayes import MixedNB
 from riskbayes.compare import Report, compare, comparison, contenders, explained, scores
 from riskbayes.compare.contenders import MAJORITY
-from riskbayes.compare.data import Data, drawn_by_class
+from riskbayes.compare.data import Data, draw_by_class
 from riskbayes.compare.drift import drifts
 from riskbayes.compare.report import SCHEMA
 from riskbayes.compare.splits import make_split
@@ -390,7 +390,7 @@ def test_a_target_is_checked_in_one_way(name):
 @given(st.integers(1, 300), st.integers(0, 2**31))
 def test_a_sample_keeps_every_class(most, seed):
     codes = np.random.default_rng(seed).choice(4, 200, p=[0.7, 0.2, 0.09, 0.01])
-    rows = drawn_by_class(codes, most, seed)
+    rows = draw_by_class(codes, most, seed)
     assert (np.diff(rows) > 0).all()
     assert len(rows) <= most + 4
     assert set(codes[rows]) == set(codes)

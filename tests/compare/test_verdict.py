@@ -1,11 +1,13 @@
 """The verdict of a comparison: what it claims, what it quotes, and the findings that go with it."""
 
+import io
 import re
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from made_reports import made
 from riskbayes.compare import compare, scores
@@ -13,9 +15,12 @@ from riskbayes.compare.checks import better_peers, single_columns, too_sure, wor
 from riskbayes.compare.contenders import BOOSTING, LOGISTIC, MAJORITY, Candidate
 from riskbayes.compare.data import Data
 from riskbayes.compare.evidence import gather_evidence
+from riskbayes.compare.figures import MEASURES, dot, figure_table
+from riskbayes.compare.numbers import as_plain
 from riskbayes.compare.report import SplitSummary
 from riskbayes.compare.splits import Split
 from riskbayes.compare.study import Study, Trial, contenders
+from riskbayes.compare.terminal import print_report
 from riskbayes.compare.verdict import verdict, why
 
 
@@ -96,12 +101,19 @@ def test_rows_of_few_groups_prove_little(n):
 
 def test_a_verdict_on_few_groups_counts_groups():
     rng = np.random.default_rng(0)
-    for n, words in ((12, "no relation would show"), (30, "only a very strong relation would show")):
+    cases = (
+        (2, "concluded", "no relation would show"),
+        (12, "concluded", "no relation would show"),
+        (30, "predicted", "only a very strong relation would show"),
+    )
+    for n, what, words in cases:
         groups = np.repeat(np.arange(n), 20)
         study = made_study((np.arange(n) % 2)[groups], {"ours": rng.normal(size=20 * n)})
         study = replace(study, data=replace(study.data, groups=groups))
         text = verdict_of(study)
-        assert f"Only {n // 2} groups of held-out rows have rows of another class than 'no'" in text
+        assert text.startswith(f"Nothing about 'y' can be {what} from")  # what was not tested is not denied
+        groups = f"{n // 2} groups of held-out rows have" if n > 2 else "1 group of held-out rows has"
+        assert f"Only {groups} rows of another class than 'no'" in text
         assert text.endswith(words + ".")
 
 
@@ -189,11 +201,18 @@ def test_the_best_model_is_the_best_in_the_metric_that_was_asked_for(metric):
     assert scores.METRICS[metric] in why(study, found)
 
 
-def test_terminal_and_page_have_one_order():
+@pytest.fixture(scope="module", params=[None, "g"])
+def small(request):
+    """A small table and the report of a comparison on it; with groups rows are held out by them."""
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=120)
-    table = pd.DataFrame({"a": rng.normal(size=120) + y, "b": rng.choice(["u", "v"], 120), "y": y})
-    report = compare(table, "y", cv=2, metric="brier").report
+    columns = {"a": rng.normal(size=120) + y, "b": rng.choice(["u", "v"], 120), "g": np.arange(120) % 40}
+    table = pd.DataFrame({**columns, "y": y})
+    return table, compare(table, "y", cv=2, metric="brier", group=request.param).report
+
+
+def test_terminal_and_page_have_one_order(small):
+    table, report = small
     names = [c.name for c in report.contenders]
     assert report.metric == "brier"
     page = report.to_html()
@@ -201,6 +220,22 @@ def test_terminal_and_page_have_one_order():
     assert [name for row, name in zip(rows, names, strict=True) if row.startswith(name)] == names
     with pytest.raises(ValueError, match="metric='accuracy' is none of"):
         compare(table, "y", metric="accuracy")
+
+
+def test_all_renderings_have_the_same_figures(small):
+    """Page, Markdown and terminal show one text for a figure, verdict and chart one interval."""
+    _, report = small
+    out = io.StringIO()
+    print_report(report, Console(file=out, width=200))
+    page = re.sub(r"<[^>]*>", "", report.to_html())
+    for row in figure_table(report).rows:
+        cells = [cell.text for cell in row[1:-2]]
+        assert re.search(re.escape(row[0]) + r"\s+" + r"\s+".join(map(re.escape, cells)), out.getvalue())
+        assert f"| {row[0]} | {' | '.join(cells)} |" in report.to_markdown()
+        assert all(cell in as_plain(page) for cell in cells)
+    best = next(c for c in report.contenders if c.name == report.best)
+    said = re.search(r"95 % interval ([\d.]+ to [\d.]+)\)", report.verdict)
+    assert said[1] == dot(best, MEASURES[0], 1, report.split)["interval"]
 
 
 def test_the_page_leads_with_the_ranks_of_a_rare_class():

@@ -10,12 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 from markupsafe import Markup
-from rich import box
 from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text
 
 from riskbayes.pages.table import BEST_MARK, NONE, Cell, Table, Value, plain
+from riskbayes.pages.terminal import print_table
 
 FAR = 2.0
 """A measured error that is further from the printed one than this, in points, is marked."""
@@ -82,15 +80,10 @@ class Measured(Value):
 
 def as_text(table: Table) -> str:
     """Return a table for a terminal, a file or a mail."""
-    shown = RichTable(title=table.title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False)
-    for j, header in enumerate(table.headers):
-        shown.add_column(header, justify="left" if j in table.words else "right", no_wrap=True)
-    for row in table.rows:
-        shown.add_row(*(Text(plain(cell)) for cell in row))
     out = io.StringIO()
-    Console(file=out, width=400, color_system=None).print(shown)
+    print_table(Console(file=out, width=400, color_system=None), table)
     lines = [line.rstrip() for line in out.getvalue().splitlines()]
-    return "\n".join([*lines, "", table.note, LEGEND]) + "\n"
+    return "\n".join([*lines, table.note, LEGEND]) + "\n"
 
 
 def as_markdown(table: Table) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -20,15 +18,6 @@ class BadInput(click.ClickException):
     """An error that click prints in one line, with the exit status of wrong usage."""
 
     exit_code = 2
-
-
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn errors that the user can fix into one line without a traceback; bad input exits with status 2."""
-    try:
-        yield
-    except (UserError, OSError, ImportError) as error:
-        raise as_sentence(error) from error
 
 
 def as_sentence(error: BaseException) -> click.ClickException:

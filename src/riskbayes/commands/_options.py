@@ -28,47 +28,32 @@ OUT: Any = click.option(
 )
 
 
-class Kind(click.ParamType):
-    """COLUMN=KIND, as a pair; the name of the column may hold the sign too."""
+def as_kind(value: str) -> tuple[str, str]:
+    """Return COLUMN=KIND as a pair; the name of the column may hold the sign too."""
+    from riskbayes.input.files.options import KINDS
 
-    name = "kind"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Return the name and the kind."""
-        from riskbayes.input.files.options import KINDS
-
-        column, sign, kind = value.rpartition("=")
-        if not sign or kind not in KINDS:
-            self.fail(f"{value!r} is not COLUMN=KIND with one of {', '.join(KINDS)}.", param, ctx)
-        return column, kind
+    column, sign, kind = value.rpartition("=")
+    if not sign or kind not in KINDS:
+        raise click.BadParameter(f"{value!r} is not COLUMN=KIND with one of {', '.join(KINDS)}.")
+    return column, kind
 
 
-class Sign(click.ParamType):
-    """One character; the tabulator by its name."""
-
-    name = "sign"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the character."""
-        found = {"tab": "\t", "\\t": "\t", "semicolon": ";", "comma": ",", "pipe": "|"}.get(value, value)
-        if len(found) != 1 or not found.isascii() or found in '"\r\n':
-            self.fail(f"{value!r} is no delimiter. Name one character, or tab.", param, ctx)
-        return found
+def as_sign(value: str) -> str:
+    """Return the one character that is meant; some have names."""
+    found = {"tab": "\t", "\\t": "\t", "semicolon": ";", "comma": ",", "pipe": "|"}.get(value, value)
+    if len(found) != 1 or not found.isascii() or found in '"\r\n':
+        raise click.BadParameter(f"{value!r} is no delimiter. Name one character, or tab.")
+    return found
 
 
-class Encoding(click.ParamType):
-    """The name of an encoding of text."""
-
-    name = "encoding"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name as Python knows it."""
-        try:
-            return codecs.lookup(value).name
-        except LookupError:
-            self.fail(f"{value!r} is no encoding that is known. Try utf-8, cp1252 or utf-16.", param, ctx)
+def as_encoding(value: str) -> str:
+    """Return the name of an encoding as Python knows it."""
+    try:
+        return codecs.lookup(value).name
+    except LookupError:
+        raise click.BadParameter(
+            f"{value!r} is no encoding that is known. Try utf-8, cp1252 or utf-16."
+        ) from None
 
 
 def reading_options(kinds: bool) -> Callable[[Callable], Callable]:
@@ -80,8 +65,8 @@ def reading_options(kinds: bool) -> Callable[[Callable], Callable]:
         click.option(
             "--header/--no-header", default=None, help="Whether the first row of a CSV is a header."
         ),
-        click.option("--delimiter", type=Sign(), metavar="SIGN", help="Between the cells of a CSV."),
-        click.option("--encoding", type=Encoding(), metavar="NAME", help="Of a CSV."),
+        click.option("--delimiter", type=as_sign, metavar="SIGN", help="Between the cells of a CSV."),
+        click.option("--encoding", type=as_encoding, metavar="NAME", help="Of a CSV."),
         click.option("--decimal", type=click.Choice((".", ",")), help="The decimal sign of a CSV."),
         click.option(
             "--date-order", type=click.Choice(("ymd", "dmy", "mdy")), help="Of day, month and year in a CSV."
@@ -92,7 +77,7 @@ def reading_options(kinds: bool) -> Callable[[Callable], Callable]:
         click.option(
             "--kind",
             "kinds",
-            type=Kind(),
+            type=as_kind,
             multiple=True,
             metavar="COLUMN=KIND",
             help=f"What it holds: {what}.",

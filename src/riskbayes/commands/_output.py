@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from riskbayes.input.files import UserError
 from riskbayes.input.files.batches import Batch, Batches
@@ -19,33 +19,19 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 """Of new files; predictions for a CSV have the delimiter of that file, but for a TSV."""
 
 
-class Output(Protocol):
-    """A file that is written batch by batch."""
-
-    def write(self, batch: Batch, columns: Sequence[Any]) -> None:
-        """Write the rows of a batch with further columns."""
-
-    def close(self) -> None:
-        """Write what is left."""
-
-
 @contextmanager
-def open_output(out: str, batches: Batches, names: Sequence[str]) -> Iterator[Output]:
+def open_output(out: str, batches: Batches, names: Sequence[str]) -> Iterator[SplicedLines | TableRows]:
     """Open the output for the batches of a file with further columns; it replaces a file when it is whole."""
     kind = format_of(out)
     taken = [name for name in names if name in batches.names]
     if taken:
         raise UserError(f"{batches.name} has a column {taken[0]!r} already. Rename it.")
     with new_file(out) as file:
-        output: Output
-        if kind == "parquet":
-            output = ParquetRows(file, batches, names)
-        elif batches.csv is None:
-            output = ArrowCSV(file, DELIMITERS[kind], names)
-        elif kind == "tsv" and batches.csv.dialect.delimiter != DELIMITERS[kind]:
-            output = ArrowCSV(file, DELIMITERS[kind], names, batches.decimal)
-        else:
-            output = SplicedLines(file, batches, names)
+        csv = batches.csv
+        spliced = csv is not None and (
+            kind == "csv" or (kind == "tsv" and csv.dialect.delimiter == DELIMITERS["tsv"])
+        )
+        output = SplicedLines(file, batches, names) if spliced else TableRows(file, kind, names, batches)
         yield output
         output.close()
 
@@ -126,76 +112,55 @@ def quoted(value: str, delimiter: str) -> str:
     return value
 
 
-class ArrowCSV:
-    """The rows of an Arrow table as CSV; further columns of numbers have the decimal sign of the others."""
+class TableRows:
+    """The rows of Arrow tables as Parquet or CSV; the first table decides the header and the types."""
 
-    def __init__(self, file: Any, delimiter: str, names: Sequence[str] = (), decimal: str = "."):
-        self.file, self.delimiter, self.names, self.decimal = file, delimiter, names, decimal
+    def __init__(self, file: Any, kind: str, names: Sequence[str] = (), batches: Batches | None = None):
+        self.file, self.kind, self.names, self.batches = file, kind, names, batches
         self._writer: Any = None
 
     def write(self, batch: Batch, columns: Sequence[Any]) -> None:
-        """Write the rows of a batch with further columns."""
+        """Write the rows of a batch with further columns.
+
+        In Parquet columns that the model reads as numbers are numbers; in CSV further columns of numbers have
+        the decimal sign of the others.
+        """
         import pyarrow as pa  # an optional dependency, slow to import
 
-        columns = [
-            number_texts(each, self.decimal) if pa.types.is_floating(each.type) else each for each in columns
-        ]
-        self.write_table(with_columns(batch.rows(), self.names, columns))
-
-    def write_table(self, table: Any) -> None:
-        """Write the rows of a table; the first one decides the header."""
-        import pyarrow as pa  # an optional dependency, slow to import
-        import pyarrow.csv as pacsv
-
-        table = pa.table([decoded(column) for column in table.columns], names=table.column_names)
-        if self._writer is None:
-            options = pacsv.WriteOptions(quoting_style="needed", delimiter=self.delimiter)
-            self._writer = pacsv.CSVWriter(self.file, table.schema, write_options=options)
-        self._writer.write_table(table)
-
-    def close(self) -> None:
-        """Write what is left."""
-        if self._writer is not None:
-            self._writer.close()
-
-
-class ParquetRows:
-    """The rows of a file as Parquet."""
-
-    def __init__(self, file: Any, batches: Batches | None = None, names: Sequence[str] = ()):
-        self.file, self.batches, self.names = file, batches, names
-        self._writer: Any = None
-
-    def write(self, batch: Batch, columns: Sequence[Any]) -> None:
-        """Write the rows of a batch with further columns; columns that the model reads as numbers are."""
         assert self.batches is not None
         rows = batch.rows()
-        if batch.lines is not None:
+        if self.kind != "parquet":
+            decimal = "." if self.batches.csv is None else self.batches.decimal
+            columns = [
+                number_texts(each, decimal) if pa.types.is_floating(each.type) else each for each in columns
+            ]
+        elif batch.lines is not None:
             for name, kind in self.batches.expected.kinds.items():
                 if kind == NUMBER:
                     own = self.batches.columns[name]
                     rows = rows.set_column(rows.column_names.index(own), own, batch.X.column(name))
-        self.write_table(with_columns(rows, self.names, columns))
+        for name, column in zip(self.names, columns, strict=True):
+            rows = rows.append_column(name, column)
+        self.write_table(rows)
 
     def write_table(self, table: Any) -> None:
-        """Write the rows of a table; the first one decides the types."""
-        import pyarrow.parquet as pq  # an optional dependency, slow to import
+        """Write the rows of a table."""
+        import pyarrow as pa  # an optional dependency, slow to import
+        import pyarrow.csv as pacsv
+        import pyarrow.parquet as pq
 
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self.file, table.schema)
+        if self.kind == "parquet":
+            self._writer = self._writer or pq.ParquetWriter(self.file, table.schema)
+        else:
+            table = pa.table([decoded(column) for column in table.columns], names=table.column_names)
+            options = pacsv.WriteOptions(quoting_style="needed", delimiter=DELIMITERS[self.kind])
+            self._writer = self._writer or pacsv.CSVWriter(self.file, table.schema, write_options=options)
         self._writer.write_table(table)
 
     def close(self) -> None:
         """Write what is left."""
         if self._writer is not None:
             self._writer.close()
-
-
-def with_columns(table: Any, names: Sequence[str], columns: Sequence[Any]) -> Any:
-    """Return a table with further columns."""
-    for name, column in zip(names, columns, strict=True):
-        table = table.append_column(name, column)
-    return table
 
 
 def decoded(column: Any) -> Any:
@@ -209,6 +174,6 @@ def write_table(table: Any, out: str) -> None:
     """Write a table to a file by its ending, or as CSV to standard output."""
     kind = format_of(out)
     with new_file(out) as file:
-        output = ParquetRows(file) if kind == "parquet" else ArrowCSV(file, DELIMITERS[kind])
+        output = TableRows(file, kind)
         output.write_table(table)
         output.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.commands._options import show_findings
-from riskbayes.commands._output import Output, open_output
-from riskbayes.commands._progress import FileProgress
+from riskbayes.commands._output import SplicedLines, TableRows, open_output
 from riskbayes.findings import Finding
 from riskbayes.input.files.batches import Batches
 from riskbayes.input.files.expected import Expected
 from riskbayes.input.files.options import NOTHING_SAID, Options
 from riskbayes.input.files.table import below_table
+from riskbayes.progress import progress_bar
 from riskbayes.tables import shown
 from riskbayes.threads import OneBlasThread
 
@@ -35,7 +35,7 @@ def predict_file(
     names = added_names(clf.classes_, what)
     with (
         Batches(data, Expected.of(clf, about), options, max(1, MOST_CELLS // len(labels))) as batches,
-        FileProgress(batches.total, in_bytes=batches.csv is not None) as progress,
+        progress_bar(*bar_of(batches), total=batches.total) as show,
         open_output(out, batches, names) as output,
         ThreadPoolExecutor(1) as writer,
         OneBlasThread(),  # one batch is read, one predicted and one written at a time, by one thread each
@@ -52,7 +52,7 @@ def predict_file(
             rows += len(P)
             found, many = np.unique(best, return_counts=True)
             counts.update(dict(zip(labels[found].tolist(), many.tolist(), strict=True)))
-            progress.advance(batch.position)
+            show(completed=batch.position)
         if written is not None:
             written.result()
         show_findings([*unknown.findings(), *(below_table(batches.csv) if batches.csv is not None else ())])
@@ -62,6 +62,20 @@ def predict_file(
         "predicted": {label: counts.get(label, 0) for label in labels.tolist()},
         "seconds": round(time.perf_counter() - start, 3),
     }
+
+
+def bar_of(batches: Batches) -> Sequence[Any]:
+    """Return the columns of the progress bar of a file: of a CSV in bytes, else in rows."""
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    done = [MofNCompleteColumn()] if batches.csv is None else [DownloadColumn(), TransferSpeedColumn()]
+    return [BarColumn(), *done, TimeRemainingColumn()]
 
 
 class UnknownWords:
@@ -118,7 +132,7 @@ def codes_of(clf: Any, X: Any, P: Array) -> Array:
     return np.searchsorted(clf.classes_, clf.predict(X))
 
 
-def write(output: Output, batch: Any, predicted: Array, P: Array, what: str) -> None:
+def write(output: SplicedLines | TableRows, batch: Any, predicted: Array, P: Array, what: str) -> None:
     """Write the rows of a batch with what was asked for."""
     import pyarrow as pa  # an optional dependency, slow to import
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,28 +25,11 @@ from riskbayes.versions import versions
 
 
 @dataclass(frozen=True)
-class Origin:
-    """What a model was learned from, for its file."""
-
-    data: str
-    target: str
-    schema: Any
-    """The Arrow schema of the features."""
-    classes: Mapping[str, int]
-    """The rows of each class."""
-    lost: int
-    """Rows that were left out because they have no label."""
-    weight: str | None = None
-    dropped: Sequence[str] = ()
-    notations: Mapping[str, Notation] = field(default_factory=dict)
-    """How the columns of a CSV are written."""
-
-
-@dataclass(frozen=True)
 class Training:
     """A table to learn from, and where it came from."""
 
-    origin: Origin
+    origin: dict[str, Any]
+    """What is stored about the table, as `origin_of` returns it."""
     X: Any
     y: Array
     weights: Array | None
@@ -61,8 +44,39 @@ def read(data: str, target: str, weight: str | None, options: Options) -> Traini
     X, y, weights, lost = split_columns(found.table, target, weight, options.unread, name)
     labels, counts = np.unique(y, return_counts=True)
     classes = {str(label): int(count) for label, count in zip(labels, counts, strict=True)}
-    origin = Origin(data, target, X.schema, classes, lost, weight, options.unread, found.notations)
+    origin = origin_of(data, target, X.schema, classes, lost, weight, options.unread, found.notations)
     return Training(origin, X, y, weights, found.findings)
+
+
+def origin_of(
+    data: str,
+    target: str,
+    schema: Any,
+    classes: Mapping[str, int],
+    lost: int,
+    weight: str | None,
+    dropped: Sequence[str],
+    notations: Mapping[str, Notation],
+) -> dict[str, Any]:
+    """Return what is stored about a table: `classes` are the rows of each class, `lost` those without one."""
+    import pyarrow as pa  # an optional dependency, slow to import
+
+    numeric = {
+        each.name: pa.types.is_integer(each.type) or pa.types.is_floating(each.type) for each in schema
+    }
+    return {
+        "file": data,
+        "sha256": sha256(data),
+        "path_sha256": place_of(data),
+        "rows": sum(classes.values()),
+        "rows_without_target": lost,
+        "target": target,
+        "classes": dict(classes),
+        "weight": weight,
+        "dropped": list(dropped),
+        "kinds": {name: NUMBER if is_number else TEXT for name, is_number in numeric.items()},
+        "notation": {name: how.to_store() for name, how in notations.items() if name in numeric},
+    }
 
 
 def estimator(
@@ -79,23 +93,20 @@ def estimator(
     return kind(**{name: value for name, value in given.items() if value is not None and name in known})
 
 
-def fitted(clf: Any, X: Any, y: Array, weights: Array | None) -> Any:
-    """Return a clone of a classifier, fitted."""
-    return clone(clf).fit(X, y) if weights is None else clone(clf).fit(X, y, sample_weight=weights)
-
-
 def held_out_figures(clf: Any, task: Training, seed: int) -> dict[str, Any]:
     """Return figures on the rows that `compare` with this seed holds out; empty if there are too few rows."""
     classes, codes = np.unique(task.y, return_inverse=True)
     k = default_folds(codes)
-    if too_few(codes, k, task.origin.target):
+    target = task.origin["target"]
+    if too_few(codes, k, target):
         return {}
     w = np.ones(len(codes)) if task.weights is None else task.weights
-    parts = random_parts(codes, None, k, seed, task.origin.target)
+    parts = random_parts(codes, None, k, seed, target)
     P, majority = np.zeros((len(codes), len(classes))), np.zeros(len(codes), dtype=int)
     for kept, held in parts:
         train, test = (np.isin(np.arange(len(codes)), rows) for rows in (kept, held))
-        found = fitted(clf, task.X.filter(train), task.y[kept], None if task.weights is None else w[kept])
+        weights = None if task.weights is None else w[kept]
+        found = clone(clf).fit(task.X.filter(train), task.y[kept], sample_weight=weights)
         P[np.ix_(held, np.searchsorted(classes, found.classes_))] = found.predict_proba(task.X.filter(test))
         majority[held] = np.bincount(codes[kept], weights=w[kept]).argmax()
     return figures(P, codes, majority, w, [held for _, held in parts])
@@ -122,26 +133,10 @@ def figures(P: Array, codes: Array, majority: Array, w: Array, parts: Sequence[A
     return found
 
 
-def describe(clf: Any, origin: Origin, found: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return what is stored about a model: the file, the rows, the settings, the versions, the figures."""
-    import pyarrow as pa  # an optional dependency, slow to import
-
-    numeric = {
-        field.name: pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-        for field in origin.schema
-    }
+def describe(clf: Any, origin: Mapping[str, Any], found: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Return what is stored about a model: its table, the settings, the versions, the held-out figures."""
     return {
-        "file": origin.data,
-        "sha256": sha256(origin.data),
-        "path_sha256": place_of(origin.data),
-        "rows": sum(origin.classes.values()),
-        "rows_without_target": origin.lost,
-        "target": origin.target,
-        "classes": dict(origin.classes),
-        "weight": origin.weight,
-        "dropped": list(origin.dropped),
-        "kinds": {name: NUMBER if is_number else TEXT for name, is_number in numeric.items()},
-        "notation": {name: how.to_store() for name, how in origin.notations.items() if name in numeric},
+        **origin,
         "model": type(clf).__name__,
         "settings": settings_of(clf),
         "seed": seed,

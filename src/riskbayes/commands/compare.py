@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +15,10 @@ from riskbayes.commands._paths import NEW_FOLDER, check_folder
 from riskbayes.commands._replacing import refuse_inputs, refuse_other_results, sha256
 from riskbayes.commands.drift import rows_of
 from riskbayes.commands.fit import STRATEGIES
+from riskbayes.progress import progress_bar
 
 if TYPE_CHECKING:
     from riskbayes.compare import Comparison
-    from riskbayes.compare.study import Progress
     from riskbayes.input.files.options import Options
     from riskbayes.input.files.table import ReadTable
 
@@ -112,6 +111,7 @@ def compare(
         check_folder(folder, *FILES)
 
     from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
     from riskbayes.compare import compare as run
     from riskbayes.compare.terminal import print_report
@@ -126,7 +126,8 @@ def compare(
                 require_column(against, new, name, "model")
     if files and not force:
         refuse_other_results(data, target, files[-1], *files[:-1])
-    with shown_progress() as progress:
+    bar = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with progress_bar(*bar, words="reading") as show:
         found = run(
             table,
             target,
@@ -138,7 +139,7 @@ def compare(
             metric=metric,
             seed=seed,
             ignore=ignore,
-            progress=progress,
+            progress=lambda model, done, total: show(description=model, completed=done, total=total),
             name=Path(data).name,
             command=command_line(),
             max_rows=max_rows,
@@ -179,22 +180,6 @@ def command_line() -> str:
     return shlex.join(["riskbayes", "compare", *given])
 
 
-@contextmanager
-def shown_progress() -> Iterator[Progress | None]:
-    """Show a bar of the fits on stderr if that is a terminal; yield what moves it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    parts = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*parts, console=console, transient=True) as bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda name, done, total: bar.update(task, description=name, completed=done, total=total)
-
-
 def stored(
     found: Comparison, read: ReadTable, data: str, dropped: Sequence[str], seed: int
 ) -> dict[str, Any]:
@@ -208,15 +193,10 @@ def stored(
     held["error"] /= 100  # a share there
     majority = (base.scores["error"].value or 0.0) / 100
     figures = {"rows": report.split.test_rows, "majority_error": majority, **held}
-    origin = _training.Origin(
-        data,
-        report.data.target,
-        read.table.drop_columns([report.data.target, *dropped]).schema,
-        {each.label: each.rows for each in report.data.classes},
-        report.data.rows_without_target,
-        dropped=dropped,
-        notations=read.notations,
-    )
+    target, classes = report.data.target, {each.label: each.rows for each in report.data.classes}
+    schema = read.table.drop_columns([target, *dropped]).schema
+    lost = report.data.rows_without_target
+    origin = _training.origin_of(data, target, schema, classes, lost, None, dropped, read.notations)
     return {**_training.describe(found.model, origin, figures, seed), "compared": report.best}
 
 

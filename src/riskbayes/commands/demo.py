@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
-from riskbayes.commands._errors import one_line_errors
 from riskbayes.commands._options import AS_JSON, print_json
 from riskbayes.commands._paths import check_folder
-from riskbayes.commands._tables import print_table
+from riskbayes.pages.terminal import print_table
 
 
 @click.command()
@@ -25,8 +24,7 @@ def demo(out: Path, as_json: bool) -> None:
     """
     from rich.console import Console
 
-    with one_line_errors():  # before the work, not after it
-        check_folder(out, "index.html", "report.html", "adult_sample.csv")
+    check_folder(out, "index.html", "report.html", "adult_sample.csv")  # before the work, not after it
 
     from riskbayes.datasets import adult_sample_csv
     from riskbayes.demo import experiment
@@ -34,18 +32,17 @@ def demo(out: Path, as_json: bool) -> None:
     from riskbayes.new_files import write_files
 
     sample, report_page, page = (out / name for name in ("adult_sample.csv", "report.html", "index.html"))
-    with one_line_errors():
-        results = experiment.run_demo()
-        report = experiment.adult_report(f"riskbayes compare {shlex.quote(str(sample))} --target income")
-        command = f"riskbayes demo --out {shlex.quote(str(out))}"
-        out.mkdir(parents=True, exist_ok=True)
-        write_files(
-            {
-                sample: adult_sample_csv(),
-                report_page: report.to_html(),
-                page: demo_page(results, report, command),
-            }
-        )
+    results = experiment.run_demo()
+    report = experiment.adult_report(f"riskbayes compare {shlex.quote(str(sample))} --target income")
+    command = f"riskbayes demo --out {shlex.quote(str(out))}"
+    out.mkdir(parents=True, exist_ok=True)
+    write_files(
+        {
+            sample: adult_sample_csv(),
+            report_page: report.to_html(),
+            page: demo_page(results, report, command),
+        }
+    )
     if as_json:
         errors = {result.data_set: result.errors for result in results}
         print_json({"errors": errors, "report": str(report_page), "page": str(page)})

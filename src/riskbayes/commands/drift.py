@@ -10,7 +10,8 @@ import click
 from riskbayes.commands._models import load_model
 from riskbayes.commands._options import AS_JSON, DATA, MODEL, print_json, reading_options, say
 from riskbayes.commands._replacing import sha256
-from riskbayes.markup import printable
+from riskbayes.pages.table import Cell, Mark, Table
+from riskbayes.pages.terminal import print_table
 
 if TYPE_CHECKING:
     from riskbayes.estimators.shift import Shift
@@ -112,20 +113,12 @@ def or_none(value: Any) -> Any:
 
 def show(found: Shift) -> None:
     """Print what was found, and a table of the columns."""
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
     from riskbayes.estimators.shift import HEADS
 
-    console = Console()
     for sentence in found.sentences():
-        console.print(Text(printable(sentence)))
-    kept = [0, 1, 2, 3, 4, 5] if found.priors_moved else [0, 1, 2, 5]
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, collapse_padding=True)
-    for i in kept:
-        table.add_column(HEADS[i], justify="right" if i else "left", overflow="fold")
-    for line in found.lines():
-        table.add_row(*(Text(printable(line[i])) for i in kept))
-    console.print(table)
+        say(sentence)
+    kept = [1, 2, 3, 4, 5] if found.priors_moved else [1, 2, 5]
+    rows: list[list[Cell]] = [[line[0], *(Mark(line[i]) for i in kept)] for line in found.lines()]
+    print_table(Console(), Table([HEADS[0], *(HEADS[i] for i in kept)], rows))

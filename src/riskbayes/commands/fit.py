@@ -30,30 +30,28 @@ LEARNERS = ("rc", "closed_form", "rc_cv", "tm", "dfe", "gd")
 DEFAULT_MODEL = "RiskBayesClassifier"
 
 
-class ModelName(click.ParamType):
-    """The name of an estimator of this package, in any case; lda and qda are short for two of them."""
+SHORT = {"lda": "LinearDiscriminantAnalysis", "qda": "QuadraticDiscriminantAnalysis"}
+COMPOSED = ("GenerativeClassifier", "ProductOfExperts")
+"""Estimators that cannot be made without other objects."""
 
-    name = "model"
-    short = {"lda": "LinearDiscriminantAnalysis", "qda": "QuadraticDiscriminantAnalysis"}  # noqa: RUF012
-    apart = ("GenerativeClassifier", "ProductOfExperts")
-    """Estimators that cannot be made without other objects."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name of the class; fail with all names on one that there is not."""
-        import riskbayes.estimators as estimators
+def as_model(value: str) -> str:
+    """Return the name of an estimator of this package, in any case; lda and qda are short for two of them."""
+    import riskbayes.estimators as estimators
 
-        known = {name.lower(): name for name in estimators.__all__ if name not in self.apart}
-        found = {**known, **self.short}.get(value.lower())
-        if found is None:
-            self.fail(f"{value!r} is none of {', '.join(known.values())}, lda, qda.", param, ctx)
-        return found
+    known = {name.lower(): name for name in estimators.__all__ if name not in COMPOSED}
+    if (found := {**known, **SHORT}.get(value.lower())) is None:
+        raise click.BadParameter(f"{value!r} is none of {', '.join(known.values())}, lda, qda.")
+    return found
 
 
 @click.command()
 @DATA
 @click.option("--target", required=True, shell_complete=columns_of_file, help="The column to predict.")
 @click.option("-o", "--out", type=NEW_FILE, default="model.rb", show_default=True, help="File of the model.")
-@click.option("--model", type=ModelName(), default=DEFAULT_MODEL, show_default=True, help="The estimator.")
+@click.option(
+    "--model", type=as_model, default=DEFAULT_MODEL, show_default=True, metavar="MODEL", help="The estimator."
+)
 @click.option("--strategy", type=click.Choice(STRATEGIES), help=f"Of {DEFAULT_MODEL}.  [default: single]")
 @click.option("--learner", type=click.Choice(LEARNERS), help="Of the other models.  [default: rc]")
 @click.option("--weight", shell_complete=columns_of_file, help="A column of weights of the rows.")
@@ -115,7 +113,7 @@ def fit(
             tell("fitting to a part of the rows, for figures on the rest")
             figures = _training.held_out_figures(clf, task, seed)
         tell(f"fitting to {len(task.y)} rows")
-        clf = _training.fitted(clf, task.X, task.y, task.weights)
+        clf.fit(task.X, task.y, sample_weight=task.weights)
         about = _training.describe(clf, task.origin, figures, seed)
         out.parent.mkdir(parents=True, exist_ok=True)
         clf.save(out, about=about)

@@ -12,7 +12,7 @@ from scipy.special import gammaln
 from scipy.stats import rankdata
 
 from riskbayes.arrays import Array
-from riskbayes.compare.data import Data
+from riskbayes.compare.data import Data, counts_by_class
 from riskbayes.preprocessing.encoder import FEW_VALUES
 from riskbayes.tables import is_missing
 
@@ -69,8 +69,7 @@ def repeated_keys(data: Data) -> Iterator[tuple[str, int, float, float]]:
     measured the two shares are alike.
     """
     for name, codes in possible_keys(data):
-        counts = np.zeros((int(codes.max()) + 1, len(data.classes)))
-        np.add.at(counts, (codes[codes >= 0], data.codes[codes >= 0]), 1)
+        counts = counts_by_class(data, codes)
         number, known = len(counts), counts.sum()
         counts = counts[counts.sum(axis=1) > 1]
         if number <= FEW_VALUES or known > MOST_EACH * number or len(counts) < FEWEST_ROWS:

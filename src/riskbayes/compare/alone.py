@@ -79,17 +79,19 @@ def cells_of(
     if kind in ("category", "left out"):
         train, test = (Z[:, places[0]] for Z in (part.Z_train, part.Z_test))
         return tuple(np.where(np.isnan(z), 0, z + 1).astype(int) for z in (train, test))  # type: ignore[return-value]
-    leaves, rows = size
-    tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=rows, random_state=0)
-    train, test = ranks(part.Z_train[:, places], part.Z_test[:, places])
-    tree.fit(train, codes)
-    return tree.apply(train), tree.apply(test)
+    return leaves_of(part.Z_train[:, places], part.Z_test[:, places], codes, size)
 
 
-def ranks(train: Array, test: Array) -> tuple[Array, Array]:
-    """Return each column's values as places among those of training, for trees read float32; NaN stays."""
+def leaves_of(train: Array, test: Array, codes: Array, size: tuple[int, float]) -> tuple[Array, Array]:
+    """Return the leaf of each training row and held-out row in a tree of these columns.
+
+    It reads values as places among those of training, for trees read float32; NaN stays.
+    """
     found = []
     for Z in (train, test):
         columns = [np.searchsorted(np.unique(own), column) for own, column in zip(train.T, Z.T, strict=True)]
         found.append(np.where(np.isnan(Z), np.nan, np.stack(columns, axis=1)))
-    return found[0], found[1]
+    leaves, rows = size
+    tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=rows, random_state=0)
+    tree.fit(found[0], codes)
+    return tree.apply(found[0]), tree.apply(found[1])

@@ -12,8 +12,9 @@ from riskbayes.compare.alike import numbers_that_name_rows, repeated_keys, same_
 from riskbayes.compare.alone import Alone
 from riskbayes.compare.contenders import LEARNERS, MAJORITY
 from riskbayes.compare.drift import drifts
-from riskbayes.compare.evidence import BEYOND_CHANCE, CERTAINLY, CLEARLY, beyond, negated
+from riskbayes.compare.evidence import BEYOND_CHANCE, CERTAINLY, beyond, negate
 from riskbayes.compare.leaks import almost_no_errors, leaking_columns, partial_leaks
+from riskbayes.compare.numbers import CLEARLY
 from riskbayes.compare.repeats import repeats
 from riskbayes.compare.scores import differences, overconfidence, row_losses
 from riskbayes.compare.study import Study, Trial
@@ -98,8 +99,7 @@ def nothing_to_predict(study: Study) -> Iterator[Finding]:
 
 def single_columns(study: Study, by_column: list[Alone], leaks: list[Alone]) -> Iterator[Finding]:
     """Yield RB003 for columns that give the answer away, RB014 for one that says far more than the others."""
-    base = row_losses(study.trial(MAJORITY).P, study.held)
-    wrong, loss = float(base["error"].mean()), float(base["log_loss"].mean())
+    wrong, loss = study.base_error, study.risk(study.trial(MAJORITY), "log_loss")
     if not study.predicts:
         return
     for one in leaks:
@@ -112,7 +112,7 @@ def single_columns(study: Study, by_column: list[Alone], leaks: list[Alone]) -> 
         )
     if leaks:
         return
-    reached = [float(row_losses(t.P, study.held)["log_loss"].mean()) for t in study.usable]
+    reached = [study.risk(trial, "log_loss") for trial in study.usable]
     least = min([*reached, *(one.log_loss for one in by_column)])
     if least >= loss:  # rows are told apart, but by models that are too sure
         return
@@ -214,7 +214,7 @@ def worse_than_simpler(study: Study) -> Iterator[Finding]:
             continue
         gaps = differences(plain.P, trial.P, study.held, study.groups)
         clear = [metric for metric, gap in gaps.items() if beyond(gap, CLEARLY)]
-        if clear and not any(beyond(negated(gap), CLEARLY) for gap in gaps.values()):
+        if clear and not any(beyond(negate(gap), CLEARLY) for gap in gaps.values()):
             ours, theirs = (figure_of(one, study, clear[0]) for one in (trial, plain))
             yield Finding(
                 "RB017",
@@ -237,7 +237,7 @@ def worse_than_simpler(study: Study) -> Iterator[Finding]:
 
 def figure_of(trial: Trial, study: Study, metric: str) -> str:
     """Return a figure of a model in words."""
-    mean = float(row_losses(trial.P, study.held)[metric].mean())
+    mean = study.risk(trial, metric)
     return f"an error of {mean:.1f} %" if metric == "error" else f"a log loss of {mean:.3f}"
 
 

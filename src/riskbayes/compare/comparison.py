@@ -16,7 +16,7 @@ from riskbayes.compare.alone import alone
 from riskbayes.compare.checks import all_findings, by_weight
 from riskbayes.compare.contenders import candidates
 from riskbayes.compare.data import Data
-from riskbayes.compare.explained import Explained, explain_study
+from riskbayes.compare.explained import explain_study
 from riskbayes.compare.explorer import explorer
 from riskbayes.compare.report import Report, Run
 from riskbayes.compare.scores import DEFINITIONS, METRICS, confusion, reliability
@@ -170,7 +170,6 @@ def compare(
     explained = explain_study(study, found, by_column)
     findings = without(all_findings(study, by_column, model, findings), ignore)
     best, held = study.best, study.held
-    shown = explained_model(study, explained, model)
     run = Run(
         *(command, versions(), seed, started.isoformat(timespec="seconds")),
         *(perf_counter() - start, tuple(ignore)),
@@ -185,30 +184,16 @@ def compare(
         labels=tuple(data.texts),
         confusion=confusion(best.P, held),
         reliability=reliability(best.P, held, study.groups),
-        surest_wrong=explained.surest_wrong,
-        contributions=explained.contributions,
-        examples=explained.examples,
-        moved=explained.moved,
         findings=tuple(findings),
         run=run,
         rule=rule(study),
         definitions=DEFINITIONS,
-        explained=explained.explained,
-        method=explained.method,
-        moved_in=explained.moved_in,
-        explorer="" if shown is None else explorer(study, shown, explained.contributions, explained.examples),
+        **vars(explained),
+        explorer=explorer(study, model, explained.contributions, explained.examples),
         metric=metric,
         lead="auc" if is_rare(study) and "auc" in found[0].scores else "error",
     )
     return Comparison(report, model, study)
-
-
-def explained_model(study: Study, explained: Explained, best: Any) -> Any:
-    """Return the explained model, fitted to all rows of the table; None if there is none."""
-    name = explained.explained
-    if name == study.best.candidate.name or not name:
-        return best if name else None
-    return refit(study, study.trial(name))
 
 
 def refit(study: Study, trial: Trial) -> Any:

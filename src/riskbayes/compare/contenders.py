@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from riskbayes.arrays import Array
 from riskbayes.compare.data import Data, number_columns
@@ -30,7 +31,7 @@ from riskbayes.preprocessing.encoder import TableEncoder
 LEARNERS = {"closed_form": "closed form", "rc": "RC"}
 
 MOST_CODES = 254
-"""The most categories of a column that histogram boosting reads; rarer ones are missing."""
+"""The most categories of a column that histogram boosting tells apart; rarer ones are one."""
 
 MOST_INDICATORS = 1000
 """The most categories of a column that logistic regression has indicators of; rarer ones share one."""
@@ -58,18 +59,23 @@ class Candidate:
 
 def candidates(data: Data, strategies: Sequence[str], seed: int, folds: int = 1) -> list[Candidate]:
     """Return the models for a table, for so many fits each; LDA and QDA where it has columns of numbers."""
-    found = [recipe_candidate(strategy, seed, data.said) for strategy in strategies]
-    plain: dict[str, Callable[[TableEncoder, str], Any]] = {
-        "MixedNB": lambda _, learner: MixedNB(columns=data.said, missing="informative", learner=learner)
+
+    def recipe(strategy: str) -> Candidate:
+        name = "RiskBayesClassifier" if strategy == "auto" else f"RiskBayesClassifier, {strategy}"
+        model = RiskBayesClassifier(strategy, columns=data.said, random_state=seed)
+        return Candidate(name, "riskbayes", "RC", lambda _: clone(model), True)
+
+    found = [recipe(strategy) for strategy in strategies]
+    numbers = number_columns(data.encoder)
+    of_numbers = "" if len(numbers) == len(data.columns) else " of the numbers"
+    experts = {
+        f"LDA{of_numbers}": LinearDiscriminantAnalysis(),
+        f"QDA{of_numbers}": QuadraticDiscriminantAnalysis(prior="recommended"),
     }
-    if number_columns(data.encoder):
-        of_numbers = "" if len(number_columns(data.encoder)) == len(data.columns) else " of the numbers"
-        plain[f"LDA{of_numbers}"] = numbers_only(LinearDiscriminantAnalysis(), data.said)
-        plain[f"QDA{of_numbers}"] = numbers_only(
-            QuadraticDiscriminantAnalysis(prior="recommended"), data.said
-        )
-    for name, make in plain.items():
-        found += [plain_candidate(name, make, learner) for learner in LEARNERS]
+    for name, expert in {"MixedNB": None, **(experts if numbers else {})}.items():
+        for learner, words in LEARNERS.items():
+            make = partial(plain_model, expert, learner, data.said)
+            found.append(Candidate(f"{name}, {words}", "riskbayes", words, make, True))
     return [
         *found,
         Candidate(LOGISTIC, "peer", "", logistic, False),
@@ -78,29 +84,11 @@ def candidates(data: Data, strategies: Sequence[str], seed: int, folds: int = 1)
     ]
 
 
-def plain_candidate(name: str, make: Callable[[TableEncoder, str], Any], learner: str) -> Candidate:
-    """Return a plain model with a learner."""
-    words = LEARNERS[learner]
-    return Candidate(f"{name}, {words}", "riskbayes", words, lambda encoder: make(encoder, learner), True)
-
-
-def recipe_candidate(strategy: str, seed: int, columns: dict[str, str] | None) -> Candidate:
-    """Return RiskBayesClassifier with a strategy."""
-    name = "RiskBayesClassifier" if strategy == "auto" else f"RiskBayesClassifier, {strategy}"
-    return Candidate(
-        *(name, "riskbayes", "RC"),
-        lambda _: RiskBayesClassifier(strategy, columns=columns, random_state=seed),
-        True,
-    )
-
-
-def numbers_only(
-    expert: Any, columns: dict[str, str] | None
-) -> Callable[[TableEncoder, str], ProductOfExperts]:
-    """Return what makes a model of the columns of numbers alone, which still takes the whole table."""
-    return lambda encoder, learner: ProductOfExperts(
-        [("numbers", expert, number_columns(encoder))], columns=columns, learner=learner
-    )
+def plain_model(expert: Any, learner: str, columns: dict[str, str] | None, encoder: TableEncoder) -> Any:
+    """Return MixedNB, or an expert of the columns of numbers alone, which still takes the whole table."""
+    if expert is None:
+        return MixedNB(columns=columns, missing="informative", learner=learner)
+    return ProductOfExperts([("numbers", expert, number_columns(encoder))], columns=columns, learner=learner)
 
 
 def logistic(encoder: TableEncoder) -> Any:
@@ -130,18 +118,18 @@ class Boosting:
     """
 
     def __init__(self, kinds: Kinds, seed: int, folds: int):
-        self.kinds, self.seed, self.folds = kinds, seed, folds
+        numbers, words = list(kinds.numbers), list(kinds.categories)
+        ordinal = OrdinalEncoder(
+            max_categories=MOST_CODES, handle_unknown="use_encoded_value", unknown_value=np.nan
+        )
+        self.columns = make_column_transformer(("passthrough", numbers), (ordinal, words))
+        places = list(range(len(numbers), len(numbers) + len(words)))
+        self.model = HistGradientBoostingClassifier(categorical_features=places, random_state=seed)
+        self.folds = folds
 
     def fit(self, X: Array, y: Array) -> Boosting:
-        """Fit it, with the most frequent categories of each column; refuse what would take too long."""
-        self.codes = {}
-        for j in self.kinds.categories:
-            codes, counts = np.unique(X[~np.isnan(X[:, j]), j], return_counts=True)
-            most = np.sort(codes[np.argsort(-counts, kind="stable")[:MOST_CODES]])
-            self.codes[j] = most
-        mask = np.isin(self.read, self.kinds.categories)
-        self.model = HistGradientBoostingClassifier(categorical_features=mask, random_state=self.seed)
-        columns = self.columns(X)
+        """Fit it; refuse what would take too long."""
+        columns = self.columns.fit_transform(X)
         self.refuse_if_slow(columns, y)
         self.classes_ = self.model.fit(columns, y).classes_
         return self
@@ -161,22 +149,6 @@ class Boosting:
                     f"{MOST_SECONDS:g}."
                 )
 
-    @property
-    def read(self) -> list[int]:
-        """The columns that it reads."""
-        return [*self.kinds.numbers, *self.kinds.categories]
-
-    def columns(self, X: Array) -> Array:
-        """Return the columns with codes from 0, and NaN for categories that it does not know."""
-        found = X[:, self.read].copy()
-        for place, j in enumerate(self.read):
-            if j in self.codes:
-                known = self.codes[j]
-                at = np.minimum(np.searchsorted(known, X[:, j]), max(len(known) - 1, 0))
-                same = known[at] == X[:, j] if len(known) else np.zeros(len(X), dtype=bool)
-                found[:, place] = np.where(same, at, np.nan)
-        return found
-
     def predict_proba(self, X: Array) -> Array:
         """Return the posteriors."""
-        return self.model.predict_proba(self.columns(X))
+        return self.model.predict_proba(self.columns.transform(X))

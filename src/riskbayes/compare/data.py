@@ -72,7 +72,7 @@ class Data:
         if not left:
             raise ValueError(f"The table has no column besides {target!r} to predict it from.")
         class_rows = tuple(np.bincount(codes).tolist())
-        rows = drawn_by_class(codes, max_rows, seed)
+        rows = draw_by_class(codes, max_rows, seed)
         if len(rows) < len(codes):
             frame, labels, codes = frame[rows.tolist()], labels[rows], codes[rows]
         X = frame.select(left)
@@ -105,9 +105,14 @@ class Data:
         """What became of each column."""
         return self.encoder.columns
 
-    def taken(self, rows: Array) -> Any:
+    def take(self, rows: Array) -> Any:
         """Return some of the rows as a data frame."""
         return nw.from_native(self.X, eager_only=True)[rows.tolist()].to_native()
+
+    def cells(self, row: int) -> list[Any]:
+        """Return the cells of a row, of all columns."""
+        frame = nw.from_native(self.X, eager_only=True)[[row]]
+        return [column.to_list()[0] for column in frame.iter_columns()]
 
     def summary(self, name: str, sha256: str) -> DataSummary:
         """Return what the report says about the table."""
@@ -129,7 +134,14 @@ def number_columns(encoder: TableEncoder) -> list[str]:
     return [column.name for column in encoder.columns if "number" in column.encoded]
 
 
-def drawn_by_class(codes: Array, most: int, seed: int) -> Array:
+def counts_by_class(data: Data, codes: Array) -> Array:
+    """Return the rows of each code (-1: missing) and class."""
+    known, r = codes >= 0, len(data.classes)
+    size = int(codes.max()) + 1
+    return np.bincount(codes[known] * r + data.codes[known], minlength=size * r).reshape(size, r)
+
+
+def draw_by_class(codes: Array, most: int, seed: int) -> Array:
     """Return the sorted numbers of at most about `most` rows, the same share of each class."""
     m = len(codes)
     if m <= most:

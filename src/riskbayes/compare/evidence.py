@@ -15,8 +15,8 @@ BEYOND_CHANCE = 3.5
 """Standard errors beyond which a difference is no chance: with room for a choice among a dozen models, and
 for folds that share rows, whose standard errors are too small. `benchmarks/compare_claims.py` counts."""
 
-CLEARLY, CERTAINLY = 2.0, 3.0
-"""Standard errors beyond which another model is called better, and a model too sure."""
+CERTAINLY = 3.0
+"""Standard errors beyond which a model is called too sure."""
 
 FEW = 20
 """With fewer rows, or groups, outside the most frequent class only ranks are tested: their spread is known
@@ -71,6 +71,6 @@ def beyond(difference: Score, errors: float) -> bool:
     return value is not None and error is not None and value < -errors * error and value < 0
 
 
-def negated(found: Score) -> Score:
+def negate(found: Score) -> Score:
     """Return a difference with the other sign."""
     return Score(None if found.value is None else -found.value, found.error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import narwhals as nw
 import numpy as np
 
 from riskbayes.arrays import Array
@@ -96,7 +95,7 @@ def log_odds(study: Study, trial: Trial, rows: Array, n_orders: int = 32) -> tup
     for part, model in zip(study.parts, trial.models, strict=True):
         own = np.flatnonzero((rows >= first) & (rows < first + len(part.held)))
         if len(own):
-            table = study.data.taken(part.held[rows[own] - first])
+            table = study.data.take(part.held[rows[own] - first])
             explanation = model.explain(table, n_orders=n_orders).by_column()
             read, method = read | explanation.read, explanation.method
             for whole, some in zip(found, explanation.log_odds(), strict=True):
@@ -176,9 +175,7 @@ def cells_of_row(data: Data, row: int) -> list[str]:
 
     Of a column that was left out, models read at most whether the cell is missing.
     """
-    table = nw.from_native(data.taken(np.array([row])), eager_only=True)
-    values = [column.to_list()[0] for column in table.iter_columns()]
-    shown = ["" if is_missing(value) else str(plain(value)) for value in values]
+    shown = ("" if is_missing(value) else str(plain(value)) for value in data.cells(row))
     pairs = zip(data.columns, shown, strict=True)
     return ["not missing" if text and column.kind == "left out" else text for column, text in pairs]
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from riskbayes.compare.report import ColumnContribution, RowExample
@@ -26,6 +25,8 @@ def explorer(
 
     It is JSON, in ASCII; empty if the model cannot be written, or is no sum over the columns, or too large.
     """
+    if not examples:
+        return ""
     try:
         value = portable(model)
     except (NotImplementedError, ValueError):  # a category that is no string or number, a name twice
@@ -34,16 +35,14 @@ def explorer(
         return ""
     place = {column["name"]: j for j, column in enumerate(value["columns"])}
     order = [place[one.column] for one in contributions if value["columns"][place[one.column]]["reads"]]
-    rows = [{"row": row.row, "cells": cells_of(study, row.row)} for row in examples]
+    data = study.data
+    at = np.searchsorted(data.rows, [row.row for row in examples])
+    rows = [
+        {"row": row.row, "cells": [json_cell(cell) for cell in data.cells(i)]}
+        for row, i in zip(examples, at.tolist(), strict=True)
+    ]
     found = to_json({"model": value, "order": order, "rows": rows})
-    return found if rows and order and len(found) <= MOST_CHARACTERS else ""
-
-
-def cells_of(study: Study, row: int) -> list[Any]:
-    """Return the cells of a row of the table as JSON has them; null is a missing cell."""
-    at = np.flatnonzero(study.data.rows == row)
-    table = nw.from_native(study.data.taken(at), eager_only=True)
-    return [json_cell(column.to_list()[0]) for column in table.iter_columns()]
+    return found if order and len(found) <= MOST_CHARACTERS else ""
 
 
 def json_cell(value: Any) -> Any:

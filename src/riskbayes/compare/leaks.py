@@ -10,12 +10,10 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import binom
-from sklearn.tree import DecisionTreeClassifier
 
 from riskbayes.arrays import Array
-from riskbayes.compare.alone import TREES, Alone, leaf_shares, ranks
-from riskbayes.compare.contenders import MAJORITY
-from riskbayes.compare.data import Data
+from riskbayes.compare.alone import TREES, Alone, leaf_shares, leaves_of
+from riskbayes.compare.data import Data, counts_by_class
 from riskbayes.compare.scores import row_losses
 from riskbayes.compare.study import Part, Study
 from riskbayes.findings import Finding
@@ -44,15 +42,10 @@ MOST_PAIRED, PAIRED_ROWS = 40, 5000
 
 def leaking_columns(study: Study, by_column: list[Alone]) -> list[Alone]:
     """Return the columns that alone give the answer away almost without error."""
-    wrong = majority_error(study)
+    wrong = study.base_error
     if wrong * len(study.held) / 100 < LEAST_WRONG:
         return []
     return [one for one in by_column if one.error <= LEAK_SHARE * wrong]
-
-
-def majority_error(study: Study) -> float:
-    """Return the error of the majority class on the held-out rows, in percent."""
-    return float(row_losses(study.trial(MAJORITY).P, study.held)["error"].mean())
 
 
 def columns_of_few_values(data: Data) -> Iterator[tuple[str, str, list[str], Array]]:
@@ -85,9 +78,7 @@ def near_copies(study: Study, told: Collection[str]) -> Iterator[Finding]:
         known = codes >= 0
         if part == "is missing" or name in told or len(texts) != r or known.sum() < LEAST_COPIED:
             continue
-        counts = np.zeros((r, r))
-        np.add.at(counts, (codes[known], data.codes[known]), 1)
-        shares = counts / counts.sum()
+        shares = counts_by_class(data, codes) / known.sum()
         value, label = linear_sum_assignment(-shares)
         right = float(shares[value, label].sum())
         chance = float(shares.sum(axis=1)[value] @ shares.sum(axis=0)[label])
@@ -112,9 +103,7 @@ def giving_away(study: Study, told: Collection[str]) -> Iterator[Finding]:
     found = [one for one in columns_of_few_values(data) if one[0] not in told]
     tests = sum(len(texts) for _, _, texts, _ in found)
     for name, _, texts, codes in found:
-        counts = np.zeros((len(texts), r))
-        known = codes >= 0
-        np.add.at(counts, (codes[known], data.codes[known]), 1)
+        counts = counts_by_class(data, codes)
         rows, label = counts.sum(axis=1), counts.argmax(axis=1)
         hits = counts.max(axis=1)
         shares = masses[label] / m
@@ -136,8 +125,8 @@ def giving_away(study: Study, told: Collection[str]) -> Iterator[Finding]:
 
 def almost_no_errors(study: Study, leaks: list[Alone]) -> Iterator[Finding]:
     """Yield RB025 if a model makes almost no errors and no single column explains it."""
-    wrong = majority_error(study)
-    errors = {t.candidate.name: float(row_losses(t.P, study.held)["error"].mean()) for t in study.usable}
+    wrong = study.base_error
+    errors = {trial.candidate.name: study.risk(trial, "error") for trial in study.usable}
     name = min(errors, key=errors.__getitem__)
     few = wrong * len(study.held) / 100 < LEAST_WRONG
     if few or leaks or errors[name] > ALMOST_NONE * wrong:
@@ -182,15 +171,7 @@ def errors_of_pair(study: Study, part: Part, pair: Collection[tuple[int, str]]) 
     cells = [
         [Z[:, known.index(place)] if place in known else np.zeros(len(Z)) for place in pair] for Z in sides
     ]
-    train, test = ranks(*(beside(np.column_stack(two)) for two in cells))
-    leaves, rows = TREES[-1]
-    tree = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=rows, random_state=0)
-    tree.fit(train, kept)
-    P = leaf_shares(tree.apply(train), tree.apply(test), kept, len(study.data.classes))
-    return row_losses(P, codes[part.held])["error"]
-
-
-def beside(pair: Array) -> Array:
-    """Return two columns, their difference and their sum."""
     with np.errstate(over="ignore"):
-        return np.column_stack([pair, pair[:, 0] - pair[:, 1], pair[:, 0] + pair[:, 1]])
+        train, test = (np.column_stack([a, b, a - b, a + b]) for a, b in cells)
+    P = leaf_shares(*leaves_of(train, test, kept, TREES[-1]), kept, len(study.data.classes))
+    return row_losses(P, codes[part.held])["error"]

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import floor, isfinite, log10
+from math import floor, isfinite, log10, sqrt
 from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from riskbayes.compare.report import Score
 
 NONE = "\u2013"
 """What stands in the place of a figure that cannot be had."""
+
+NORMAL = 1.96
+"""Standard errors to each side of a 95 % interval."""
+
+CLEARLY = 2.0
+"""Standard errors beyond which another model is called better."""
 
 MINUS, THIN = "\u2212", "\u202f"
 
@@ -15,6 +25,27 @@ MINUS, THIN = "\u2212", "\u202f"
 def is_known(value: float | None) -> bool:
     """True if there is a value, and it is finite."""
     return value is not None and isfinite(value)
+
+
+def wilson(hits: float, rows: float, z: float = NORMAL) -> tuple[float, float]:
+    """Return Wilson's 95 % interval of a share."""
+    p, c = hits / rows, z * z / rows
+    middle, half = (p + c / 2) / (1 + c), z * sqrt(p * (1 - p) / rows + c / (4 * rows)) / (1 + c)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def error_interval(error: float, spread: float | None, rows: int, grouped: bool) -> tuple[float, float]:
+    """Return the 95 % interval of an error in percent: Wilson's, or the normal one of rows in groups."""
+    if grouped and spread is not None:
+        return max(0.0, error - NORMAL * spread), min(100.0, error + NORMAL * spread)
+    low, high = wilson(round(error * rows / 100), rows)
+    return 100 * low, 100 * high
+
+
+def is_clear(difference: Score) -> bool:
+    """True if a difference is hardly chance: not zero by more than `CLEARLY` standard errors."""
+    value, error = difference.value, difference.error
+    return value is not None and error is not None and abs(value) > CLEARLY * error
 
 
 def digits_of(errors: Iterable[float | None], default: int) -> int:
@@ -73,6 +104,11 @@ def percent(share: float | None, digits: int = 0) -> str:
     if 100 - least / 2 <= 100 * share < 100:
         return f">{THIN}{100 - least:.{digits}f}{THIN}%"
     return f"{100 * share:.{digits}f}{THIN}%"
+
+
+def as_plain(shown: str) -> str:
+    """Return a number as a terminal and Markdown have it: with plain blanks and signs."""
+    return shown.replace(MINUS, "-").replace(NONE, "-").replace(THIN, " ")
 
 
 def count(number: int) -> str:

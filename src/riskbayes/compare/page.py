@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import floor
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 import riskbayes.compare.numbers as numbers
+from riskbayes.compare.charts import Scale
+from riskbayes.compare.figures import MEASURES, PLUS_MINUS, answer, models, shown_score
 from riskbayes.compare.page_drivers import drivers
-from riskbayes.compare.page_models import MEASURES, PLUS_MINUS, answer, models, shown_score
 from riskbayes.export import interpreter
 from riskbayes.pages.shell import environment
 from riskbayes.web import finding_page
@@ -50,12 +50,12 @@ def report_page(report: Report) -> str:
 
 @dataclass(frozen=True)
 class Square:
-    """The reliability diagram: bins in a square of 300 pixels, from `low` to 1 to the right and upwards.
+    """The reliability diagram: bins in a square of 300 pixels, up to 1 to the right and upwards.
 
     Columns below it, `foot` pixels high in all, show the rows of a bin where bins differ in them.
     """
 
-    low: float
+    scale: Scale
     foot: int
     most: int
     """Rows of the largest bin."""
@@ -66,21 +66,15 @@ class Square:
         least = min(min(b.predicted, b.low) for b in bins)
         rows = [b.rows for b in bins]
         foot = 34 if max(rows) > SIMILAR * min(rows) else 0
-        return cls(min(max(floor(10 * least + 1e-9) / 10, 0.0), 0.9), foot, max(rows))
-
-    @property
-    def ticks(self) -> list[float]:
-        """Where the grid lines stand."""
-        step = 0.2 if 1 - self.low > 0.61 else 0.1 if 1 - self.low > 0.21 else 0.05
-        return [1 - i * step for i in range(21) if 1 - i * step > self.low - 1e-9]
+        return cls(Scale.over([min(max(least, 0.0), 0.9), 1.0]), foot, max(rows))
 
     def x(self, share: float) -> float:
         """Return the horizontal place of a share."""
-        return round(64 + 300 * (share - self.low) / (1 - self.low), 1)
+        return round(64 + 3 * self.scale.at(share), 1)
 
     def y(self, share: float) -> float:
-        """Return the vertical place of a share; what lies below the square is shown at its edge."""
-        return round(308 - 300 * (max(share, self.low) - self.low) / (1 - self.low), 1)
+        """Return the vertical place of a share."""
+        return round(308 - 3 * self.scale.at(share), 1)
 
 
 def trust(report: Report) -> dict[str, Any]:

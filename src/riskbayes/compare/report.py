@@ -303,7 +303,7 @@ class Report:
             raise ValueError(
                 f"The report has layout {schema}, and this version reads layout {SCHEMA}. {remedy}."
             )
-        return rebuilt(cls, values, "report")
+        return rebuild(cls, values, "report")
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -319,7 +319,7 @@ class Report:
         return report_as_markdown(self)
 
 
-def rebuilt(kind: Any, value: Any, where: str) -> Any:
+def rebuild(kind: Any, value: Any, where: str) -> Any:
     """Return a value of JSON as the type that a field declares; refuse one of another type."""
     origin, arguments = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind):
@@ -328,18 +328,18 @@ def rebuilt(kind: Any, value: Any, where: str) -> Any:
         hints, given = get_type_hints(kind), {}
         for one in dataclasses.fields(kind):
             if one.name in value:
-                given[one.name] = rebuilt(hints[one.name], value[one.name], f"{where}.{one.name}")
+                given[one.name] = rebuild(hints[one.name], value[one.name], f"{where}.{one.name}")
             elif one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING:
                 raise ValueError(f"The report lacks {where}.{one.name}.")
         return kind(**given)  # type: ignore[operator]
     if origin is tuple and isinstance(value, list):
-        return tuple(rebuilt(arguments[0], part, f"{where}[{i}]") for i, part in enumerate(value))
+        return tuple(rebuild(arguments[0], part, f"{where}[{i}]") for i, part in enumerate(value))
     if origin is dict and isinstance(value, dict):
-        return {str(key): rebuilt(arguments[1], part, f"{where}.{key}") for key, part in value.items()}
+        return {str(key): rebuild(arguments[1], part, f"{where}.{key}") for key, part in value.items()}
     if origin is UnionType:
         if value is None and NoneType in arguments:
             return None
-        return rebuilt(next(one for one in arguments if one is not NoneType), value, where)
+        return rebuild(next(one for one in arguments if one is not NoneType), value, where)
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if kind in (int, str) and type(value) is kind:

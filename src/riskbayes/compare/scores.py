@@ -9,15 +9,13 @@ import numpy as np
 from scipy.stats import rankdata
 
 from riskbayes.arrays import Array
+from riskbayes.compare.numbers import NORMAL, wilson
 from riskbayes.compare.report import ReliabilityBin, Score
 
 LEAST = float(np.finfo(np.float64).eps)
 """Probabilities of a label below this count as this in the log loss, as in scikit-learn's."""
 
 BINS = 10
-
-NORMAL = 1.96
-"""Standard errors to each side of a 95 % interval."""
 
 PAIRED = ("error", "log_loss")
 """Figures whose differences between models are reported."""
@@ -216,13 +214,6 @@ def wilson_error(hits: float, rows: float) -> float:
     """Return half of Wilson's interval in standard errors: for a share whose own standard error is zero."""
     low, high = wilson(hits, rows)
     return (high - low) / (2 * NORMAL)
-
-
-def wilson(hits: float, rows: float, z: float = NORMAL) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share."""
-    p, c = hits / rows, z * z / rows
-    middle, half = (p + c / 2) / (1 + c), z * math.sqrt(p * (1 - p) / rows + c / (4 * rows)) / (1 + c)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def confusion(P: Array, codes: Array) -> tuple[tuple[int, ...], ...]:

@@ -43,7 +43,7 @@ class Part:
     @classmethod
     def of(cls, data: Data, kept: Array, held: Array) -> Part:
         """Return a part of the split, encoded."""
-        train, test, start = data.taken(kept), data.taken(held), perf_counter()
+        train, test, start = data.take(kept), data.take(held), perf_counter()
         names = [column.name for column in data.columns]
         kinds = given_kinds(data.said, names)
         encoder, Z_train = TableEncoder.learn(train, names, kinds, informative=True)
@@ -103,6 +103,15 @@ class Study:
     def usable(self) -> list[Trial]:
         """The models that could be fitted."""
         return [trial for trial in self.trials if not trial.failed]
+
+    def risk(self, trial: Trial, metric: str) -> float:
+        """Return the mean on the held-out rows of a figure that is one of `scores.row_losses`."""
+        return float(scores.row_losses(trial.P, self.held)[metric].mean())
+
+    @property
+    def base_error(self) -> float:
+        """The error of the majority class on the held-out rows, in percent."""
+        return self.risk(self.trial(MAJORITY), "error")
 
     @cached_property
     def best(self) -> Trial:
@@ -197,7 +206,7 @@ def contenders(study: Study) -> tuple[Contender, ...]:
         if trial.failed:
             found.append(Contender(about.name, about.kind, about.learner, failed=trial.failed))
             continue
-        gain = scores.differences(trial.P, base.P, held, groups) if trial is not base else {}
+        gain = study.evidence[about.name].gain if trial is not base else {}
         behind = scores.differences(trial.P, best.P, held, groups) if trial is not best else {}
         found.append(
             Contender(

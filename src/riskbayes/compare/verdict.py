@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
-
 from riskbayes.compare.contenders import BOOSTING, LOGISTIC, MAJORITY
-from riskbayes.compare.evidence import CLEARLY, FEW, FEWEST_GROUPS, beyond, negated, units_outside
-from riskbayes.compare.numbers import digits_of
+from riskbayes.compare.evidence import FEW, FEWEST_GROUPS, beyond, units_outside
+from riskbayes.compare.numbers import CLEARLY, digits_of, error_interval, is_clear
 from riskbayes.compare.report import Contender, Score
-from riskbayes.compare.scores import METRICS, NORMAL, score, wilson
+from riskbayes.compare.scores import METRICS, score
 from riskbayes.compare.study import Study
 from riskbayes.findings import Finding
 
@@ -46,34 +44,43 @@ def verdict(study: Study, found: Sequence[Contender], findings: Sequence[Finding
 
 
 def nothing(study: Study, best: Contender) -> str:
-    """Return that nothing can be predicted, and what could be seen with so few rows."""
+    """Return that nothing can be predicted, or nothing be said, and what so few rows could show."""
     area = best.scores.get("auc")
     sentence = (
         f"Nothing about {study.data.target!r} can be predicted from these columns: beyond chance no model "
-        f"makes fewer errors than {baseline(study)}, which is wrong on {base_error(study):.3g} % "
+        f"makes fewer errors than {baseline(study)}, which is wrong on {study.base_error:.3g} % "
         "of the held-out rows, has a lower log loss, or ranks rows better than a coin. "
         f"{best.name} is wrong on {interval(study, best)}"
     )
+    if study.groups is not None and units_outside(study.held, study.groups) < FEWEST_GROUPS:
+        sentence = (
+            f"Nothing about {study.data.target!r} can be concluded from this split: it has too few groups "
+            f"for a test. {best.name} is wrong on {interval(study, best)} of the held-out rows; "
+            f"{always_wrong(study)}"
+        )
     sentence += f", and its AUC is {plus_minus(area)} (0.5 is a coin)." if area else "."
     return sentence + few_others(study)
 
 
 def few_others(study: Study) -> str:
     """Return what so few rows or groups outside the most frequent class could show; empty if many."""
-    units, have = units_outside(study.held, study.groups), "held-out rows have another class"
+    units, often = units_outside(study.held, study.groups), most_frequent(study)
     if units >= FEW:
         return ""
     shows = "only a very strong relation"
+    have = "held-out row has" if units == 1 else "held-out rows have"
+    have = f"{units} {have} another class than {often!r}"
     if study.groups is not None:
-        have = "groups of held-out rows have rows of another class"
+        held = "group of held-out rows has" if units == 1 else "groups of held-out rows have"
+        have = f"{units} {held} rows of another class than {often!r}"
         shows = shows if units >= FEWEST_GROUPS else "no relation"
-    return f" Only {units} {have} than {most_frequent(study)!r}: with so few, {shows} would show."
+    return f" Only {have}: with so few, {shows} would show."
 
 
 def fewer_errors(study: Study, best: Contender) -> str:
     """Return by how much the best model makes fewer errors than the majority class."""
     gain = best.gain["error"]
-    removed = 100 * -value(gain) / base_error(study)
+    removed = 100 * -value(gain) / study.base_error
     return (
         f"{study.data.target!r} can be predicted: {best.name} is wrong on {interval(study, best)} of the "
         f"held-out rows; {always_wrong(study)}. That is {removed:.0f} % fewer errors, {apart(gain)} points, "
@@ -117,8 +124,7 @@ def at_one_half(study: Study, best: Contender) -> str:
     share = 100 * float((study.best.P.argmax(axis=1) == study.data.texts.index(often)).mean())
     wrong = f"wrong on {interval(study, best)} of the held-out rows; {always_wrong(study)}"
     if share < ALMOST:
-        sure = beyond(gain, CLEARLY) or beyond(negated(gain), CLEARLY)
-        return f"Its answers are {wrong}{'' if sure else ', and the difference may be chance'}."
+        return f"Its answers are {wrong}{'' if is_clear(gain) else ', and the difference may be chance'}."
     two = len(study.data.classes) == 2
     almost = "always answers" if share == 100 else "almost always answers"
     return (
@@ -163,7 +169,7 @@ def why(study: Study, found: Sequence[Contender]) -> str:
     if others:
         sentence += f"; {others[0].name} is next, with {value(others[0].scores[metric]):.{digits}f}"
         gap = others[0].behind.get(metric)
-        if gap is not None and not beyond(negated(gap), CLEARLY):
+        if gap is not None and not is_clear(gap):
             sentence += f", and the difference, {apart(gap, digits)}, may be chance"
     return f"{sentence}. {FLATTERED.format(n=len(ours))}"
 
@@ -202,8 +208,7 @@ def compare_peer(name: str, gap: Score, metric: str) -> str:
         words = f"{name.capitalize()} makes {size} points {'fewer' if better else 'more'} errors"
     else:
         words = f"The log loss of {name} is {'lower' if better else 'higher'} by {size}"
-    sure = beyond(gap, CLEARLY) or beyond(negated(gap), CLEARLY) or value(gap) == 0
-    return words if sure else f"{words}, which may be chance"
+    return words if is_clear(gap) or value(gap) == 0 else f"{words}, which may be chance"
 
 
 def judged_by(study: Study) -> str:
@@ -213,18 +218,13 @@ def judged_by(study: Study) -> str:
 
 def is_rare(study: Study) -> bool:
     """True if all classes but one are so rare that the error says little."""
-    return base_error(study) <= RARE
+    return study.base_error <= RARE
 
 
 def warned(findings: Sequence[Finding]) -> list[str]:
     """Return a sentence on the findings that make the figures doubtful."""
     codes = list(dict.fromkeys(f"{f.code} ({f.about.name})" for f in findings if f.severity == "error"))
     return [f"Do not trust these figures before you have looked at {', '.join(codes)}."] if codes else []
-
-
-def base_error(study: Study) -> float:
-    """Return the error of the majority class on the held-out rows, in percent."""
-    return 100 * float(np.mean(study.trial(MAJORITY).P.argmax(axis=1) != study.held))
 
 
 def most_frequent(study: Study) -> str:
@@ -235,7 +235,7 @@ def most_frequent(study: Study) -> str:
 
 def always_wrong(study: Study) -> str:
     """Return the baseline and its error in words."""
-    return f"{baseline(study)} is wrong on {base_error(study):.3g} %"
+    return f"{baseline(study)} is wrong on {study.base_error:.3g} %"
 
 
 def baseline(study: Study) -> str:
@@ -247,12 +247,9 @@ def baseline(study: Study) -> str:
 
 
 def interval(study: Study, best: Contender) -> str:
-    """Return an error with its 95 % interval: Wilson's, or the normal one where rows come in groups."""
-    m, found = len(study.held), best.scores["error"]
-    error = value(found)
-    low, high = (100 * end for end in wilson(round(error * m / 100), m))
-    if study.groups is not None and found.error is not None:
-        low, high = max(0.0, error - NORMAL * found.error), min(100.0, error + NORMAL * found.error)
+    """Return an error with its 95 % interval."""
+    error, spread = value(best.scores["error"]), best.scores["error"].error
+    low, high = error_interval(error, spread, len(study.held), study.groups is not None)
     return f"{error:.1f} % (95 % interval {low:.1f} to {high:.1f})"
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from sklearn import datasets as bundled
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
@@ -28,6 +27,7 @@ from riskbayes.compare.study import Study, run_study
 from riskbayes.datasets import TARGET, adult_sample_csv, frame_library, load_adult_sample
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.preprocessing.encoder import TableEncoder
+from riskbayes.progress import progress_bar
 
 ADULT = "adult_sample"
 DATA_SETS = ("iris", "wine", "breast_cancer", "digits", ADULT)
@@ -64,40 +64,17 @@ class SetErrors:
         return float(np.mean(found)) if found else float("nan")
 
 
-def run_demo(
-    data_sets: Sequence[str] | None = None, n_splits: int | None = None, console: Console | None = None
-) -> list[SetErrors]:
-    """Fit every model on stratified splits of every data set, and test on the rows held out.
-
-    Data sets are names from `DATA_SETS`, by default all of them. The progress bar goes to the console, by
-    default to standard error.
-    """
-    console = console or Console(stderr=True)
-    progress = Progress(
-        TextColumn("{task.description:<46}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,  # a log file would get an empty line
-    )
-    found = []
+def run_demo(data_sets: Sequence[str] = DATA_SETS, n_splits: int = SPLITS) -> list[SetErrors]:
+    """Fit every model on stratified splits of every data set, and test on the rows held out."""
+    bar = TextColumn("{task.description:<46}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     # The sets are small: several threads would only wait for one another.
-    with progress, threadpool_limits(1):
-        for name in data_sets or DATA_SETS:
-            task = progress.add_task("")
-
-            def show(model: str, done: int, total: int, name: str = name, task: Any = task) -> None:
-                words = f"{name.replace('_', ' ')}: {model}"
-                progress.update(task, description=words, completed=done, total=total)
-
-            found.append(set_errors(name, n_splits or SPLITS, show))
-    return found
+    with progress_bar(*bar) as show, threadpool_limits(1):
+        return [set_errors(name, n_splits, show) for name in data_sets]
 
 
-def set_errors(name: str, n_splits: int, show: Any) -> SetErrors:
-    """Return the test errors of all models on a data set."""
+def set_errors(name: str, n_splits: int, show: Callable[..., None]) -> SetErrors:
+    """Return the test errors of all models on a data set; `show` updates a progress bar."""
+    words = name.replace("_", " ")
     table, target = load_table(name)
     data = Data.of(table, target, time_column=None, group=None, max_rows=10**6, seed=SEED)
     splitter = StratifiedShuffleSplit(n_splits, test_size=TEST_SIZE, random_state=SEED)
@@ -106,8 +83,13 @@ def set_errors(name: str, n_splits: int, show: Any) -> SetErrors:
     split = Split(parts, SplitSummary("holdout", n_splits, train, test, "", seed=SEED))
     models = candidates(data, ("single",), SEED)
     models.insert(-2, Candidate(FOREST, "peer", "", forest, False))
-    study = run_study(data, split, models, show)
-    return SetErrors(name.replace("_", " "), test, errors_of(study))
+    study = run_study(
+        data,
+        split,
+        models,
+        lambda model, done, total: show(description=f"{words}: {model}", completed=done, total=total),
+    )
+    return SetErrors(words, test, errors_of(study))
 
 
 def errors_of(study: Study) -> dict[str, tuple[float, ...]]:

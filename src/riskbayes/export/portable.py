@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 import riskbayes
 from riskbayes.arrays import Array
 from riskbayes.onnx_export import Exported, Written, write_graph
-from riskbayes.onnx_export.columns import Columns
+from riskbayes.onnx_export.columns import Columns, Encoded
 from riskbayes.onnx_export.export import MATRIX
 from riskbayes.tables import plain
 
@@ -61,9 +61,9 @@ def portable(clf: Any, *, missing: bool | None = None) -> dict[str, Any]:
         "columns": described_columns(clf, given.columns),
         "graph": graph_value(written),
     }
-    if written.told is not None:
-        prior = numbers(written.told.baseline)
-        found["contributions"] = {"columns": written.told.columns, "prior": prior}
+    if written.contributions is not None:
+        prior = numbers(written.contributions.baseline)
+        found["contributions"] = {"columns": written.contributions.columns, "prior": prior}
     return found
 
 
@@ -120,8 +120,8 @@ def written_graph(given: Exported, missing: bool | None) -> Written:
 def graph_value(written: Written) -> dict[str, Any]:
     """Return the inputs, constants, operations and outputs of a graph."""
     graph, outputs = written.graph, {"probabilities": written.probabilities}
-    if written.told is not None:
-        outputs["contributions"] = written.told.values
+    if written.contributions is not None:
+        outputs["contributions"] = written.contributions.values
     nodes, constants = graph.needed(outputs.values())
     return {
         "inputs": [
@@ -129,7 +129,7 @@ def graph_value(written: Written) -> dict[str, Any]:
         ],
         "constants": {name: constant_value(values) for name, values in constants.items()},
         "nodes": [[node.operator, list(node.inputs), node.output, node.attributes] for node in nodes],
-        "outputs": outputs,
+        "outputs": {name: tensor.name for name, tensor in outputs.items()},
     }
 
 
@@ -159,6 +159,7 @@ def described_columns(clf: Any, columns: Columns) -> list[dict[str, Any]]:
     seen: Sequence[Any] = getattr(clf, "columns_", ())
     found: list[dict[str, Any]] = []
     for j, name in enumerate(columns.names):
+        own = [one for one in columns.encoded if columns.inputs[one.source].column == j]
         reads = [
             {"input": MATRIX, "place": j, "kind": "number"}
             if columns.is_matrix
@@ -166,36 +167,24 @@ def described_columns(clf: Any, columns: Columns) -> list[dict[str, Any]]:
             for source in columns.inputs
             if source.column == j
         ]
-        known = seen[j] if j < len(seen) else None
-        found.append({"name": name, "kind": kind_of(columns, j), "reads": reads})
-        categories = next((own for own in categories_of(columns, j) if own), None)
+        categories = next((one.categories for one in own if one.kind == "category" and one.categories), None)
+        kind = kind_of(own, {columns.inputs[one.source].kind for one in own}, categories is not None)
+        found.append({"name": name, "kind": kind, "reads": reads})
         if categories is not None:
             found[-1]["categories"] = [plain(value) for value in categories]
+        known = seen[j] if j < len(seen) else None
         if known is not None and known.kind in ("number", "date") and known.low is not None:
             whole = known.kind == "number" and known.example.lstrip("-").isdigit()
             found[-1] |= {"low": float(known.low), "high": float(known.high), "whole": whole}
     return found
 
 
-def kind_of(columns: Columns, j: int) -> str:
+def kind_of(own: Sequence[Encoded], inputs: set[str], has_categories: bool) -> str:
     """Return the kind of a column: number, category, date, mark (is it missing?) or left out."""
-    kinds = {columns.inputs[own.source].kind for own in columns.encoded if source_of(columns, own) == j}
-    if not kinds:
+    if not own:
         return "left out"
-    if kinds & {"days", "weekday", "month", "hour"}:
+    if inputs & {"days", "weekday", "month", "hour"}:
         return "date"
-    if any(categories_of(columns, j)):
+    if has_categories:
         return "category"
-    only_mark = all(own.kind == "mark" for own in columns.encoded if source_of(columns, own) == j)
-    return "mark" if only_mark else "number"
-
-
-def categories_of(columns: Columns, j: int) -> list[tuple[Any, ...]]:
-    """Return the categories of each encoded column that is made of a column of the table."""
-    found = (own for own in columns.encoded if source_of(columns, own) == j)
-    return [own.categories if own.kind == "category" else () for own in found]
-
-
-def source_of(columns: Columns, own: Any) -> int:
-    """Return the column of the table that an encoded column is made of."""
-    return columns.inputs[own.source].column
+    return "mark" if all(one.kind == "mark" for one in own) else "number"

@@ -2,8 +2,8 @@
 
 `scores.py` says what a model is translated to; `naive_bayes.py`, `gaussians.py`, `mixtures.py`, `trees.py`,
 `networks.py`, `leaves.py` and `neighbours.py` translate the models, `correction.py` tables that correct one,
-`columns.py` the table that an estimator takes, `told.py` what its columns contribute; `export.py` puts them
-together.
+`columns.py` the table that an estimator takes, `contributions.py` what its columns contribute; `export.py`
+puts them together.
 """
 
 from riskbayes.onnx_export import (  # register their translators

@@ -100,7 +100,7 @@ class Cells:
         Indices of the encoded columns that are read.
     missing : bool or None
         What the user said of missing cells: carry them, or not, or leave it to the model.
-    told : bool
+    contributions : bool
         True if the scores must tell what each column adds to them.
     frame : Frame
         What the model that reads the columns learned before the loop.
@@ -113,11 +113,11 @@ class Cells:
         sources: Sequence[Tensor],
         own: Sequence[int],
         missing: bool | None,
-        told: bool = False,
+        contributions: bool = False,
         frame: Any = None,
     ):
         self.graph, self.columns, self.sources = graph, columns, tuple(sources)
-        self.missing, self.told, self.frame = missing, told, frame
+        self.missing, self.contributions, self.frame = missing, contributions, frame
         self.own = tuple(own)
         self.encoded = [columns.encoded[j] for j in own]
 
@@ -148,28 +148,26 @@ class Cells:
         if self._from_matrix:
             wanted = [self._input(column).column for column in self.encoded]
             whole = wanted == list(range(self.columns.width))
-            return self.sources[0] if whole else self.graph.columns(self.sources[0], wanted)
+            return self.sources[0] if whole else self.sources[0].columns(wanted)
         return self.graph.concat([self._number(column) for column in self.encoded])
 
     def repeated(self, times: Array) -> Tensor:
         """Return the columns as numbers, each repeated so many times side by side."""
         if self._from_matrix:
             wanted = np.array([self._input(column).column for column in self.encoded])
-            return self.graph.columns(self.sources[0], np.repeat(wanted, times))
+            return self.sources[0].columns(np.repeat(wanted, times))
         pairs = [pair for pair in zip(self.encoded, times.tolist(), strict=True) if pair[1]]
-        return self.graph.concat(
-            [self.graph.apply("MatMul", self._number(column), np.ones((1, k))) for column, k in pairs]
-        )
+        return self.graph.concat([self._number(column) @ np.ones((1, k)) for column, k in pairs])
 
     def is_missing(self) -> Tensor:
         """Return a mask of the missing cells, of shape (m, n)."""
         if all(column.kind == "number" for column in self.encoded):
-            return self.graph.apply("IsNaN", self.numbers())
+            return self.numbers().isnan()
         return self.graph.concat([self._is_missing(column) for column in self.encoded])
 
     def observed(self) -> Tensor:
         """Return one for each cell that is not missing, else zero, of shape (m, n)."""
-        return self.graph.apply("Sub", np.ones((1, 1)), self.graph.as_numbers(self.is_missing()))
+        return 1.0 - self.is_missing().astype("float64")
 
     def codes(self, sizes: Array) -> Tensor:
         """Return the code of each cell; sizes[j] if it is missing or unseen, of shape (m, n)."""
@@ -185,9 +183,9 @@ class Cells:
             known[stop - len(table) + 1 : stop, right - width : right] = table[:-1] - table[-1]
         other = np.concatenate([table[-1] for table in tables])[None, :].astype(float)
         if found is None:  # no column has a value: every cell is missing or unseen
-            found, known = self.graph.as_numbers(self.is_missing()), np.zeros((len(sizes), sum(widths)))
+            found, known = self.observed(), np.zeros((len(sizes), sum(widths)))
             index = np.arange(len(sizes))
-        return self.graph.apply("Add", self.graph.apply("MatMul", found, known[index]), other)
+        return found @ known[index] + other
 
     def indicators(self, sizes: Sequence[int] | Array) -> tuple[Tensor | None, Array]:
         """Return an indicator of each category, and its index in a table of sizes[j] categories a column.
@@ -202,11 +200,11 @@ class Cells:
             return None, index
         if self._from_matrix:
             cells = self.repeated(np.array([len(v) for v in values]))
-            found = self.graph.apply("Equal", cells, np.concatenate(values)[None, :])
+            found = cells.equals(np.concatenate(values)[None, :])
         else:
             pieces = zip(self.encoded, values, strict=True)
             found = self.graph.concat([self._equal(column, v) for column, v in pieces if len(v)])
-        return self.graph.as_numbers(found), index
+        return found.astype("float64"), index
 
     @property
     def _from_matrix(self) -> bool:
@@ -219,24 +217,24 @@ class Cells:
     def _tensor(self, column: Encoded) -> Tensor:
         """Return the input of a column, of shape (m, 1)."""
         if self.columns.is_matrix:
-            return self.graph.columns(self.sources[0], [self._input(column).column])
+            return self.sources[0].columns([self._input(column).column])
         return self.sources[column.source]
 
     def _is_missing(self, column: Encoded) -> Tensor:
         """Return whether the cells of a column are missing, of shape (m, 1); zeros and ones never are."""
         if column.is_derived:
-            return self.graph.apply("IsNaN", self._number(column))
+            return self._number(column).isnan()
         if column.kind == "category" and not column.unseen:
-            known = self.graph.as_numbers(self._equal(column, self._values(column, len(column.categories))))
-            return self.graph.apply("Equal", self.graph.sum(known, 1), np.zeros((1, 1)))
+            known = self._equal(column, self._values(column, len(column.categories))).astype("float64")
+            return known.sum(1).equals(0.0)
         return self._is_empty(column)
 
     def _is_empty(self, column: Encoded) -> Tensor:
         """Return whether the input of a column is missing, of shape (m, 1)."""
         cells = self._tensor(column)
         if self._input(column).words:
-            return self.graph.apply("Equal", cells, np.array([[""]], dtype=object))
-        return self.graph.apply("IsNaN", cells)
+            return cells.equals(np.array([[""]], dtype=object))
+        return cells.isnan()
 
     def _number(self, column: Encoded) -> Tensor:
         """Return a column as numbers, of shape (m, 1)."""
@@ -244,9 +242,9 @@ class Cells:
             of = column.of
             value = of.categories[column.code] if of.kind == "category" else float(column.code)
             dtype = object if isinstance(value, str) else np.float64
-            return self.graph.as_numbers(self._equal(of, np.array([value], dtype=dtype)))
+            return self._equal(of, np.array([value], dtype=dtype)).astype("float64")
         if column.kind == "mark":
-            return self.graph.as_numbers(self._is_empty(column))
+            return self._is_empty(column).astype("float64")
         return self._tensor(column)
 
     def _values(self, column: Encoded, size: int) -> Array:
@@ -258,4 +256,4 @@ class Cells:
 
     def _equal(self, column: Encoded, values: Array) -> Tensor:
         """Return whether the cells of a column have these values, of shape (m, number of values)."""
-        return self.graph.apply("Equal", self._number(column), values[None, :])
+        return self._number(column).equals(values[None, :])

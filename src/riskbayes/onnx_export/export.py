@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ import numpy as np
 import riskbayes
 from riskbayes.arrays import Array
 from riskbayes.onnx_export.columns import Cells, Columns
-from riskbayes.onnx_export.correction import corrected
+from riskbayes.onnx_export.contributions import Contributions, contributions_of
+from riskbayes.onnx_export.correction import correct
 from riskbayes.onnx_export.graph import Graph, Tensor
-from riskbayes.onnx_export.scores import Scores, scores_of
-from riskbayes.onnx_export.told import Told, tell
+from riskbayes.onnx_export.scores import scores_of
 
 MATRIX, OUTPUTS = "X", ("label", "probabilities", "contributions")
 LABEL, PROBABILITIES, CONTRIBUTIONS = OUTPUTS
@@ -74,7 +75,7 @@ class Written:
     scores: Tensor
     """Scores of the classes, or their average posteriors."""
     probabilities: Tensor
-    told: Told | None = None
+    contributions: Contributions | None = None
     """What each column adds to the scores."""
 
 
@@ -97,12 +98,12 @@ def graph_and_outputs(
     if given.costs is None:
         best = graph.apply("ArgMax", written.scores, axis=1, keepdims=0)
     else:
-        best = graph.apply("ArgMin", graph.apply("MatMul", P, given.costs), axis=1, keepdims=0)
+        best = graph.apply("ArgMin", P @ given.costs, axis=1, keepdims=0)
     kind = LABEL_DTYPES[given.classes.dtype.kind]
     classes = given.classes.astype(object if kind == "string" else kind)
     r = len(classes)
     outputs: Outputs = {
-        LABEL: (graph.apply("Gather", graph.constant(classes), best, axis=0), kind, ()),
+        LABEL: (graph.constant(classes).take(best, axis=0), kind, ()),
         PROBABILITIES: (P, "float64", (r,)),
     }
     metadata = {
@@ -110,9 +111,9 @@ def graph_and_outputs(
         "estimator": given.estimator,
         "classes": json.dumps(classes.tolist()),
     }
-    if (told := written.told) is not None:
-        outputs[CONTRIBUTIONS] = told.values, "float64", (len(told.columns), r)
-        metadata |= {"columns": json.dumps(told.columns), "baseline": json.dumps(told.baseline.tolist())}
+    if (added := written.contributions) is not None:
+        outputs[CONTRIBUTIONS] = added.values, "float64", (len(added.columns), r)
+        metadata |= {"columns": json.dumps(added.columns), "baseline": json.dumps(added.baseline.tolist())}
     return graph, outputs, metadata
 
 
@@ -135,40 +136,29 @@ def write_graph(given: Exported, missing: bool | None, dtype: str, contributions
         cells = Cells(graph, columns, sources, own, missing, contributions, formula.frame)
         scores = scores_of(formula.model, formula.theta, cells)
         if formula.correction is not None:
-            scores = corrected(scores, formula.correction, cells)
+            scores = correct(scores, formula.correction, cells)
         total = scores.to_tensor(cells)
         if not formula.seen.all():
-            total = graph.where(graph.constant(formula.seen[None, :]), total, np.full((1, 1), -np.inf))
+            total = graph.constant(formula.seen[None, :]).where(total, -np.inf)
         found.append((total, formula.weight))
     ratio = given.log_ratio
     if len(found) > 1:
         shares = np.array([weight for _, weight in found])
         shares = shares / shares.sum()
-        P = average(graph, [graph.apply("Softmax", total, axis=1) for total, _ in found], shares)
+        P = reduce(add, (total.softmax() * share for (total, _), share in zip(found, shares, strict=True)))
         if ratio is not None:
-            P = graph.apply("Mul", P, np.exp(ratio - ratio.max())[None, :])
-            P = graph.apply("Div", P, graph.sum(P, 1))
+            P = P * np.exp(ratio - ratio.max())
+            P = P / P.sum(1)
         return Written(graph, P, P)
     if ratio is not None:
-        total = graph.apply("Add", total, ratio[None, :])
-    told = told_columns(given, scores, cells) if contributions else None
-    return Written(graph, total, graph.apply("Softmax", total, axis=1), told)
-
-
-def average(graph: Graph, posteriors: list[Tensor], shares: Array) -> Tensor:
-    """Return the weighted average of posteriors."""
-    weighted = [
-        graph.apply("Mul", P, np.full((1, 1), share))
-        for P, share in zip(posteriors, shares.tolist(), strict=True)
-    ]
-    return reduce(partial(graph.apply, "Add"), weighted)
-
-
-def told_columns(given: Exported, scores: Scores, cells: Cells) -> Told:
-    """Return what each column, and then each pair, adds to the scores."""
-    (formula,), ratio = given.formulas, given.log_ratio
-    baseline = np.where(formula.seen, scores.constants, -np.inf)
-    return tell(scores, cells, baseline if ratio is None else baseline + ratio, given.estimator)
+        total = total + ratio
+    added = None
+    if contributions:
+        baseline = np.where(formula.seen, scores.constants, -np.inf)
+        added = contributions_of(
+            scores, cells, baseline if ratio is None else baseline + ratio, given.estimator
+        )
+    return Written(graph, total, total.softmax(), added)
 
 
 def sources_of(graph: Graph, given: Exported, dtype: str) -> list[Tensor]:
@@ -193,7 +183,7 @@ def sources_of(graph: Graph, given: Exported, dtype: str) -> list[Tensor]:
 def number_input(graph: Graph, name: str, dtype: str, exponents: Array) -> Tensor:
     """Add an input of numbers; return it as float64, each column divided by a power of two."""
     found = graph.input(name, dtype, len(exponents))
-    return graph.divide_by_powers(found if dtype == "float64" else graph.as_numbers(found), exponents)
+    return graph.divide_by_powers(found if dtype == "float64" else found.astype("float64"), exponents)
 
 
 def check_names(columns: Columns) -> None:

@@ -5,9 +5,9 @@ It is a list of Python values until `to_model`, so that nothing but that needs t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,8 +23,82 @@ OPERATORS = (
 )
 """The operators that graphs are written in, all of the standard domain."""
 
-Tensor = str
-"""A value of the graph, by its name."""
+
+def unary(operator: str, **attributes: Any) -> Callable[[Tensor], Tensor]:
+    """Return a method that applies an operator to a tensor."""
+    return lambda own: own.graph.apply(operator, own, **attributes)
+
+
+def binary(operator: str) -> Callable[[Tensor, Any], Tensor]:
+    """Return a method that applies an operator to a tensor and another tensor, an array or a number."""
+    return lambda own, other: own.graph.apply(operator, own, as_operand(other))
+
+
+def reflected(operator: str) -> Callable[[Tensor, Any], Tensor]:
+    """Return the method for the same with the tensor on the right."""
+    return lambda own, other: own.graph.apply(operator, as_operand(other), own)
+
+
+def as_operand(value: Any) -> Any:
+    """Return a tensor as it is, numbers as float64."""
+    return value if isinstance(value, Tensor) else np.asarray(value, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A value of a graph, by its name. Its operators and methods, named as NumPy's, add operations."""
+
+    graph: Graph = field(repr=False)
+    name: str
+
+    __array_ufunc__: ClassVar = None
+    """NumPy leaves `array + tensor` to the tensor."""
+
+    __add__, __radd__ = binary("Add"), reflected("Add")
+    __sub__, __rsub__ = binary("Sub"), reflected("Sub")
+    __mul__, __rmul__ = binary("Mul"), reflected("Mul")
+    __truediv__, __rtruediv__ = binary("Div"), reflected("Div")
+    __matmul__, __rmatmul__ = binary("MatMul"), reflected("MatMul")
+    __gt__, __ge__, __lt__ = binary("Greater"), binary("GreaterOrEqual"), reflected("Greater")
+    isnan, relu = unary("IsNaN"), unary("Relu")
+    exp, log, sqrt = unary("Exp"), unary("Log"), unary("Sqrt")
+    softmax = unary("Softmax", axis=1)
+
+    def equals(self, values: Any) -> Tensor:
+        """Return a mask of where the tensor has these values, numbers or strings."""
+        return self.graph.apply("Equal", self, values)
+
+    def astype(self, dtype: str) -> Tensor:
+        """Return the tensor in another dtype."""
+        return self.graph.apply("Cast", self, to=dtype)
+
+    def where(self, a: Any, b: Any) -> Tensor:
+        """Return `a` where this mask is True, else `b`."""
+        return self.graph.apply("Where", self, as_operand(a), as_operand(b))
+
+    def take(self, indices: Any, axis: int) -> Tensor:
+        """Return entries along an axis by their indices, a tensor or whole numbers."""
+        return self.graph.apply("Gather", self, indices, axis=axis)
+
+    def columns(self, indices: Sequence[int] | Array) -> Tensor:
+        """Return columns of a tensor, in this order; a column may be repeated."""
+        return self.take(np.asarray(indices, dtype=np.int64), axis=1)
+
+    def sum(self, *axes: int, keepdims: bool = True) -> Tensor:
+        """Return the sum over some axes, which stay with the length one."""
+        return self.graph.apply("ReduceSum", self, np.array(axes), keepdims=int(keepdims))
+
+    def max(self, axis: int) -> Tensor:
+        """Return the largest values along an axis, which stays with the length one."""
+        return self.graph.apply("ReduceMax", self, np.array([axis]), keepdims=1)
+
+    def expand_dims(self, *axes: int) -> Tensor:
+        """Return the tensor with further axes of length one."""
+        return self.graph.apply("Unsqueeze", self, np.array(axes))
+
+    def reshape(self, *shape: int) -> Tensor:
+        """Return the tensor, of m rows, as one of the shape (m, *shape)."""
+        return self.graph.apply("Reshape", self, np.array([0, *shape]))
 
 
 @dataclass(frozen=True)
@@ -32,8 +106,9 @@ class Node:
     """One operation."""
 
     operator: str
-    inputs: tuple[Tensor, ...]
-    output: Tensor
+    inputs: tuple[str, ...]
+    """Names of tensors, as `output` is."""
+    output: str
     attributes: dict[str, Any]
 
     def outputs(self, name: str) -> list[str]:
@@ -45,17 +120,17 @@ class Graph:
     """The inputs, constants and operations of a graph, in the order in which they were added."""
 
     def __init__(self) -> None:
-        self.inputs: dict[Tensor, tuple[str, int]] = {}
+        self.inputs: dict[str, tuple[str, int]] = {}
         """For each input its dtype ("float64", "float32" or "string") and its number of columns."""
-        self.constants: dict[Tensor, Array] = {}
+        self.constants: dict[str, Array] = {}
         self.nodes: list[Node] = []
-        self._known: dict[Any, Tensor] = {}
+        self._known: dict[Any, str] = {}
         """Constants and operations by what they are made of: what was written once is not repeated."""
 
     def input(self, name: str, dtype: str, width: int) -> Tensor:
         """Add an input of this many columns and any number of rows."""
         self.inputs[name] = dtype, width
-        return name
+        return Tensor(self, name)
 
     def constant(self, values: Any) -> Tensor:
         """Return a constant: numbers as float64, indices as int64, strings as they are."""
@@ -65,42 +140,26 @@ class Graph:
         if key not in self._known:
             self._known[key] = self._new_name("constant")
             self.constants[self._known[key]] = found
-        return self._known[key]
+        return Tensor(self, self._known[key])
 
     def apply(self, operator: str, *inputs: Any, **attributes: Any) -> Tensor:
         """Add an operation and return its result; arguments that are no tensors become constants."""
         assert operator in OPERATORS, operator
-        names = tuple(x if isinstance(x, str) else self.constant(x) for x in inputs)
+        names = tuple((x if isinstance(x, Tensor) else self.constant(x)).name for x in inputs)
         key = operator, names, tuple(sorted(attributes.items()))
         if key not in self._known:
             self._known[key] = self._new_name(operator.lower())
             self.nodes.append(Node(operator, names, self._known[key], attributes))
-        return self._known[key]
+        return Tensor(self, self._known[key])
 
-    def as_numbers(self, x: Tensor) -> Tensor:
-        """Return a tensor as float64."""
-        return self.apply("Cast", x, to="float64")
-
-    def concat(self, parts: Sequence[Tensor]) -> Tensor:
+    def concat(self, parts: Sequence[Tensor], axis: int = 1) -> Tensor:
         """Return tensors side by side."""
-        return parts[0] if len(parts) == 1 else self.apply("Concat", *parts, axis=1)
-
-    def columns(self, x: Tensor, indices: Sequence[int] | Array) -> Tensor:
-        """Return columns of a tensor, in this order; a column may be repeated."""
-        return self.apply("Gather", x, np.asarray(indices, dtype=np.int64), axis=1)
-
-    def sum(self, x: Tensor, axis: int) -> Tensor:
-        """Return the sum over an axis, which stays with the length one."""
-        return self.apply("ReduceSum", x, np.array([axis]), keepdims=1)
-
-    def where(self, mask: Tensor, a: Any, b: Any) -> Tensor:
-        """Return `a` where the mask is True, else `b`."""
-        return self.apply("Where", mask, *(x if isinstance(x, str) else np.asarray(x, float) for x in (a, b)))
+        return parts[0] if len(parts) == 1 else self.apply("Concat", *parts, axis=axis)
 
     def divide_by_powers(self, x: Tensor, exponents: Array) -> Tensor:
         """Return each column of a tensor divided by two to the power of its exponent."""
         for half in (exponents // 2, exponents - exponents // 2) if exponents.any() else ():
-            x = self.apply("Mul", x, np.ldexp(1.0, -half)[None, :])  # 2**-exponent itself may overflow
+            x = x * np.ldexp(1.0, -half)[None, :]  # 2**-exponent itself may overflow
         return x
 
     def _new_name(self, stem: str) -> str:
@@ -110,9 +169,9 @@ class Graph:
             number += 1
         return f"{stem}_{number}"
 
-    def needed(self, outputs: Iterable[Tensor]) -> tuple[list[Node], dict[Tensor, Array]]:
+    def needed(self, outputs: Iterable[Tensor]) -> tuple[list[Node], dict[str, Array]]:
         """Return the operations and the constants that the outputs depend on."""
-        used = set(outputs)
+        used = {tensor.name for tensor in outputs}
         for node in reversed(self.nodes):
             if node.output in used:
                 used.update(node.inputs)
@@ -129,8 +188,8 @@ class Graph:
         """
         onnx = imported_onnx()
         helper = onnx.helper
-        renamed = {tensor: name for name, (tensor, _, _) in outputs.items()}
-        needed, constants = self.needed(renamed)
+        renamed = {tensor.name: name for name, (tensor, _, _) in outputs.items()}
+        needed, constants = self.needed(tensor for tensor, _, _ in outputs.values())
         nodes = [
             helper.make_node(
                 node.operator,

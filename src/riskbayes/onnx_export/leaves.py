@@ -18,41 +18,37 @@ def leaves(model: LeavesModel, theta: CategoricalParameters, cells: Cells) -> Sc
     """log p(y) + sum_t of the score of the leaf of tree t: look-ups of nodes, level by level."""
     trees: Trees = theta.frame.trees  # type: ignore[attr-defined]
     graph = cells.graph
-    rows, feature = ordered(trees, cells)
-    of_root = graph.constant(feature[trees.roots])
-    value = graph.apply("Gather", rows, of_root, axis=1)
-    node = graph.constant(trees.roots[None, :])
+    rows, feature = order_columns(trees, cells)
+    value, node = rows.columns(feature[trees.roots]), graph.constant(trees.roots[None, :])
     for level in range(max(1, depth(trees))):
         if level:
-            value = graph.apply("GatherElements", rows, graph.apply("Gather", feature, node, axis=0), axis=1)
+            value = graph.apply("GatherElements", rows, graph.constant(feature).take(node, axis=0), axis=1)
         threshold, left, right, lost = (
-            graph.apply("Gather", own, node, axis=0)
+            graph.constant(own).take(node, axis=0)
             for own in (trees.threshold, trees.left, trees.right, trees.lost)
         )
-        there = graph.apply("Where", graph.apply("GreaterOrEqual", threshold, value), left, right)
-        node = graph.apply("Where", graph.apply("IsNaN", value), lost, there)
+        node = value.isnan().where(lost, (threshold >= value).where(left, right))
     is_leaf = trees.leaf >= 0
     tree = np.searchsorted(trees.roots, np.arange(len(is_leaf)), side="right") - 1
     scores = np.zeros((len(is_leaf), len(theta.log_prior)))
     scores[is_leaf] = theta.log_prob[:, theta.frame.offsets[tree[is_leaf]] + trees.leaf[is_leaf]].T
-    found = graph.apply("ReduceSum", graph.apply("Gather", scores, node, axis=0), np.array([1]), keepdims=0)
+    found = graph.constant(scores).take(node, axis=0).sum(1, keepdims=False)
     return Scores(theta.log_prior).plus(found, np.eye(len(theta.log_prior)))
 
 
-def ordered(trees: Trees, cells: Cells) -> tuple[Tensor, Array]:
+def order_columns(trees: Trees, cells: Cells) -> tuple[Tensor, Array]:
     """Return the numbers and the places of the categories, and the column of each node among these."""
-    graph, n = cells.graph, len(cells.own)
+    n = len(cells.own)
     categories = sorted(trees.orders)
     numbers = [j for j in range(n) if j not in trees.orders]
     parts = [cells.of(numbers).numbers()] if numbers else []
     if categories:
         tables = [np.append(trees.orders[j], -1.0)[:, None] for j in categories]
         places = cells.of(categories).look_up(tables)
-        gone = graph.apply("Greater", np.zeros((1, 1)), places)
-        parts.append(graph.where(gone, np.full((1, 1), np.nan), places))
+        parts.append((places < 0.0).where(np.nan, places))
     moved = np.empty(n, dtype=np.int64)
     moved[[*numbers, *categories]] = np.arange(n)
-    return graph.concat(parts), moved[trees.feature]
+    return cells.graph.concat(parts), moved[trees.feature]
 
 
 def depth(trees: Trees) -> int:

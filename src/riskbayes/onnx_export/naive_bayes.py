@@ -38,7 +38,7 @@ def categories(model: CategoricalModel, theta: CategoricalParameters, cells: Cel
     if found is not None:
         column = np.repeat(np.arange(len(frame.n_categories)), frame.n_categories)[index]
         scores = scores.plus(found, (theta.log_prob - frame.spread(unseen))[:, index], cells.owners(column))
-    return present(scores, cells, unseen)
+    return add_present(scores, cells, unseen)
 
 
 @translates(BinnedModel)
@@ -48,22 +48,22 @@ def bins(model: BinnedModel, theta: CategoricalParameters, cells: Cells) -> Scor
     scores, first = Scores(theta.log_prior), theta.log_prob[:, frame.offsets]
     if len(frame.edges):
         numbers = cells.repeated(frame.n_categories - 1)
-        reached = cells.graph.apply("GreaterOrEqual", numbers, frame.edges[None, :])
+        reached = (numbers >= frame.edges).astype("float64")
         own = cells.owners(np.repeat(np.arange(len(cells.own)), frame.n_categories - 1))
-        scores = scores.plus(cells.graph.as_numbers(reached), rises(theta.log_prob, frame), own)
-    return present(scores, cells, first)
+        scores = scores.plus(reached, rises(theta.log_prob, frame), own)
+    return add_present(scores, cells, first)
 
 
 @translates(SmoothModel)
 def knots(model: SmoothModel, theta: SmoothParameters, cells: Cells) -> Scores:
     """log p(y), plus the log densities at the knots, interpolated."""
-    return interpolated(Scores(theta.log_prior), cells, theta.frame, theta.log_density)
+    return interpolate(Scores(theta.log_prior), cells, theta.frame, theta.log_density)
 
 
 @translates(MultinomialModel, ComplementModel, PoissonModel)
 def counts(model: Any, theta: CountParameters, cells: Cells) -> Scores:
     """x @ weights + constants; a missing cell adds nothing."""
-    return weighted(model, theta, cells, cells.numbers())
+    return count_scores(model, theta, cells, cells.numbers())
 
 
 @translates(BernoulliModel)
@@ -71,66 +71,62 @@ def binary(model: BernoulliModel, theta: CountParameters, cells: Cells) -> Score
     """The same of zeros and ones."""
     numbers = cells.numbers()
     if model.binarize is not None:
-        above = cells.graph.apply("Greater", numbers, np.full((1, 1), float(model.binarize)))
-        numbers = cells.graph.as_numbers(above)
-    return weighted(model, theta, cells, numbers)
+        numbers = (numbers > float(model.binarize)).astype("float64")
+    return count_scores(model, theta, cells, numbers)
 
 
 @translates(GaussianNBModel)
 def gaussians(model: GaussianNBModel, theta: GaussianNBParameters, cells: Cells) -> Scores:
     """log p(y) - sum_j (log 2pi var_j + ((x_j - mu_j) / sd_j)^2) / 2."""
-    graph, (r, n) = cells.graph, theta.means.shape
+    r, n = theta.means.shape
     numbers = cells.repeated(np.full(n, r))
-    away = graph.apply("Sub", numbers, np.repeat(theta.frame.origin, r)[None, :])
-    away = graph.apply("Sub", away, theta.means.T.reshape(1, -1))
-    away = graph.apply("Div", away, np.sqrt(theta.variances).T.reshape(1, -1))
-    squares = graph.apply("Mul", away, away)
+    away = numbers - np.repeat(theta.frame.origin, r) - theta.means.T.reshape(1, -1)
+    away = away / np.sqrt(theta.variances).T.reshape(1, -1)
+    squares = away * away
     if cells.missing is not False:
-        squares = graph.where(graph.apply("IsNaN", numbers), np.zeros((1, 1)), squares)
+        squares = numbers.isnan().where(0.0, squares)
     own = cells.owners(np.repeat(np.arange(n), r))
     scores = Scores(theta.log_prior).plus(squares, -0.5 * np.tile(np.eye(r), n), own)
-    return present(scores, cells, -0.5 * (np.log(theta.variances) + LOG_2PI))
+    return add_present(scores, cells, -0.5 * (np.log(theta.variances) + LOG_2PI))
 
 
-def weighted(model: Any, theta: CountParameters, cells: Cells, numbers: Tensor) -> Scores:
+def count_scores(model: Any, theta: CountParameters, cells: Cells, numbers: Tensor) -> Scores:
     """Return the scores of a model of counts."""
     carried = model.traits.takes_missing and cells.missing is not False
     if carried:
-        gone = cells.graph.apply("IsNaN", cells.numbers())
-        numbers = cells.graph.where(gone, np.zeros((1, 1)), numbers)
+        numbers = cells.numbers().isnan().where(0.0, numbers)
     scores = Scores(theta.class_constants).plus(numbers, theta.weights, cells.owners())
-    return scores if theta.cell_constants is None else present(scores, cells, theta.cell_constants)
+    return scores if theta.cell_constants is None else add_present(scores, cells, theta.cell_constants)
 
 
-def present(scores: Scores, cells: Cells, added: Array) -> Scores:
+def add_present(scores: Scores, cells: Cells, added: Array) -> Scores:
     """Return the scores plus what each present cell adds, of shape (classes, columns)."""
     if not added.any():
         return scores
-    if cells.missing is False and not cells.told:
+    if cells.missing is False and not cells.contributions:
         return replace(scores, constants=scores.constants + added.sum(axis=1))
     return scores.plus(cells.observed(), added, cells.owners())
 
 
-def interpolated(scores: Scores, cells: Cells, frame: Knots, table: Array) -> Scores:
+def interpolate(scores: Scores, cells: Cells, frame: Knots, table: Array) -> Scores:
     """Return the scores plus a table of knots, of shape (classes, knots), interpolated at the numbers.
 
     That is the entry of the last knot, minus what the table rises by in the pieces that a number does not
     reach. The share of a piece from t to t' that is beyond x is relu(1 - relu((x - t) / (t' - t))): exact at
     the knots, and 0 or 1 outside of the piece, however far.
     """
-    graph, last = cells.graph, frame.offsets + frame.n_categories - 1
+    last = frame.offsets + frame.n_categories - 1
     if len(last) < len(frame.positions):
         inner = np.setdiff1d(np.arange(len(frame.positions)), last)
         numbers = cells.repeated(frame.n_categories - 1)
         if cells.missing is not False:  # beyond all pieces
             ends = np.repeat(frame.positions[last], frame.n_categories - 1)
-            numbers = graph.where(graph.apply("IsNaN", numbers), ends[None, :], numbers)
-        start, stop = frame.positions[inner][None, :], frame.positions[inner + 1][None, :]
-        along = graph.apply("Div", graph.apply("Sub", numbers, start), stop - start)
-        beyond = graph.apply("Sub", np.ones_like(start), graph.apply("Relu", along))
+            numbers = numbers.isnan().where(ends, numbers)
+        start, stop = frame.positions[inner], frame.positions[inner + 1]
+        beyond = 1.0 - ((numbers - start) / (stop - start)).relu()
         own = cells.owners(np.repeat(np.arange(len(cells.own)), frame.n_categories - 1))
-        scores = scores.plus(graph.apply("Relu", beyond), -rises(table, frame), own)
-    return present(scores, cells, table[:, last])
+        scores = scores.plus(beyond.relu(), -rises(table, frame), own)
+    return add_present(scores, cells, table[:, last])
 
 
 def rises(table: Array, frame: Any) -> Array:

@@ -14,27 +14,22 @@ from riskbayes.models.neighbours import (
     References,
 )
 from riskbayes.onnx_export.columns import Cells
-from riskbayes.onnx_export.graph import Graph, Tensor
+from riskbayes.onnx_export.graph import Tensor
 from riskbayes.onnx_export.scores import Scores, translates
 
 
 @translates(NeighboursModel)
 def neighbours(model: NeighboursModel, theta: NeighbourParameters, cells: Cells) -> Scores:
     """log q_y(x) - log of the class's share of the training rows + log p(y)."""
-    graph, frame = cells.graph, cells.frame
+    frame = cells.frame
     k = min(model.n_neighbors, len(frame.points))
-    index, distance = nearest(graph, frame, places(frame.metric, cells), k)
-    unit = graph.columns(distance, [min(int(frame.rank), k) - 1])
-    kernel = kernel_of(graph, distance, unit, float(frame.width))
-    some = graph.apply("Greater", graph.sum(cells.observed(), 1), np.zeros((1, 1)))
-    kernel = graph.where(some, kernel, np.zeros((1, 1)))  # a row without a cell says nothing
-    weights = graph.apply("Gather", theta.weights, index, axis=0)
-    M = graph.apply("Mul", graph.apply("Unsqueeze", kernel, np.array([2])), weights)
-    M = graph.apply("ReduceSum", M, np.array([1]), keepdims=0)
-    shares = np.where(theta.shares > 0, theta.shares, 1.0)[None, :]
-    lift = graph.apply("Div", graph.apply("Add", M, shares), shares)
-    total = graph.apply("Add", graph.sum(M, 1), np.ones((1, 1)))
-    logs = graph.apply("Log", graph.apply("Div", lift, total))
+    index, distance = nearest(frame, places(frame.metric, cells), k)
+    kernel = kernel_of(distance, distance.columns([min(int(frame.rank), k) - 1]), float(frame.width))
+    kernel = (cells.observed().sum(1) > 0.0).where(kernel, 0.0)  # a row without a cell says nothing
+    M = kernel.expand_dims(2) * cells.graph.constant(theta.weights).take(index, axis=0)
+    M = M.sum(1, keepdims=False)
+    shares = np.where(theta.shares > 0, theta.shares, 1.0)
+    logs = ((M + shares) / shares / (M.sum(1) + 1.0)).log()
     return Scores(theta.log_prior).plus(logs, np.eye(len(theta.log_prior)))
 
 
@@ -44,39 +39,28 @@ def places(metric: Metric, cells: Cells) -> Tensor:
     numbers = [j for j in range(len(cells.own)) if j not in metric.tables]
     if numbers:
         found = graph.divide_by_powers(cells.of(numbers).numbers(), metric.exponents)
-        for sign in (1.0, -1.0):
-            far = np.full((1, 1), sign * FAR)
-            pair = (found, far) if sign > 0 else (far, found)
-            found = graph.where(graph.apply("Greater", *pair), far, found)
-        parts.append(found)
+        found = (found > FAR).where(FAR, found)
+        parts.append((found < -FAR).where(-FAR, found))
     if metric.tables:
         parts.append(cells.of(list(metric.tables)).look_up(list(metric.tables.values())))
-    away = graph.apply("Sub", graph.concat(parts), metric.centre[None, :])
-    away = graph.where(graph.apply("IsNaN", away), np.zeros((1, 1)), away)
-    return graph.apply("MatMul", away, metric.matrix)
+    away = graph.concat(parts) - metric.centre
+    return away.isnan().where(0.0, away) @ metric.matrix
 
 
-def nearest(graph: Graph, frame: References, points: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def nearest(frame: References, points: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return the indices and distances of the k nearest references, nearest first."""
-    squares = graph.sum(graph.apply("Mul", points, points), 1)
-    cross = graph.apply("MatMul", points, -2.0 * frame.points.T)
-    found = graph.apply("Add", cross, (frame.points**2).sum(axis=1)[None, :])
-    found = graph.apply("Add", found, squares)
+    graph, squares = points.graph, (points * points).sum(1)
+    found = points @ (-2.0 * frame.points.T) + (frame.points**2).sum(axis=1) + squares
     index = graph.apply("TopK", found, np.array([k]), axis=1, largest=0, sorted=1)
-    distance = graph.apply("Relu", graph.apply("GatherElements", found, index, axis=1))
-    distance = graph.apply("Sqrt", distance)
-    same = graph.apply("Greater", np.full((1, 1), SAME * np.sqrt(frame.points.shape[1])), distance)
-    return index, graph.where(same, np.zeros((1, 1)), distance)
+    distance = graph.apply("GatherElements", found, index, axis=1).relu().sqrt()
+    same = distance < SAME * np.sqrt(frame.points.shape[1])
+    return index, same.where(0.0, distance)
 
 
-def kernel_of(graph: Graph, distance: Tensor, unit: Tensor, width: float) -> Tensor:
+def kernel_of(distance: Tensor, unit: Tensor, width: float) -> Tensor:
     """Return K = 1 / (u^2 + width^2), with u the distance in units; zero beyond `FARTHEST`."""
-    zero, one = np.zeros((1, 1)), np.ones((1, 1))
-    apart = graph.apply("Greater", unit, zero)
+    apart = unit > 0.0
     # Where the unit is zero, so are the distances that count: others are infinitely far.
-    u = graph.apply("Div", distance, graph.where(apart, unit, one))
-    positive = graph.where(graph.apply("Greater", distance, zero), np.full((1, 1), 2 * FARTHEST), zero)
-    u = graph.where(apart, u, positive)
-    found = graph.apply("Add", graph.apply("Mul", u, u), np.full((1, 1), width * width))
-    found = graph.apply("Div", one, found)
-    return graph.where(graph.apply("Greater", u, np.full((1, 1), FARTHEST)), zero, found)
+    beyond = (distance > 0.0).where(2 * FARTHEST, 0.0)
+    u = apart.where(distance / apart.where(unit, 1.0), beyond)
+    return (u > FARTHEST).where(0.0, 1.0 / (u * u + width * width))

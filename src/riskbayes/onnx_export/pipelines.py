@@ -85,9 +85,9 @@ def convert(scope: Any, operator: Any, container: Any) -> None:
         )
     graph, outputs, _ = graph_and_outputs(given, container.get_options(clf, {}).get("missing"), "float64")
     writer = Writer(scope, operator, container)
-    names = {tensor: writer.input(given, tensor, dtype) for tensor, (dtype, _) in graph.inputs.items()}
+    names = {name: writer.input(given, name, dtype) for name, (dtype, _) in graph.inputs.items()}
     nodes, constants = graph.needed(tensor for tensor, _, _ in outputs.values())
-    names |= {tensor: writer.constant(values) for tensor, values in constants.items()}
+    names |= {name: writer.constant(values) for name, values in constants.items()}
     for node in nodes:
         written = [writer.name(each) for each in node.outputs(node.output)]
         names[node.output] = written[-1]
@@ -100,9 +100,9 @@ def convert(scope: Any, operator: Any, container: Any) -> None:
         (operator.outputs[1], outputs[PROBABILITIES][0], "float64" if precise else "float32"),
     ):
         if dtype == "string":  # of which there is no Cast
-            writer.node("Identity", [names[tensor]], [output.full_name])
+            writer.node("Identity", [names[tensor.name]], [output.full_name])
         else:
-            writer.node("Cast", [names[tensor]], [output.full_name], to=writer.element(dtype))
+            writer.node("Cast", [names[tensor.name]], [output.full_name], to=writer.element(dtype))
 
 
 class Writer:

@@ -59,9 +59,7 @@ class Scores:
             observed = cells.observed()
             none = np.zeros((len(self.constants), len(cells.own)))
             return self.plus(observed, none, cells.owners()).to_tensor(cells)
-        graph, table = cells.graph, np.concatenate(self.weights, axis=1).T
-        product = graph.apply("MatMul", graph.concat(self.features), table)
-        return graph.apply("Add", product, self.constants[None, :])
+        return cells.graph.concat(self.features) @ np.concatenate(self.weights, axis=1).T + self.constants
 
 
 Translator = Callable[[Any, Any, Cells], Scores]

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from riskbayes.markup import breakable, foreign, text
 
@@ -16,16 +17,18 @@ COLOURS = {"ink": "#1f2329", "muted": "#626c77", "accent": "#0b62b1", "paper": "
 they can be found in an SVG."""
 
 
-def environment(package: str, *functions: Callable[..., Any]) -> Environment:
+def environment(
+    package: str, *functions: Callable[..., Any], finalize: Callable[[object], Markup] = text
+) -> Environment:
     """Return the environment of the templates in a package, which can extend and import those of this one.
 
-    Templates call `functions` by their names, also as filters. All that they write, unless it is `Markup`,
-    goes through `text`; a name that is not defined is an error.
+    Templates call `functions` by their names, also as filters. All that they write goes through `finalize`,
+    which leaves `Markup` as it is and escapes anything else; a name that is not defined is an error.
     """
     known = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader(__package__)]),
         autoescape=True,
-        finalize=text,
+        finalize=finalize,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -64,9 +64,11 @@ class Value:
 
     @property
     def number(self) -> str:
-        """The measured number alone."""
-        sign = "+" if self.signed else ""
-        return NONE if self.mean is None else f"{self.mean:{sign}.{self.digits}f}"
+        """The measured number alone; a difference that rounds to zero has no sign."""
+        if self.mean is None:
+            return NONE
+        shown = f"{self.mean:{'+' if self.signed else ''}.{self.digits}f}"
+        return shown if float(shown) else shown.lstrip("+-")
 
     @property
     def deviation(self) -> str:
@@ -112,6 +114,8 @@ class Table:
         a name, and with two columns of words or more, the first of them is the heading of a group of rows.
     protocol : str, default=""
         What its errors were measured under; empty where it shows both.
+    best_row : int, default=-1
+        The row that a terminal shows in bold.
     """
 
     headers: Sequence[str]
@@ -120,6 +124,7 @@ class Table:
     note: str = ""
     name: str = ""
     protocol: str = ""
+    best_row: int = -1
 
     @cached_property
     def words(self) -> list[int]:

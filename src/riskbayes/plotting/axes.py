@@ -1,7 +1,9 @@
-"""What all displays share: axes, colours, and texts of cells. matplotlib is imported where it is used."""
+"""What all displays share: axes, colours, docstrings, texts of cells. matplotlib is imported where used."""
 
 from __future__ import annotations
 
+import re
+from textwrap import indent
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +15,23 @@ FOR, AGAINST, TOTAL, INK = "#0072b2", "#e69f00", "#777777", "#222222"
 
 CLASSES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#777777")
 """Colours of classes, after Okabe and Ito; with more classes they begin again."""
+
+TEXTS = {
+    "ax": """\
+ax : matplotlib Axes, default=None
+    Axes to plot on; by default those of a new pyplot figure.""",
+    "axes": """\
+ax_ : matplotlib Axes
+    The axes of the plot.
+figure_ : matplotlib Figure
+    The figure of `ax_`.""",
+    "display": """\
+Returns
+-------
+display : object
+    The plotted display.""",
+}
+"""What docstrings of displays say in place of a line with one of these names in braces."""
 
 
 def require_matplotlib() -> None:
@@ -47,6 +66,17 @@ class Display:
 
     ax_: Any
     figure_: Any
+
+    def __init_subclass__(cls) -> None:
+        """Fill in what the docstrings of a class and its methods share."""
+        for documented in (cls, *(getattr(each, "__func__", each) for each in vars(cls).values())):
+            if isinstance(doc := getattr(documented, "__doc__", None), str) and "{" in doc:
+                documented.__doc__ = re.sub(
+                    r"^( *)\{(\w+)\}$",
+                    lambda found: indent(TEXTS[found[2]], found[1]),
+                    doc,
+                    flags=re.MULTILINE,
+                )
 
     def plot(self, ax: Any = None) -> Self:
         """Plot the display.

@@ -35,10 +35,7 @@ class BeeswarmDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes of the plot.
-    figure_ : matplotlib Figure
-        The figure of `ax_`.
+    {axes}
     points_ : list of matplotlib PathCollection
         The points of each line.
 
@@ -67,15 +64,11 @@ class BeeswarmDisplay(Display):
             Fitted.
         X : array-like of shape (n_samples, n_features)
             Rows.
-        ax : matplotlib Axes, default=None
-            Axes to plot on; by default those of a new pyplot figure.
+        {ax}
         **options : dict
             `positive`, `negative` and `max_columns`, as of :meth:`from_explanation`.
 
-        Returns
-        -------
-        display : BeeswarmDisplay
-            The plotted display.
+        {display}
         """
         return cls.from_explanation(last_step(clf).explain(before_last_step(clf, X)), ax=ax, **options)
 
@@ -99,13 +92,9 @@ class BeeswarmDisplay(Display):
             The classes whose log-odds are drawn in all rows, as in `Explanation.plot_rows`.
         max_columns : int, default=10
             The columns with the largest mean absolute contributions have a line each.
-        ax : matplotlib Axes, default=None
-            Axes to plot on; by default those of a new pyplot figure.
+        {ax}
 
-        Returns
-        -------
-        display : BeeswarmDisplay
-            The plotted display.
+        {display}
         """
         if positive is None and negative is None:
             positive = explanation.leading_class()

@@ -35,10 +35,7 @@ class DensityDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes of the plot.
-    figure_ : matplotlib Figure
-        The figure of `ax_`.
+    {axes}
     lines_ : list of matplotlib Line2D
         The calibrated densities.
 
@@ -82,13 +79,9 @@ class DensityDisplay(Display):
             Their labels: with them, the rows of each class are shown as a histogram.
         column : str or int, default=0
             The column, of numbers, by its name or number.
-        ax : matplotlib Axes, default=None
-            Axes to plot on; by default those of a new pyplot figure.
+        {ax}
 
-        Returns
-        -------
-        display : DensityDisplay
-            The plotted display.
+        {display}
         """
         from riskbayes.estimators.marginals import column_density, encoded_values  # here: it imports us
 

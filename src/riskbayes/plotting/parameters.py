@@ -26,10 +26,7 @@ class ParametersDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes of the plot.
-    figure_ : matplotlib Figure
-        The figure of `ax_`.
+    {axes}
 
     Examples
     --------
@@ -55,13 +52,9 @@ class ParametersDisplay(Display):
             Fitted by a learner that iterates.
         max_parameters : int, default=12
             How many parameters to plot.
-        ax : matplotlib Axes, default=None
-            Axes to plot on; by default those of a new pyplot figure.
+        {ax}
 
-        Returns
-        -------
-        display : ParametersDisplay
-            The plotted display.
+        {display}
         """
         frame = last_step(clf).parameters_frame()
         names = ("column", "parameter", "class", "closed_form", "calibrated", "change")

@@ -38,10 +38,7 @@ class RegionsDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes of the plot.
-    figure_ : matplotlib Figure
-        The figure of `ax_`.
+    {axes}
     surface_ : matplotlib QuadContourSet
         The regions.
 
@@ -88,13 +85,9 @@ class RegionsDisplay(Display):
             Their labels: with them, the rows are shown as points.
         columns : pair of str or int, default=(0, 1)
             The two columns, of numbers, by their names or numbers.
-        ax : matplotlib Axes, default=None
-            Axes to plot on; by default those of a new pyplot figure.
+        {ax}
 
-        Returns
-        -------
-        display : RegionsDisplay
-            The plotted display.
+        {display}
         """
         from riskbayes.estimators.marginals import encoded_values, pair_posteriors  # here: it imports us
 

@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 
 from riskbayes.arrays import Array, to_numpy
-from riskbayes.plotting.axes import FOR, TOTAL, axes_or_new, before_last_step, last_step
+from riskbayes.plotting.axes import FOR, TOTAL, Display, axes_or_new, before_last_step, last_step
 from riskbayes.tables import plain
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Plot of the share of right answers against the stated probability of the answer, with 95 % intervals.
 
     Rows are sorted by the probability of the class that is answered, and put into bins of equally many. Below
@@ -29,10 +29,7 @@ class ReliabilityDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes of the plot.
-    figure_ : matplotlib Figure
-        The figure of `ax_`.
+    {axes}
     line_ : matplotlib ErrorbarContainer
         The bins.
 
@@ -70,13 +67,9 @@ class ReliabilityDisplay:
             Whether the closed form is drawn too, where the estimator has one.
         label : str, default=None
             Name of the line in a legend; by default the classifier's class.
-        ax : matplotlib Axes, default=None
-            Axes to plot on; by default those of a new pyplot figure.
+        {ax}
 
-        Returns
-        -------
-        display : ReliabilityDisplay
-            The plotted display.
+        {display}
         """
         from riskbayes.compare.scores import reliability  # here: pages are slow to import
         from riskbayes.estimators.marginals import closed_form_of, log_posteriors
@@ -100,15 +93,11 @@ class ReliabilityDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to plot on; by default those of a new pyplot figure.
+        {ax}
         label : str, default=None
             Name of the line in a legend, in place of the display's own.
 
-        Returns
-        -------
-        display : ReliabilityDisplay
-            This display.
+        {display}
         """
         ax = axes_or_new(ax, 5.2, 4.8)
         every = [*self.bins, *(self.before or [])]

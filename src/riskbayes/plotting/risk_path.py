@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.plotting.axes import axes_or_new, last_step
+from riskbayes.plotting.axes import Display, axes_or_new, last_step
 
 NOT_A_RISK = ("lr", "accepted", "floored")
 """Columns of a history that are not risks."""
 
 
-class RiskPathDisplay:
+class RiskPathDisplay(Display):
     """Plot of the risk on the training rows by iteration of a fit.
 
     Create one with :meth:`from_estimator`.
@@ -31,10 +31,7 @@ class RiskPathDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes of the plot.
-    figure_ : matplotlib Figure
-        The figure of `ax_`.
+    {axes}
     line_ : matplotlib Line2D
         The accepted models.
     trials_ : matplotlib Line2D or None
@@ -66,17 +63,13 @@ class RiskPathDisplay:
         ----------
         clf : classifier of this package, or a Pipeline that ends in one
             Fitted with a learner that iterates.
-        ax : matplotlib Axes, default=None
-            Axes to plot on; by default those of a new pyplot figure.
+        {ax}
         risk : str, default="soft_error"
             A risk in `clf.history_`: "soft_error", "error" or "log_loss".
         label : str, default=None
             Name of the line in a legend; by default the classifier's class.
 
-        Returns
-        -------
-        display : RiskPathDisplay
-            The plotted display.
+        {display}
         """
         last = last_step(clf)
         if not hasattr(last, "history_"):
@@ -105,17 +98,13 @@ class RiskPathDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to plot on; by default those of a new pyplot figure.
+        {ax}
         label : str, default=None
             Name of the line in a legend, in place of the display's own.
         line_kw, trial_kw : dict, default=None
             Arguments of `Axes.plot` for the accepted models and for the rejected trials.
 
-        Returns
-        -------
-        display : RiskPathDisplay
-            This display.
+        {display}
         """
         ax = axes_or_new(ax)
         from matplotlib.ticker import MaxNLocator

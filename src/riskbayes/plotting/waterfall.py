@@ -40,10 +40,7 @@ class WaterfallDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes of the plot.
-    figure_ : matplotlib Figure
-        The figure of `ax_`.
+    {axes}
     bars_ : matplotlib BarContainer
         The steps, and the total.
 
@@ -73,15 +70,11 @@ class WaterfallDisplay(Display):
             Rows.
         row : int, default=0
             The row, counted from 0.
-        ax : matplotlib Axes, default=None
-            Axes to plot on; by default those of a new pyplot figure.
+        {ax}
         **options : dict
             `positive`, `negative` and `max_columns`, as of :meth:`from_explanation`.
 
-        Returns
-        -------
-        display : WaterfallDisplay
-            The plotted display.
+        {display}
         """
         return last_step(clf).explain(before_last_step(clf, X)).plot(row, ax=ax, **options)
 
@@ -105,13 +98,9 @@ class WaterfallDisplay(Display):
             The classes whose log-odds are drawn, as in `Explanation.log_odds`.
         max_columns : int, default=10
             The columns with the largest contributions have a bar each; the others share one.
-        ax : matplotlib Axes, default=None
-            Axes to plot on; by default those of a new pyplot figure.
+        {ax}
 
-        Returns
-        -------
-        display : WaterfallDisplay
-            The plotted display.
+        {display}
         """
         odds = explanation.log_odds(positive, negative)
         values, cells = odds.values[0], explanation.cells[0]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from riskbayes.commands._errors import one_line_errors
 from riskbayes.commands._paths import NEW_FILE, check_folder
-from riskbayes.commands._tables import print_table
+from riskbayes.pages.terminal import print_table
 from riskbayes_paper.commands import FOLDER
 
 
@@ -43,8 +42,7 @@ def bench(
     from rich.console import Console
 
     if target is not None:
-        with one_line_errors():  # before the work, not after it
-            check_folder(target.parent)
+        check_folder(target.parent)  # before the work, not after it
 
     from threadpoolctl import threadpool_limits
 
@@ -58,8 +56,7 @@ def bench(
         figures = speed.run_bench(cases, speed.Bench(quick, data_dir, say))
         about = speed.machine()
     if target is not None:
-        with one_line_errors():
-            speed.write_json(target, figures, about, quick)
+        speed.write_json(target, figures, about, quick)
     console = Console()
     if not console.is_terminal:
         console.width = 160  # a file or pipe has no width of its own

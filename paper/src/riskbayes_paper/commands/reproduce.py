@@ -14,9 +14,8 @@ from typing import Any
 import click
 
 import riskbayes.commands._signals as signals
-from riskbayes.commands._errors import one_line_errors
 from riskbayes.commands._paths import NEW_FILE, NEW_FOLDER, check_folder
-from riskbayes.commands._tables import print_table
+from riskbayes.pages.terminal import print_table
 from riskbayes_paper import ExperimentError
 from riskbayes_paper.commands import FOLDER
 
@@ -102,11 +101,10 @@ def reproduce(
 
     from riskbayes.plotting import require_matplotlib
 
-    with one_line_errors():  # before the work, not after it
-        require_matplotlib()
-        check_folder(out, "index.html", "results.csv")
-        if engine != "memory":
-            check_torch()
+    require_matplotlib()  # before the work, not after it
+    check_folder(out, "index.html", "results.csv")
+    if engine != "memory":
+        check_torch()
 
     from rich.console import Console
 
@@ -116,27 +114,26 @@ def reproduce(
     from riskbayes_paper.rows import FILE
 
     console = Console(stderr=True)
-    with one_line_errors():
-        say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
-        check_data(sets, data_dir, say)
-        here, missing = datasets.available(sets, data_dir)
-        for sentence in missing:
-            say(f"Missing: {sentence}")
-        if not here:
-            raise ExperimentError("None of the data sets can be had.")
-        units = plan(here, splits, models, estimates, learners, protocols)
-        if not units:
-            raise click.UsageError("These choices leave nothing to run: family has map and held-out only.")
-        if engine != "memory" and "family" in models:
-            raise click.UsageError("RiskBayesClassifier takes NumPy arrays: run family with --engine memory.")
-        try:
-            study = Reproduction(data_dir, engine)
-            runner.run(study, units, out / FILE, jobs or runner.default_jobs(), console)
-        except KeyboardInterrupt:
-            click.echo("Stopped. The same command goes on from here.", err=True)
-            context.exit(signals.status_after_interrupt)
-        write_and_show(out, out)
-        click.echo(f"The table: {out / 'results.csv'}")
+    say = partial(console.print, highlight=False, markup=False, soft_wrap=True)
+    check_data(sets, data_dir, say)
+    here, missing = datasets.available(sets, data_dir)
+    for sentence in missing:
+        say(f"Missing: {sentence}")
+    if not here:
+        raise ExperimentError("None of the data sets can be had.")
+    units = plan(here, splits, models, estimates, learners, protocols)
+    if not units:
+        raise click.UsageError("These choices leave nothing to run: family has map and held-out only.")
+    if engine != "memory" and "family" in models:
+        raise click.UsageError("RiskBayesClassifier takes NumPy arrays: run family with --engine memory.")
+    try:
+        study = Reproduction(data_dir, engine)
+        runner.run(study, units, out / FILE, jobs or runner.default_jobs(), console)
+    except KeyboardInterrupt:
+        click.echo("Stopped. The same command goes on from here.", err=True)
+        context.exit(signals.status_after_interrupt)
+    write_and_show(out, out)
+    click.echo(f"The table: {out / 'results.csv'}")
 
 
 @reproduce.command()
@@ -151,9 +148,8 @@ def reproduce(
 )
 def report(results: Path, out: Path | None, docs: tuple[Path, ...]) -> None:
     """Tables, figures and the page from the tables (*.csv) in the folder RESULTS."""
-    with one_line_errors():
-        check_folder(out or results, "index.html")
-        write_and_show(results, out or results, docs)
+    check_folder(out or results, "index.html")
+    write_and_show(results, out or results, docs)
 
 
 @reproduce.command()
@@ -164,10 +160,9 @@ def features(images: Path, out: Path, device: str) -> None:
     """Write the ResNet18 features of the folder IMAGES, which has a folder for each class."""
     from riskbayes_paper import features as experiment
 
-    with one_line_errors():
-        network = experiment.resnet18(device=device)
-        check_folder(out.parent)
-        m, n = experiment.write_features(images, out, network)
+    network = experiment.resnet18(device=device)
+    check_folder(out.parent)
+    m, n = experiment.write_features(images, out, network)
     click.echo(f"{m} images, {n} features: {out}")
 
 
@@ -201,27 +196,25 @@ def toy(as_json: bool, out: Path | None) -> None:
     from riskbayes.plotting import require_matplotlib
 
     target = None if as_json and out is None else figure_path(out or Path("toy.svg"), "toy.svg")
-    with one_line_errors():
-        try:
-            require_matplotlib()
-        except ImportError as error:
-            if out is not None:
-                raise
-            if target is not None:
-                click.echo(f"No figure: {error}", err=True)
-                target = None
+    try:
+        require_matplotlib()
+    except ImportError as error:
+        if out is not None:
+            raise
         if target is not None:
-            check_folder(target.parent)
+            click.echo(f"No figure: {error}", err=True)
+            target = None
+    if target is not None:
+        check_folder(target.parent)
 
     from riskbayes.new_files import new_files
     from riskbayes_paper.toy import run_toy, toy_figure, toy_table
 
     result = run_toy()
     if target is not None:
-        with one_line_errors():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with new_files(target) as (file,):
-                toy_figure(result).savefig(file, format=target.suffix[1:].lower())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with new_files(target) as (file,):
+            toy_figure(result).savefig(file, format=target.suffix[1:].lower())
     if as_json:
         click.echo(json.dumps(result.as_json()))
     else:

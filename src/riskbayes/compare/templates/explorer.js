@@ -5,6 +5,7 @@ if (explorer) {
   const MOST_BARS = 10, MOST_CHANCES = 5, OPEN = 8;
   const { model: value, order, rows } = JSON.parse(explorer.dataset.model);
   const model = createModel(value), columns = order.map((j) => ({ ...model.columns[j], j }));
+  const unread = new Set(model.columns.filter((_, j) => !order.includes(j)).map(({ name }) => name));
   let start = rows[0], cells = [...start.cells], bars = null, ends = [0, 0];
 
   // Elements. Texts of the table are text, of whichever direction.
@@ -52,7 +53,7 @@ if (explorer) {
 
   const showChances = (P, positive, negative) => {
     const sorted = [...model.classes].sort((a, b) => P[b] - P[a]);
-    byId("explorer-said").replaceChildren(foreign(sorted[0]), ` ${percent(P[sorted[0]])}`);
+    byId("explorer-said").replaceChildren(foreign(sorted[0]), `: ${percent(P[sorted[0]])}`);
     const kind = (label) => (label === positive ? "for" : label === negative ? "against" : "quiet");
     const scale = { ticks: [0, 0.5, 1], at: (share) => 100 * share };
     const shown = model.classes.length <= MOST_CHANCES ? model.classes : sorted.slice(0, MOST_CHANCES);
@@ -71,7 +72,7 @@ if (explorer) {
   const showWhy = (P, positive, negative) => {
     const { prior, columns: told } = model.contributions(cells);
     const difference = (own) => own[positive] - own[negative];
-    const sizes = new Map(told.map(({ name, values }) => [name, difference(values)]));
+    const sizes = new Map(told.filter(({ name }) => !unread.has(name)).map(({ name, values }) => [name, difference(values)]));
     // The order stays while cells change, so that a bar can be followed.
     bars ??= [...sizes].sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, MOST_BARS).map(([name]) => name);
     const parts = [[["prior"], difference(prior)], ...bars.map((name) => [nameOf(name), sizes.get(name)])];

@@ -119,6 +119,11 @@ function mark(k, [u, v], parent, size = 5) {
   return element("path", { d: shapes[k], class: `point ${NAMES[k].toLowerCase()}` }, parent);
 }
 
+// The shape of a class beside its name.
+function sample(k, parent) {
+  mark(k, [8, 8], element("svg", { viewBox: "0 0 16 16", "aria-hidden": "true", class: "sample" }, parent));
+}
+
 function ellipse(theta, k, deviations) {
   const [a, b, c] = theta.factors[k], [mx, my] = theta.means[k];
   const ends = Array.from({ length: 73 }, (_, i) => {
@@ -242,7 +247,7 @@ function table(id, head, rows) {
   const body = element("tbody", {}, made);
   rows.forEach(({ name, k, cells }) => {
     const row = element("tr", {}, body), first = element("th", { scope: "row" }, row);
-    if (k !== undefined) element("span", { class: `dot ${NAMES[k].toLowerCase()}` }, first);
+    if (k !== undefined) sample(k, first);
     first.append(name);
     cells.forEach((text) => cell(row, "td", text, "number"));
   });
@@ -363,11 +368,7 @@ function setUp() {
   [...NAMES, "erase"].forEach((name, k) => {
     const label = element("label", { class: "brush-choice" }, byId("brushes"));
     element("input", { type: "radio", name: "brush", value: k }, label).addEventListener("change", () => { brush = k; });
-    if (k < ERASE) {
-      const picture = element("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" });
-      label.append(picture);
-      mark(k, [8, 8], picture);
-    }
+    if (k < ERASE) sample(k, label);
     label.append(name);
   });
   byId("lr").max = LENGTHS.length - 1;

@@ -1,4 +1,4 @@
-"""Tables in a terminal."""
+"""Tables of results in a terminal. Rich is imported where it is used: pages do without it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from riskbayes.markup import printable
+from riskbayes.pages.table import Table, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
-
-    from riskbayes.pages.table import Table
 
 STYLES = {"better": "green", "worse": "red", "equal": "dim", "": ""}
 
@@ -35,7 +34,7 @@ def least_width(console: Console, shown: RichTable) -> int:
     """Return the least width of a terminal that shows the table without cutting cells."""
     from rich.measure import Measurement
 
-    return Measurement.get(console, console.options.update(max_width=10_000), shown).minimum
+    return Measurement.get(console, console.options.update(max_width=10_000), shown).maximum
 
 
 def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -> RichTable:
@@ -44,8 +43,6 @@ def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -
     from rich.cells import cell_len
     from rich.table import Table as RichTable
     from rich.text import Text
-
-    from riskbayes.pages.table import plain
 
     # Without edges and double padding, so that tables fit 80 columns.
     shown = RichTable(
@@ -65,5 +62,6 @@ def rich_table(table: Table, columns: Sequence[int], title: str | None = None) -
         if not table.starts_group(i):
             cells[0] = Text("")
         ends = i + 1 < len(table.rows) and len(table.words) > 1 and table.starts_group(i + 1)
-        shown.add_row(*(cells[j] for j in (*table.words, *columns)), end_section=ends)
+        style = "bold" if i == table.best_row else None
+        shown.add_row(*(cells[j] for j in (*table.words, *columns)), end_section=ends, style=style)
     return shown

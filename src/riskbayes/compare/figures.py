@@ -1,4 +1,4 @@
-"""Values on how well this can be predicted, and which model does it: a chart and a table of contenders."""
+"""The figures of all models as they are shown: a chart, and a table for page, Markdown and terminal."""
 
 from __future__ import annotations
 
@@ -6,16 +6,30 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from riskbayes.compare.charts import Scale
-from riskbayes.compare.numbers import NONE, digits_of, fixed, is_known, seconds, signed
+from riskbayes.compare.numbers import (
+    NONE,
+    NORMAL,
+    THIN,
+    as_plain,
+    digits_of,
+    error_interval,
+    fixed,
+    is_clear,
+    is_known,
+    seconds,
+    signed,
+)
 from riskbayes.markup import foreign
+from riskbayes.pages.table import Mark, Table
 
 if TYPE_CHECKING:  # the report calls this page, so it imports it first
-    from riskbayes.compare.report import Contender, Report, Score
+    from riskbayes.compare.report import Contender, Report, Score, SplitSummary
 
-NORMAL = 1.96
-"""Standard errors to each side of a 95 % interval."""
+PLUS_MINUS = f"{THIN}\u00b1{THIN}"
 
-PLUS_MINUS = "\u202f\u00b1\u202f"
+TABLE_NOTE = (
+    '± is a standard error. "behind" is the error minus that of the best model of riskbayes, row by row.'
+)
 
 
 class Measure(NamedTuple):
@@ -69,7 +83,7 @@ def answer(report: Report) -> dict[str, Any]:
     """Return the values of the first section: the figures in large, and the chart of all models."""
     lead, contenders = next(m for m in MEASURES if m.key == report.lead), report.contenders
     digits = digits_for(contenders, lead)
-    dots = [dot(c, lead, digits) for c in contenders]
+    dots = [dot(c, lead, digits, report.split) for c in contenders]
     known = [d for d in dots if d["value"] is not None]
     ends = [end for d in known for end in (d["low"], d["high"])] or [0.0, lead.most]
     base = next((c for c in contenders if c.kind == "baseline"), None)
@@ -95,22 +109,28 @@ def answer(report: Report) -> dict[str, Any]:
     }
 
 
-def dot(c: Contender, lead: Measure, digits: int) -> dict[str, Any]:
+def dot(c: Contender, lead: Measure, digits: int, split: SplitSummary) -> dict[str, Any]:
     """Return a model's figure with its 95 % interval, for the chart and for the table behind it."""
     value, found, interval = score(c, lead.key), c.scores.get(lead.key), NONE
     low = high = value
     if value is not None and found is not None and found.error is not None:
-        half = NORMAL * found.error
-        low, high = max(value - half, 0.0), min(value + half, lead.most)
+        if lead.key == "error":
+            low, high = error_interval(value, found.error, split.test_rows, split.kind == "groups")
+        else:
+            half = NORMAL * found.error
+            low, high = max(value - half, 0.0), min(value + half, 1.0)
         interval = f"{fixed(low, digits)} to {fixed(high, digits)}"
     shown = shown_score(found, digits)
     return {"of": c, "value": value, "low": low, "high": high, "interval": interval, "shown": shown}
 
 
 def models(report: Report) -> dict[str, Any]:
-    """Return the values of the table of models, and what its figures mean."""
+    """Return the columns of the table of models, each with what it is, and a row for each model."""
     contenders = report.contenders
     measures = [m for m in MEASURES if any(score(c, m.key) is not None for c in contenders)]
+    heads = [(m.name, m.about + ("" if m.high else " Lower is better.")) for m in measures]
+    heads[1:1] = [("behind", f"Error minus that of {report.best}, paired row by row.")]
+    heads += [("fit", "Seconds to fit."), ("predict", "Seconds to predict.")]
     gaps = digits_of([c.behind["error"].error for c in contenders if "error" in c.behind], 1)
     columns = [(m, digits_for(contenders, m), best_value(contenders, m)) for m in measures]
     rows = []
@@ -129,7 +149,19 @@ def models(report: Report) -> dict[str, Any]:
         rows.append(
             {"of": c, "how": described(c), "told": difference(c, report), "kind": kind, "cells": cells}
         )
-    return {"measures": measures, "rows": rows}
+    return {"heads": heads, "rows": rows}
+
+
+def figure_table(report: Report) -> Table:
+    """Return the same table of the models that could be fitted, for Markdown and a terminal."""
+    found = models(report)
+    rows = [row for row in found["rows"] if row["kind"] != "failed"]
+    best = next((i for i, row in enumerate(rows) if row["kind"] == "best"), -1)
+    return Table(
+        ["model", *(name for name, _ in found["heads"])],
+        [[row["of"].name, *(Mark(as_plain(cell)) for cell, _, _ in row["cells"])] for row in rows],
+        best_row=best,
+    )
 
 
 def described(contender: Contender) -> str:
@@ -159,6 +191,6 @@ def difference(contender: Contender, report: Report) -> str:
             continue
         sure = ""
         if gap.error is not None and is_known(gap.error):
-            sure = ": beyond chance" if abs(gap.value) > NORMAL * gap.error else ": within chance"
+            sure = ": hardly chance" if is_clear(gap) else ": may be chance"
         told.append(f"{shown_score(gap, digits_of([gap.error], 3), True)} {words}{sure}")
     return f"{contender.name}, minus {report.best}: " + ("; ".join(told) or "no figures") + "."

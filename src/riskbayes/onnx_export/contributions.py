@@ -14,7 +14,7 @@ from riskbayes.onnx_export.scores import Scores
 
 
 @dataclass(frozen=True)
-class Told:
+class Contributions:
     """What each column of a table, and then each pair of columns, adds to the scores."""
 
     values: Tensor
@@ -25,28 +25,27 @@ class Told:
     """What the prior adds, centred over the classes that are possible."""
 
 
-def tell(scores: Scores, cells: Cells, baseline: Array, estimator: str) -> Told:
+def contributions_of(scores: Scores, cells: Cells, baseline: Array, estimator: str) -> Contributions:
     """Return what columns and pairs add; refuse scores that are no sum over them."""
     if any(own is None for own in scores.owners):
         raise NotImplementedError(
             f"{estimator} has scores that are no sum over the columns, so that these have no contributions. "
             "Leave out contributions=True."
         )
-    graph, r = cells.graph, len(scores.constants)
+    r = len(scores.constants)
     owners = [owner for own in scores.owners for owner in own or ()]
     places, names = places_of(owners, cells.columns)
     if owners:
-        features, table = graph.concat(scores.features), np.concatenate(scores.weights, axis=1).T
-        parts = graph.apply("Mul", graph.apply("Unsqueeze", features, np.array([2])), table[None])
+        features, table = cells.graph.concat(scores.features), np.concatenate(scores.weights, axis=1).T
+        parts = features.expand_dims(2) * table
         sums = np.zeros((len(names), len(owners)))
         sums[places, np.arange(len(owners))] = 1.0
-        found = graph.apply("MatMul", sums, parts)
+        found = sums @ parts
     else:  # a model that says nothing
-        none = graph.apply("MatMul", cells.observed(), np.zeros((len(cells.own), len(names) * r)))
-        found = graph.apply("Reshape", none, np.array([0, len(names), r]))
-    found = graph.apply("MatMul", found, np.eye(r) - 1.0 / r)
+        none = cells.observed() @ np.zeros((len(cells.own), len(names) * r))
+        found = none.reshape(len(names), r)
     possible = np.isfinite(baseline)
-    return Told(found, names, baseline - baseline[possible].mean())
+    return Contributions(found @ (np.eye(r) - 1.0 / r), names, baseline - baseline[possible].mean())
 
 
 def places_of(owners: list[Any], columns: Columns) -> tuple[list[int], list[str]]:

@@ -60,7 +60,8 @@ class ConditionalGaussianNB(BaseGenerativeClassifier):
     Attributes
     ----------
     parents_ : dict of str to str or None
-        For each column that the model reads its parent beside the class; None if it has none.
+        For each column that the model reads its parent beside the class; None if it has none. With `k` above
+        1 a tuple of its parents.
     {columns_ classes_ statistics_}
 
     References
@@ -82,7 +83,7 @@ class ConditionalGaussianNB(BaseGenerativeClassifier):
     {'x0': None, 'x1': 'x0', 'x2': 'x1'}
     """
 
-    k: Annotated[int, Interval(Integral, 0, 1, closed="both")] = field(default=1, kw_only=False)
+    k: Annotated[int, Interval(Integral, 0, None, closed="left")] = field(default=1, kw_only=False)
     numeric: Annotated[str, StrOptions({"smooth", "gaussian"})] = "smooth"
     alpha: p.Strength = 1.0
     backoff: p.Strength = 20.0
@@ -125,11 +126,12 @@ class ConditionalGaussianNB(BaseGenerativeClassifier):
 
     @property
     def parents_(self) -> dict[Any, Any]:
-        """For each column that the model reads its parent beside the class."""
+        """For each column that the model reads its parent beside the class, or its parents."""
         names = encoded_names(self)
         frame: Any = self.statistics_.frame
         frame = next((own for own in getattr(frame, "frames", (frame,)) if isinstance(own, Network)), None)
         if frame is None:  # marks of missing cells alone
             return {}
         named = [f"x{j}" for j in range(self.n_features_in_)] if names is None else list(names)
-        return {named[j]: None if p is None else named[p] for j, p in frame.parent_of.items()}
+        found = {named[j]: tuple(named[p] for p in above) for j, above in frame.parent_lists.items()}
+        return found if self.k > 1 else {name: above[0] if above else None for name, above in found.items()}

@@ -205,7 +205,8 @@ class TreeModel(GenerativeModel):
         own[:, last] = 0.0  # unseen values
         sums = np.add.reduceat(own, frame.own_starts, axis=1)
         given_class = own / np.repeat(sums, frame.sizes + 1, axis=1)
-        p = np.where(frame.free, counts + self.alpha, counts + self.backoff * given_class[:, frame.own])
+        prior = np.where(frame.free, self.alpha, self.backoff * given_class[:, frame.own])
+        p = counts + (prior if frame.prior is None else frame.prior)
         floored = (p < floor) & ~frame.unseen
         p = np.where(frame.unseen, 0.0, np.maximum(p, floor))
         totals = frame.over_values(frame.totals(p))
@@ -216,6 +217,30 @@ class TreeModel(GenerativeModel):
         log_prob = np.log(np.where(frame.unseen, unknown, p / totals))
         log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
         return TreeParameters(log_prior, log_prob, frame, np.count_nonzero(floored, axis=1))
+
+    def recursive_prior(self, S: Statistics) -> Array:
+        """Return pseudo-counts that are `backoff` rows of p(x | all parents but the last, y) in each cell.
+
+        That is smoothed in turn by `backoff` rows without the last but one, down to p(x | y).
+        """
+        frame: Tables = S.frame
+        counts, found = np.where(frame.unseen, 0.0, np.maximum(S["counts"], 0.0)), []
+        for i, above in enumerate(frame.parent_lists):
+            own = frame.of_feature(counts, i)
+            r, values = len(own), own.shape[2]
+            known = np.arange(values) < values - 1
+            p = own.sum(axis=1, keepdims=True) + np.where(known, self.alpha, 0.0)
+            p = p / np.maximum(p.sum(axis=2, keepdims=True), TINY)
+            cells = 1
+            for parent in above[:-1]:
+                cells *= int(frame.sizes[parent] + 1)
+                part = own.reshape(r, -1, cells, values).sum(axis=1)
+                p = np.tile(p, (1, cells // p.shape[1], 1))
+                mass = part.sum(axis=2, keepdims=True) + self.backoff
+                p = np.where(mass > 0, (part + self.backoff * p) / np.where(mass > 0, mass, 1.0), p)
+            p = self.backoff * np.tile(p, (1, own.shape[1] // p.shape[1], 1))
+            found.append((p if above else np.where(known, self.alpha, 0.0) + 0.0 * p).reshape(r, -1))
+        return np.concatenate(found, axis=1)
 
     def is_legal(self, S: Statistics) -> bool:
         """True if every class has a mass. Cells need no check: they are floored."""
@@ -433,6 +458,8 @@ class BranchCoordinates(TableCoordinates):
         parents, `parameters` finds the same p(x | y) in these counts.
         """
         frame: Tables = self.S.frame
+        if frame.prior is not None:
+            return np.where(frame.unseen, 0.0, self.distribution(logs) * self.mass - frame.prior)
         smoothed = np.where(frame.unseen, 0.0, self.distribution(logs) * self.mass)
         own = (frame.to_own @ smoothed.T).T + self.alpha
         own[:, np.append(frame.own_starts[1:], own.shape[1]) - 1] = 0.0  # unseen values

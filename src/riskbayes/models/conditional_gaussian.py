@@ -1,8 +1,9 @@
-"""Conditional Gaussian networks: categories and numbers, each with at most one parent beside the class.
+"""Conditional Gaussian networks: categories and numbers, each with at most k parents beside the class.
 
-psi(x) = (1, one-hot of each category together with its parent, and for each number 1, x, x^2 in each value
-of a category that is its parent, or 1, x, z, x^2, x z, z^2 with a number z that is). A category given its
-parent has a table; a number has a Gaussian, for each value of its category, or about a line in z.
+psi(x) = (1, one-hot of each category together with its parents, and for each number 1, x, z, x^2, x z, z z'
+in each cell, where z are the numbers that are its parents and a cell is a combination of the values of the
+categories that are). A category has a table given its parents; a number has a Gaussian about a linear
+function of z in each cell.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from riskbayes.models.augmented_nb import EM_ITER, EM_TOLERANCE, TreeModel
 from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
 from riskbayes.models.codes import categories_of, check_codes, check_sizes
 from riskbayes.models.coordinates import ClassPrior
+from riskbayes.models.messages import informed
 from riskbayes.models.mixed_structure import MixedParents, Numbers, mixed_parents
-from riskbayes.models.network import Network, NetworkRows, counted_moments, units_of
+from riskbayes.models.network import Network, NetworkRows, units_of
+from riskbayes.models.network_completions import inferences
 from riskbayes.models.network_coordinates import NetworkCoordinates, of_tables
 from riskbayes.models.network_gaussians import (
     EPS,
@@ -30,13 +33,13 @@ from riskbayes.models.network_gaussians import (
     expected_moments,
     log_likelihood,
     number_terms,
+    scaled_parents,
 )
-from riskbayes.models.network_messages import NetworkMessages, blocks
 from riskbayes.models.normal_scores import normal_scores
-from riskbayes.models.parent_tables import TreeCodes, present_families, tables_of
+from riskbayes.models.parent_tables import Tables, TreeCodes, present_families, tables_of
 from riskbayes.models.product import in_columns
 from riskbayes.models.settled import TINY
-from riskbayes.models.structure import topological_order
+from riskbayes.models.structure import Parents, topological_order
 from riskbayes.models.traits import Traits
 from riskbayes.scanners import Scanner
 from riskbayes.statistics import Statistics
@@ -44,29 +47,31 @@ from riskbayes.statistics import Statistics
 
 @dataclass(frozen=True)
 class ConditionalGaussianModel(GenerativeModel):
-    """Categories and numbers in a tree: each column has the class and at most one other column as parents.
+    """Categories and numbers in a network: each column has the class and at most k other columns as parents.
 
-    A category has a category as its parent, a number has either. What is missing below a column that is
+    A category has categories as its parents, a number has both. What is missing below a column that is
     present drops out. A row that lacks a column of which a descendant is present has the exact marginal of
-    its cells, by messages along the edges, and statistics that are expected given these: for the rows of the
-    data under the start of the frame, which EM finds, for the residual of a scan under its parameters.
+    its cells, by messages along the edges of a tree, by sums over the missing categories where k is above 1,
+    and statistics that are expected given these: for the rows of the data under the start of the frame, which
+    EM finds, for the residual of a scan under its parameters.
 
-    The mass of a cell, of a class and a value of the parent, moves with that of the class alone: residual
-    statistics are completed to the same share by expected ones, which change no parameter. So no cell can
-    lose its mass.
+    The mass of a cell and the moments of the parents in it move with the mass of the class alone: residual
+    statistics are completed to the same shares by expected ones, which change no parameter. So no cell can
+    lose its mass, nor its parents their spread.
 
     Parameters
     ----------
     categories : tuple of int
         The columns of categories, as codes from 0; all others are numbers.
-    k : {0, 1}
-        The most parents of a column; 0 is naive Bayes.
+    k : int
+        The most parents of a column; 0 is naive Bayes, 1 a tree.
     alpha : float
         Pseudo-counts of each cell of a table p(x | y), and the rows that the pooled variance of a number
         counts as in each class.
     backoff : float
         The rows that p(x | y) counts as in p(x | parent, y): in tables, in the Gaussians of cells, and as
-        rows in which a number does not depend on its parent.
+        rows in which a number does not depend on its parents. With several categories as parents, the rows
+        that p(x | all but the last) counts as, and so on down to p(x | y).
     class_alpha : float
         Pseudo-counts per class for p(y).
     class_prior : array of shape (n_classes,), optional
@@ -107,7 +112,7 @@ class ConditionalGaussianModel(GenerativeModel):
         return CellGaussians(self.alpha, self.backoff, self.covariance_floor)
 
     def learn(self, sample: Sample) -> Frame:
-        """Return the tree of largest worth, and the origin and unit of each number."""
+        """Return the network of largest worth, and the origin and unit of each number."""
         X, w = sample.X, sample.w
         categories = np.array(self.categories, dtype=np.int64)
         numbers = np.setdiff1d(np.arange(X.shape[1]), categories)
@@ -118,8 +123,8 @@ class ConditionalGaussianModel(GenerativeModel):
             largest = None if sample.largest is None else sample.largest[categories]
             sizes = categories_of(codes, None, largest).n_categories
             check_sizes(sizes)
-        none = np.full(len(numbers), -1)
-        found = MixedParents(((),) * len(categories), none, none)
+        found = MixedParents(((),) * len(categories), *(((),) * len(numbers),) * 2)
+        none = padded(found.numbers)
         eps = np.array(eps_of(X) if X.dtype.kind == "f" else EPS)
         plain = Network(categories, numbers, (), none, none, origin, unit, (), eps)
         if self.smooth:
@@ -132,9 +137,9 @@ class ConditionalGaussianModel(GenerativeModel):
             seen = np.ones(D.shape, dtype=bool) if seen is None else seen
             weights, y = weights[rows], sample.y[rows]
             own = replace(sample, X=codes[rows], y=y, w=weights, largest=None)
-            found = mixed_parents(own, Numbers(D, seen, y, weights, sample.n_classes), sizes)
+            found = mixed_parents(own, Numbers(D, seen, y, weights, sample.n_classes), sizes, self.k)
         tables = (tables_of(sizes, found.categories),) if len(categories) else ()
-        parents, given = (np.asarray(value, dtype=np.int64) for value in (found.numbers, found.given))
+        parents, given = padded(found.numbers), padded(found.given)
         return self._with_start(replace(plain, tables=tables, parents=parents, given=given), sample)
 
     def _with_start(self, frame: Network, sample: Sample) -> Network:
@@ -163,10 +168,11 @@ class ConditionalGaussianModel(GenerativeModel):
         if seen is None and (codes is None or codes.values is None):
             return NetworkRows(frame, D, codes, values, None, None, units)
         present, here = values >= 0, np.ones(D.shape, dtype=bool) if seen is None else seen
-        told, informed = frame.family(present, here)
-        hard = (informed & ~here).any(axis=1) | (told & ~present).any(axis=1)
+        told, below = frame.family(present, here)
+        hard = (below & ~here).any(axis=1)
         if codes is not None:
-            hard |= False if codes.hard is None else codes.hard
+            told = informed(told, codes.frame.parent_lists)
+            hard |= (told & ~present).any(axis=1)
             if hard.any():
                 gone = np.where(hard[:, None], codes.frame.n_categories, codes.codes)
                 codes = TreeCodes(gone, codes.frame, values, hard)
@@ -189,10 +195,13 @@ class ConditionalGaussianModel(GenerativeModel):
         return self._counted(Z, P, theta)
 
     def residual_statistics(self, Z: NetworkRows, E: Array, theta: NetworkParameters) -> Statistics:
-        """Return the same, completed by expected ones: each cell keeps its share of the mass of the class."""
+        """Return the same, completed by expected ones: each cell keeps its share of the mass of the class.
+
+        So do the moments of the parents in it.
+        """
         S = self._counted(Z, E, theta)
-        lacking = theta.shares * S["s0"][:, None] - S["mass"]
-        arrays = dict(S)
+        found, arrays = theta.cells_of(S["s0"]), dict(S)
+        lacking = {name: value - S[name] for name, value in found.items()}
         for name, value in expected_moments(lacking, theta).items():
             arrays[name] = arrays[name] + value
         return Statistics(arrays, S.frame)
@@ -200,7 +209,7 @@ class ConditionalGaussianModel(GenerativeModel):
     def _counted(self, Z: NetworkRows, W: Array, theta: NetworkParameters | None) -> Statistics:
         """Return statistics, expected under theta in the rows that need inference."""
         W = np.asarray(W, dtype=np.float64)
-        found = counted_moments(Z, W)
+        found = Z.moments(W)
         if Z.codes is not None:
             found["counts"] = np.ascontiguousarray(Z.codes.counts(W))
         if Z.hard is not None:
@@ -212,26 +221,30 @@ class ConditionalGaussianModel(GenerativeModel):
     def _of_hard_rows(self, rows: NetworkRows, W: Array, theta: NetworkParameters | None) -> Iterator[Arrays]:
         """Yield the statistics of rows that lack a parent, block by block."""
         if theta is not None:
-            for part in blocks(rows, theta):
-                yield NetworkMessages(rows[part], theta).statistics(W[part])
+            for part, inference in inferences(rows, theta):
+                yield inference.statistics(W[part])
             return
         frame, seen = rows.frame, np.ones(rows.D.shape, dtype=bool) if rows.seen is None else rows.seen
-        whole = seen.copy()
-        whole[:, frame.edges] &= seen[:, frame.parents[frame.edges]]
-        whole[:, frame.by_category] &= rows.values[:, frame.given[frame.by_category]] >= 0
-        yield counted_moments(NetworkRows(frame, rows.D, None, rows.values, whole, None), W)
+        whole = frame.families(rows.values >= 0, seen)
+        yield NetworkRows(frame, rows.D, None, rows.values, whole, None).moments(W)
         if frame.tables:
             yield {"counts": present_families(rows.values, frame.tables[0]).counts(W)}
 
     def fix_prior(self, S: Statistics) -> Statistics:
-        """Return S with a frame that holds pooled variances and the variances of the closed form."""
-        return S.with_frame(replace(S.frame, settled=self._gaussians.settled_by(S)))
+        """Return S with a frame that holds the prior and the variances of the closed form."""
+        tables: tuple[Tables, ...] = S.frame.tables
+        if tables and not tables[0].is_tree:
+            tables = (replace(tables[0], prior=self._tables.recursive_prior(of_tables(S))),)
+        return S.with_frame(replace(S.frame, tables=tables, settled=self._gaussians.settled_by(S)))
 
     def parameters(self, S: Statistics) -> NetworkParameters:
         """Return the tables of the categories, and the Gaussians of the numbers with floored variances."""
+        if S.frame.settled is None:
+            S = self.fix_prior(S)
         frame: Network = S.frame
-        settled = frame.settled or self._gaussians.settled_by(S)
-        means, variances, slopes, parent1, parent2 = self._gaussians.closed_form(S, settled)
+        settled = frame.settled
+        assert settled is not None
+        means, slopes, variances = self._gaussians.closed_form(S, settled)
         variances = variances + settled.added
         least = self.covariance_floor * settled.cells
         low = variances < least
@@ -239,15 +252,15 @@ class ConditionalGaussianModel(GenerativeModel):
         tables = None
         if frame.tables:
             tables = self._tables.parameters(of_tables(S))
-        s0 = S["s0"][:, None]
+        s0, of_parents = S["s0"][:, None], scaled_parents(S, np.ones_like(S["mass"]))
         return NetworkParameters(
             log_class_prior(S["s0"], self.class_alpha, self.class_prior),
             tables,
             means,
             np.where(low, least, variances),
             slopes,
-            parent1,
-            parent2,
+            of_parents["parent1"],
+            of_parents["parent2"],
             S["mass"] / np.where(s0 > 0, s0, 1.0),
             frame,
             floored,
@@ -258,7 +271,7 @@ class ConditionalGaussianModel(GenerativeModel):
         return S.least_mass() + self.class_alpha > 0
 
     def log_joint(self, Z: NetworkRows, theta: NetworkParameters) -> Array:
-        """Return log p(y) + sum_i log p(x_i | parent, y) over the columns that are present."""
+        """Return log p(y) + sum_i log p(x_i | parents, y) over the columns that are present."""
         units = Z.log_units
         return self._joint(Z, theta) - (units if isinstance(units, float) else units[:, None])
 
@@ -277,15 +290,15 @@ class ConditionalGaussianModel(GenerativeModel):
         if Z.hard is not None:
             rows = Z[Z.hard]
             joint[Z.hard] = np.concatenate(
-                [NetworkMessages(rows[part], theta).log_joint.T for part in blocks(rows, theta)]
+                [inference.log_joint.T for _, inference in inferences(rows, theta)]
             )
         return joint + theta.log_prior
 
     def contributions(self, Z: NetworkRows, theta: NetworkParameters) -> Array:
-        """Return log p(x_i | parent, y) of each column: a column is given its own factor.
+        """Return log p(x_i | parents, y) of each column: a column is given its own factor.
 
         In rows that lack a parent of what is present, it is given log p(x_i | present columns before it, y),
-        categories first, in the order of the tree from its root.
+        categories first, in an order in which each comes after its parents.
         """
         frame, found = Z.frame, np.zeros((*Z.shape, len(theta.log_prior)))
         if Z.codes is not None:
@@ -308,9 +321,7 @@ class ConditionalGaussianModel(GenerativeModel):
             else:
                 seen[:, i] = True if rows.seen is None else rows.seen[:, i]
             known = NetworkRows(frame, np.where(seen, rows.D, 0.0), None, values.copy(), seen.copy(), None)
-            joint = np.concatenate(
-                [NetworkMessages(known[part], theta).log_joint.T for part in blocks(known, theta)]
-            )
+            joint = np.concatenate([inference.log_joint.T for _, inference in inferences(known, theta)])
             column = (frame.categories if is_category else frame.numbers)[i]
             found[Z.hard, column] = joint - before
             before = joint
@@ -326,44 +337,56 @@ class ConditionalGaussianModel(GenerativeModel):
         if frame.maps:
             unit, origin, of = np.ones_like(unit), np.zeros_like(origin), "normal score's "
         for j, column in enumerate(frame.numbers.tolist()):
-            at, p, c = frame.cells(j), frame.parents[j], frame.given[j]
-            known = slice(at.start, at.stop - (c >= 0))  # the last cell is of values that are unseen
-            deviations, means = unit[j] * np.sqrt(theta.variances[:, known]), theta.means[:, known]
-            size, named, given = deviations.shape[1], list[Any](), ""
-            if c >= 0:
-                place = int(frame.categories[c])
-                named, given = [((place, None), (place, value)) for value in range(size)], " given {} = {}"
-            if p >= 0:
-                edge = np.searchsorted(frame.edges, j)
-                slope = theta.slopes[:, [edge]] * unit[j] / unit[p]
-                above = [((int(frame.numbers[p]), None),)]
-                spread = unit[p] * np.sqrt(theta.parent2 - theta.parent1**2)[:, [edge]]
-                yield Described(np.array([column]), [f"{of}slope on {{}}"], slope, deviations / spread, above)
-                means = means + theta.slopes[:, [edge]] * theta.parent1[:, [edge]]
-                named, given = above, " where {} is at its mean"
-            shares = theta.shares[:, known] if c >= 0 else None
-            mean = origin[j] + unit[j] * means
-            columns = np.full(size, column)
-            yield Described(columns, [f"{of}mean{given}"] * size, mean, deviations, named, shares)
-            named = above if p >= 0 else named
-            about = " about the line in {}" if p >= 0 else given
-            yield Described(
-                columns, [f"{of}standard deviation{about}"] * size, deviations, deviations, named, shares
-            )
+            known, cells = self._known_cells(frame, j)
+            at, slopes = frame.starts[j] + known, frame.groups_of[j].slopes[known]
+            deviations, means = unit[j] * np.sqrt(theta.variances[:, at]), theta.means[:, at]
+            parents = list(frame.number_parents[j])
+            given = " and ".join(["{} = {}"] * len(frame.category_parents[j]))
+            means = means + (theta.slopes[:, slopes] * theta.parent1[:, slopes]).sum(axis=2)
+            columns, shares = np.full(len(known), column), theta.shares[:, at] if given else None
+            above = tuple((int(frame.numbers[p]), None) for p in parents)
+            for i, p in enumerate(parents):
+                slope = theta.slopes[:, slopes[:, i]] * unit[j] / unit[p]
+                square = np.diagonal(theta.parent2[:, frame.groups_of[j].squares[known]], axis1=2, axis2=3)
+                spread = np.maximum(square[:, :, i] - theta.parent1[:, slopes[:, i]] ** 2, TINY) ** 0.5
+                name = f"{of}slope on {{}}" + (f" given {given}" if given else "")
+                named = [((int(frame.numbers[p]), None), *cell) for cell in cells]
+                yield Described(
+                    columns, [name] * len(known), slope, deviations / (unit[p] * spread), named, shares
+                )
+            told, others = [(*cell, *above) for cell in cells], " and ".join(["{}"] * len(above))
+            verb = "is at its mean" if len(above) == 1 else "are at their means"
+            for what, value, end in (
+                ("mean", origin[j] + unit[j] * means, f" where {others} {verb}"),
+                ("standard deviation", deviations, f" about the line in {others}"),
+            ):
+                name = f"{of}{what}" + (f" given {given}" if given else "") + (end if above else "")
+                yield Described(columns, [name] * len(known), value, deviations, told, shares)
+
+    def _known_cells(self, frame: Network, j: int) -> tuple[Array, list[tuple[Any, ...]]]:
+        """Return the cells of a number without those of unseen values, and what its categories are there."""
+        cells = np.arange(frame.sizes[j])
+        named: list[tuple[Any, ...]] = [()] * len(cells)
+        known = np.ones(len(cells), dtype=bool)
+        for c, step in zip(frame.category_parents[j], frame.strides[j], strict=True):
+            size, column = int(frame.tables[0].sizes[c]), int(frame.categories[c])
+            values = cells // step % (size + 1)
+            known &= values < size
+            pairs = [((column, None), (column, value)) for value in values.tolist()]
+            named = [(*before, *pair) for before, pair in zip(named, pairs, strict=True)]
+        kept = np.flatnonzero(known)
+        return kept, [named[i] for i in kept]
 
     def sample_rows(self, theta: NetworkParameters, y: Array, rng: np.random.Generator) -> Array:
-        """Draw each column after its parent."""
+        """Draw each column after its parents."""
         frame: Network = theta.frame
         X = np.empty((len(y), len(frame.categories) + len(frame.numbers)))
         if theta.tables is not None:
             X[:, frame.categories] = self._tables.sample_rows(theta.tables, y, rng)
-        D = np.empty((len(y), len(frame.numbers)))
+        D, values = np.zeros((len(y), len(frame.numbers))), X[:, frame.categories].astype(np.int64)
+        cells = NetworkRows(frame, D, None, values, None, None).cells
         for j in frame.order:
-            p, c = frame.parents[j], frame.given[j]
-            cell = frame.starts[j] + (X[:, frame.categories[c]].astype(np.int64) if c >= 0 else 0)
-            D[:, j] = theta.means[y, cell] + np.sqrt(theta.variances[y, cell]) * rng.standard_normal(len(y))
-            if p >= 0:
-                D[:, j] += theta.slopes[y, np.searchsorted(frame.edges, j)] * D[:, p]
+            D[:, j] = theta.line(y, j, cells[:, j], D, rng)
         X[:, frame.numbers] = frame.from_units(D)
         return X
 
@@ -380,13 +403,8 @@ class ConditionalGaussianModel(GenerativeModel):
         """
         frame = Z.frame
         found = np.empty(Z.shape)
-        for part in blocks(Z, theta):
-            own, codes = Z[part], y[part]
-            if rng is not None:
-                values, D = NetworkMessages(own, theta).draw(codes, rng)
-            else:
-                values = NetworkMessages(own, theta, most_probable=True).categories_of(codes, None)
-                D = NetworkMessages(own, theta).means(codes)
+        for part, inference in inferences(Z, theta):
+            values, D = inference.fill(y[part], rng)
             found[part, frame.categories] = values
             found[part, frame.numbers] = frame.from_units(D)
         return found
@@ -397,39 +415,17 @@ class ConditionalGaussianModel(GenerativeModel):
         Under ML `parameters` of these is theta.
         """
         frame: Network = theta.frame
-        s0 = total * np.exp(theta.log_prior)
-        mass = np.repeat(s0[:, None], len(frame.owner), axis=1)
-        found: Arrays = {}
-        if theta.tables is not None:
-            tables = frame.tables[0]
-            own = replace(theta.tables, log_prior=theta.log_prior)
-            found["counts"] = self._tables.expected_statistics(own, total)["counts"]
-            values = (tables.to_own @ found["counts"].T).T
-            for j in frame.by_category.tolist():
-                first = tables.own_starts[frame.given[j]]
-                mass[:, frame.cells(j)] = values[:, first : first + frame.sizes[j]]
-        mean, second = np.zeros((2, len(s0), len(frame.numbers)))
-        parent1, parent2 = np.zeros((2, len(s0), len(frame.edges)))
-        for j in frame.order:
-            at, p = frame.cells(j), frame.parents[j]
-            a, v = theta.means[:, at], theta.variances[:, at]
-            if p < 0:
-                share = mass[:, at] / s0[:, None]
-                mean[:, j], second[:, j] = (share * a).sum(axis=1), (share * (v + a * a)).sum(axis=1)
-                continue
-            edge = np.searchsorted(frame.edges, j)
-            b = theta.slopes[:, edge]
-            parent1[:, edge], parent2[:, edge] = mean[:, p], second[:, p]
-            mean[:, j] = a[:, 0] + b * mean[:, p]
-            second[:, j] = v[:, 0] + a[:, 0] ** 2 + 2 * a[:, 0] * b * mean[:, p] + b * b * second[:, p]
-        found |= expected_moments(mass, replace(theta, parent1=parent1, parent2=parent2))
-        return Statistics({"s0": s0, **found}, frame)
+        s0, n = total * np.exp(theta.log_prior), len(frame.numbers)
+        values, D = np.full((1, len(frame.categories)), -1), np.zeros((1, n))
+        nothing = NetworkRows(frame, D, None, values, np.zeros((1, n), dtype=bool), None)
+        ((_, inference),) = inferences(nothing, theta, every=True)
+        return Statistics({"s0": s0, **inference.statistics(s0[None])}, frame)
 
     def anchor_statistics(self, S: Statistics) -> Statistics:
         """Return the closed form's expected statistics, with the data's masses of cells and of parents."""
         theta, frame = self.parameters(S), S.frame
         s0 = np.exp(theta.log_prior)
-        found = expected_moments(s0[:, None] * theta.shares, theta)
+        found = expected_moments(theta.cells_of(s0), theta)
         if frame.tables:
             found["counts"] = self._tables.anchor_statistics(of_tables(S))["counts"]
         return Statistics({"s0": s0, **found}, frame)
@@ -452,13 +448,22 @@ class ConditionalGaussianModel(GenerativeModel):
         if frame.tables:
             found = self._tables.degrees_of_freedom(of_tables(S))
         mass = np.maximum(S["mass"], 0.0)
-        prior = np.where(frame.given[frame.owner] >= 0, self.backoff, 0.0)
-        share = mass / np.maximum(mass + prior, TINY)
-        slopes = mass[:, frame.cross_places]
-        slopes = slopes / np.maximum(slopes + self.backoff, TINY)
-        return found + float(2.0 * share.sum() + slopes.sum())
+        several = np.array([bool(given) for given in frame.category_parents], dtype=bool)
+        prior = np.where(frame.over_cells(several), self.backoff, 0.0)
+        found += float(2.0 * (mass / np.maximum(mass + prior, TINY)).sum())
+        for cells, slopes, _ in frame.groups:
+            own = mass[:, cells]
+            found += slopes.shape[1] * float((own / np.maximum(own + self.backoff, TINY)).sum())
+        return found
 
     def coordinates(self, S: Statistics) -> NetworkCoordinates:
         """Return log p(y), the logarithms of tables, and means, log variances and slopes of numbers."""
         prior = ClassPrior(self.class_alpha, self.class_prior)
         return NetworkCoordinates(S, self.anchor_statistics(S), self._gaussians, self._tables, prior)
+
+
+def padded(parents: Parents) -> Array:
+    """Return lists of parents as rows of an array, padded with -1."""
+    most = max(map(len, parents), default=0)
+    rows = [[*above, *[-1] * (most - len(above))] for above in parents]
+    return np.array(rows, dtype=np.int64).reshape(len(parents), most)

@@ -1,11 +1,12 @@
-"""Structure learning for trees of numbers and categories: one parent at most of each column beside the class.
+"""Structure learning for networks of numbers and categories: at most k parents of a column beside the class.
 
 The worth of an edge is I(x_i; x_j | y), of Gaussians where x_i is a number, less what its parameters cost by
 the Bayesian information criterion. Edges that are not worth their cost are left out.
 
 A category has a category as its parent, a number has either. So the best tree consists of two: Chow and Liu's
 of the categories, and one of the numbers and a node that stands for all categories, whose edge to a number is
-the best of theirs.
+the best of theirs. With k above 1 each column is given more parents among those before it in an order of the
+tree, the one of largest worth given the parents that it has first, until none is worth its cost.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 
 from riskbayes.arrays import Array
 from riskbayes.models.base import Sample
 from riskbayes.models.codes import Codes, categories_of, missing_cells
-from riskbayes.models.structure import DIGITS, Parents, dependences, tree_parents
+from riskbayes.models.structure import DIGITS, Parents, dependences, topological_order, tree_parents
 
 LARGEST_SHARE = 1.0 - 1e-9
 """Largest share of a variance that a parent explains: with all of it the information is infinite."""
@@ -28,15 +30,19 @@ CANCELLED = 1e-12
 """Variances below this share of their second moments are zero."""
 
 
+MOST_CANDIDATES = 8
+"""Columns that are tried as a further parent: those of largest worth on their own."""
+
+
 class MixedParents(NamedTuple):
-    """The parents of the columns of a tree."""
+    """The parents of the columns of a network."""
 
     categories: Parents
     """Of each category, among the categories."""
-    numbers: Array
-    """Of each number its number, or -1."""
-    given: Array
-    """Of each number its category, or -1."""
+    numbers: Parents
+    """Of each number, among the numbers."""
+    given: Parents
+    """Of each number, among the categories."""
 
 
 @dataclass(frozen=True)
@@ -50,33 +56,173 @@ class Numbers:
     n_classes: int
 
 
-def mixed_parents(codes: Sample, numbers: Numbers, sizes: Array) -> MixedParents:
-    """Return the tree of largest worth of categories, with codes of these sizes, and numbers."""
+def mixed_parents(codes: Sample, numbers: Numbers, sizes: Array, k: int = 1) -> MixedParents:
+    """Return the tree of largest worth of categories, with codes of these sizes, and numbers.
+
+    With k above 1 columns have further parents.
+    """
     total = max(float(numbers.w.sum()), 1.0)
     cost = numbers.n_classes * math.log(total) / (2.0 * total)
     n = numbers.D.shape[1]
     categories: Parents = ()
+    order = np.zeros(0, dtype=np.int64)
+    among = by_category = np.zeros((0, n))
     if len(sizes):
         order, between = dependences(codes)
-        worth = between - cost * np.outer(sizes - 1, sizes - 1)
-        tree = tree_parents(order, worth)
-        categories = tuple(tuple(p for p in above if worth[i, p] > 0) for i, above in enumerate(tree))
-    if not n:
-        return MixedParents(categories, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    best, given = np.full(n, -np.inf), np.full(n, -1)
-    if len(sizes):
-        worth = with_categories(codes.X, numbers) - 2.0 * cost * (sizes - 1)[:, None]
-        best, given = worth.max(axis=0), worth.argmax(axis=0)
-    worth = np.full((n + 1, n + 1), -np.inf)  # the first node stands for the categories
-    worth[1:, 1:] = with_numbers(numbers) - cost
-    worth[0, 1:] = worth[1:, 0] = best
-    order = np.argsort(-with_class(numbers), kind="stable")
-    tree = tree_parents(np.append(0, order + 1), worth)
-    above = np.array([p for (p,) in tree[1:]])
-    kept = worth[np.arange(1, n + 1), above] > 0
-    return MixedParents(
-        categories, np.where(kept & (above > 0), above - 1, -1), np.where(kept & (above == 0), given, -1)
-    )
+        among = between - cost * np.outer(sizes - 1, sizes - 1)
+        tree = tree_parents(order, among)
+        categories = tuple(tuple(p for p in above if among[i, p] > 0) for i, above in enumerate(tree))
+    found: list[tuple[int, ...]] = [()] * n
+    given: list[tuple[int, ...]] = [()] * n
+    ranked = np.argsort(-with_class(numbers), kind="stable")
+    by_number = with_numbers(numbers) - cost
+    if n:
+        best = np.full(n, -np.inf)
+        if len(sizes):
+            by_category = with_categories(codes.X, numbers) - 2.0 * cost * (sizes - 1)[:, None]
+            best = by_category.max(axis=0)
+        worth = np.full((n + 1, n + 1), -np.inf)  # the first node stands for the categories
+        worth[1:, 1:] = by_number
+        worth[0, 1:] = worth[1:, 0] = best
+        tree = tree_parents(np.append(0, ranked + 1), worth)
+        for j, (p,) in enumerate(tree[1:]):
+            if worth[j + 1, p] > 0 and p:
+                found[j] = (p - 1,)
+            elif worth[j + 1, p] > 0:
+                given[j] = (int(by_category[:, j].argmax()),)
+    parents = MixedParents(categories, tuple(found), tuple(given))
+    if k == 1:
+        return parents
+    more = Growth(codes, numbers, sizes, cost, k)
+    return more.grown(parents, (order, ranked), among, by_category, by_number)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What further parents of a column are worth."""
+
+    codes: Sample
+    numbers: Numbers
+    sizes: Array
+    cost: float
+    k: int
+
+    def grown(
+        self,
+        tree: MixedParents,
+        ranked: tuple[Array, Array],
+        among: Array,
+        by_category: Array,
+        by_number: Array,
+    ) -> MixedParents:
+        """Return the tree with further parents; the worths of single ones tell which are tried.
+
+        `ranked` are the categories and the numbers by what they say of the class.
+        """
+        categories, numbers, given = (list(part) for part in tree)
+        before: list[int] = []
+        for i in from_roots(tree.categories, ranked[0]):
+            categories[i] = self._further(i, (categories[i], ()), (best_of(among[i], before), []), True)[0]
+            before.append(i)
+        every, before = ranked[0].tolist(), []
+        for j in from_roots(tree.numbers, ranked[1]):
+            tried = best_of(by_category[:, j], every), best_of(by_number[j], before)
+            given[j], numbers[j] = self._further(j, (given[j], numbers[j]), tried, False)
+            before.append(j)
+        return MixedParents(tuple(categories), tuple(numbers), tuple(given))
+
+    def _further(
+        self, i: int, parents: tuple[tuple[int, ...], ...], tried: tuple[list[int], list[int]], category: bool
+    ) -> tuple[tuple[int, ...], ...]:
+        """Return the categories and the numbers that are parents of a column."""
+        while sum(map(len, parents)) < self.k:
+            best, choice = 0.0, None
+            for kind, candidates in enumerate(tried):
+                for p in (p for p in candidates if p not in parents[kind]):
+                    more = tuple((*own, p) if kind == at else own for at, own in enumerate(parents))
+                    gain = self._gain(i, parents, more, category)
+                    if gain > best:
+                        best, choice = gain, more
+            if choice is None:
+                break
+            parents = choice
+        return parents
+
+    def _gain(
+        self, i: int, old: tuple[tuple[int, ...], ...], new: tuple[tuple[int, ...], ...], category: bool
+    ) -> float:
+        """Return the worth of new parents of a column less that of the old, from the rows that have all."""
+        given, numbers = (list(part) for part in new)
+        rows = ~missing_or_none(self.codes.X)[:, [*given, *([i] if category else [])]].any(axis=1)
+        rows &= self.numbers.seen[:, [*numbers, *([] if category else [i])]].all(axis=1)
+        own = self._of_category if category else self._of_number
+        fits = [own(i, part, rows) for part in (old, new)]
+        gain = (fits[1][0] - fits[0][0]) / self.numbers.w.sum() - self.cost * (fits[1][1] - fits[0][1])
+        return round(float(gain), DIGITS)
+
+    def _cells(self, given: tuple[int, ...], rows: Array) -> tuple[Array, int]:
+        """Return the cell of each row, by the categories that are parents, and how many there are."""
+        cell, cells = np.zeros(int(rows.sum()), dtype=np.int64), 1
+        for c in given:
+            cell = cell + cells * self.codes.X[rows, c].astype(np.int64)
+            cells *= int(self.sizes[c])
+        return cell, cells
+
+    def _of_category(self, i: int, parents: tuple[tuple[int, ...], ...], rows: Array) -> tuple[float, int]:
+        """Return the log-likelihood of a category given its parents, and how many parameters a class has."""
+        (cell, cells), size = self._cells(parents[0], rows), int(self.sizes[i])
+        y, w, value = self.numbers.y[rows], self.numbers.w[rows], self.codes.X[rows, i].astype(np.int64)
+        place = (y * cells + cell) * size + value
+        counts = np.bincount(place, w, self.numbers.n_classes * cells * size).reshape(-1, size)
+        whole = counts.sum(axis=1)
+        return float(xlogy(counts, counts).sum() - xlogy(whole, whole).sum()), cells * (size - 1)
+
+    def _of_number(self, j: int, parents: tuple[tuple[int, ...], ...], rows: Array) -> tuple[float, int]:
+        """Return the same of a number whose Gaussian in each cell is about a line in its parents."""
+        (cell, cells), d = self._cells(parents[0], rows), len(parents[1])
+        place = self.numbers.y[rows] * cells + cell
+        table = np.column_stack([self.numbers.D[rows][:, [*parents[1], j]], np.ones(len(place))])
+        w, groups = self.numbers.w[rows], self.numbers.n_classes * cells
+        moments = np.empty((groups, d + 2, d + 2))
+        for a in range(d + 2):
+            for b in range(a + 1):
+                sums = np.bincount(place, w * table[:, a] * table[:, b], groups)
+                moments[:, a, b] = moments[:, b, a] = sums
+        mass = moments[:, -1, -1]
+        safe = np.where(mass > 0, mass, 1.0)[:, None]
+        mean = moments[:, -1, :-1] / safe
+        C = moments[:, :-1, :-1] / safe[..., None] - mean[:, :, None] * mean[:, None, :]
+        least = CANCELLED * np.diagonal(moments, axis1=1, axis2=2)[:, :-1] / safe + np.finfo(float).tiny
+        rest = C[:, d, d]
+        total = np.maximum(rest, least[:, d])
+        for a in range(d):
+            pivot = C[:, a, a]
+            varies = pivot > least[:, a]
+            C = C - np.where(varies, 1.0 / np.where(varies, pivot, 1.0), 0.0)[:, None, None] * (
+                C[:, :, [a]] * C[:, [a], :]
+            )
+        rest = np.maximum(C[:, d, d], (1.0 - LARGEST_SHARE) * total)
+        return float(-0.5 * (mass * np.log(rest)).sum()), cells * (d + 2)
+
+
+def from_roots(parents: Parents, ranked: Array) -> list[int]:
+    """Return the columns of a tree by their distance from its roots, and those of one distance by rank."""
+    depth = [0] * len(parents)
+    for i in topological_order(parents):
+        depth[i] = max((depth[p] + 1 for p in parents[i]), default=0)
+    return sorted(ranked.tolist(), key=lambda i: depth[i])
+
+
+def best_of(worth: Array, candidates: list[int]) -> list[int]:
+    """Return the candidates of largest worth; those of none are left out."""
+    order = sorted(candidates, key=lambda p: -worth[p])[:MOST_CANDIDATES]
+    return [p for p in order if worth[p] > 0]
+
+
+def missing_or_none(codes: Array) -> Array:
+    """Return a mask of the missing cells."""
+    holes = missing_cells(codes)
+    return np.zeros(codes.shape, dtype=bool) if holes is None else holes
 
 
 def with_class(numbers: Numbers) -> Array:

@@ -1,11 +1,13 @@
-"""Trees of numbers and categories: the frame that says what their statistics are sums of, and encoded rows.
+"""Networks of numbers and categories: the frame that says what statistics are sums of, and encoded rows.
 
-Each number has a Gaussian by class in each of its cells. A number whose parent is a category has a cell for
-each value of that, and one for values that are unseen in training; any other number has one cell.
+A number has a cell for each combination of the values of the categories that are its parents, one value of
+each standing for those that are unseen in training; without such parents it has one cell. In each cell it
+has, by class, a Gaussian about a linear function of the numbers that are its parents.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,11 +19,28 @@ from riskbayes.arrays import Array
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Arrays, Frame, same_values
 from riskbayes.loaded import require, require_shape
+from riskbayes.models.messages import informed
 from riskbayes.models.normal_scores import NormalScores
 from riskbayes.models.parent_tables import Tables, TreeCodes
+from riskbayes.models.structure import Parents, topological_order
 
 LEAST_UNIT = 1e-290
 """Least standard deviation of a column: what is much smaller has lost digits."""
+
+
+class CellPrior(NamedTuple):
+    """What `backoff` rows of each cell hold: the parents as in the class, the number by fewer parents."""
+
+    means: Array
+    """Intercepts by class and cell."""
+    slopes: Array
+    """By class and slope."""
+    variances: Array
+    """By class and cell."""
+    parent1: Array
+    """The mean of the parents, by class and slope."""
+    parent2: Array
+    """The mean of their products."""
 
 
 class SettledNetwork(NamedTuple):
@@ -32,25 +51,56 @@ class SettledNetwork(NamedTuple):
     pooled: Array
     """The variance of each number within the classes, of all classes together."""
     classes: Array
-    """The variances of the closed form by class and number."""
+    """The variances of the closed form by class and number, without its parents."""
+    prior: CellPrior
+    """That of the numbers which have parents."""
+    spread: Array
+    """What is added to the variances of parents, by class and slope, where the rows do not determine them."""
     cells: Array
-    """The same by class and cell, given the parent: those of calibration are at least a share of these."""
+    """The variances of the closed form by class and cell; calibration keeps at least a share of these."""
     added: Array
     """What of that was added where the rows do not determine the variance."""
     floored: Array
     """In how many cells with rows it was, by class."""
-    parents: Array
-    """The variances of the parents of the edges, by class and edge."""
+
+
+class Slots(NamedTuple):
+    """The columns of one kind of moments."""
+
+    number: Array
+    """The number that each moment of a row belongs to."""
+    first: Array
+    """Its column in the first cell of that number."""
+    step: Array
+    """How many columns it moves by a cell."""
+    size: int
+    """How many columns there are."""
+
+
+class CellGroup(NamedTuple):
+    """The cells of numbers that have equally many numbers as parents."""
+
+    cells: Array
+    """Columns of `mass`, `s1` and `s2`."""
+    slopes: Array
+    """Columns of `cross` and `parent1`, of shape (cells, parents)."""
+    squares: Array
+    """Columns of `parent2`, of shape (cells, parents, parents)."""
+
+    @property
+    def columns(self) -> tuple[Array, ...]:
+        """The columns of `mass`, `s1`, `s2`, `cross`, `parent1` and `parent2`."""
+        return (*(self.cells,) * 3, *(self.slopes,) * 2, self.squares)
 
 
 @dataclass(frozen=True, eq=False)
 class Network(Frame):
-    """The columns of a tree, their parents and the units of its numbers.
+    """The columns of a network, their parents and the units of its numbers.
 
     Categories are counted as in `tables`. `s1` and `s2` are first and second moments of the numbers, a column
-    for each cell, with the mass of the cells as `mass`. A number that has a number as its parent is an edge:
-    `parent1` and `parent2` are the moments of the parent, and `cross` are the products of both. All are of
-    (x - origin) / unit.
+    for each cell, with the mass of the cells as `mass`. Where numbers are parents, `parent1` and `parent2`
+    are their first moments and products in each cell, and `cross` are their products with the number below
+    them. All are of (x - origin) / unit.
     """
 
     categories: Array
@@ -60,9 +110,9 @@ class Network(Frame):
     tables: tuple[Tables, ...]
     """Of the categories; none if there are no categories."""
     parents: Array
-    """For each number the number that is its parent, or -1."""
+    """The numbers that are parents of each number, one row per number, padded with -1."""
     given: Array
-    """For each number the category that is its parent, or -1."""
+    """The categories that are, the strongest first."""
     origin: Array
     """A point in the middle of the rows."""
     unit: Array
@@ -86,17 +136,15 @@ class Network(Frame):
         require(np.array_equal(np.sort(columns), np.arange(n + k)), "a column is there twice, or not at all")
         require(len(self.tables) == (k > 0), "there are no tables of the categories, or several")
         require(not k or len(self.tables[0].sizes) == k, "tables are of other categories")
-        require(not k or self.tables[0].is_tree, "a category has several parents")
-        for name in ("parents", "given"):
-            require_shape(getattr(self, name), (n,), "i", name)
+        for name, most in (("parents", n), ("given", k)):
+            above = getattr(self, name)
+            require_shape(above, (n, above.shape[-1] if above.ndim else 0), "i", name)
+            require(above.min(initial=-1) >= -1 and above.max(initial=-1) < most, "a parent is unknown")
         for name in ("origin", "unit"):
             require_shape(getattr(self, name), (n,), "f", name)
         require(bool((self.unit > 0).all()), "a unit is not positive")
         require(len(self.maps) <= 1 and all(len(maps.n_knots) == n for maps in self.maps), "maps")
-        for above, most in ((self.parents, n), (self.given, k)):
-            require(above.min(initial=-1) >= -1 and above.max(initial=-1) < most, "a parent is unknown")
-        require(not ((self.parents >= 0) & (self.given >= 0)).any(), "a number has two parents")
-        require(len(self.order) == n, "the parents of the numbers go round in a circle")
+        topological_order(self.number_parents)
         super().check_loaded(size)
 
     def join(self, other: Frame) -> Frame:
@@ -120,18 +168,22 @@ class Network(Frame):
                 raise ValueError("These statistics are of other normal scores: fit all rows together.")
             return arrays
         a, b = self.unit / target.unit, (self.origin - target.origin) / target.unit
-        own, child, parent = self.owner, self.edges, self.parents[self.edges]
-        mass, s1, above = arrays["mass"], arrays["s1"], arrays["parent1"]
-        found = {**arrays, "s1": a[own] * s1 + b[own] * mass}
+        own, mass, s1 = self.owner, arrays["mass"], arrays["s1"]
+        found = {name: np.array(value) for name, value in arrays.items()}
+        found["s1"] = a[own] * s1 + b[own] * mass
         found["s2"] = a[own] ** 2 * arrays["s2"] + 2.0 * a[own] * b[own] * s1 + b[own] ** 2 * mass
-        s1, mass = s1[:, self.cross_places], mass[:, self.cross_places]
-        found["parent1"] = a[parent] * above + b[parent] * mass
-        found["parent2"] = (
-            a[parent] ** 2 * arrays["parent2"] + 2.0 * a[parent] * b[parent] * above + b[parent] ** 2 * mass
-        )
-        found["cross"] = a[child] * (a[parent] * arrays["cross"] + b[parent] * s1) + b[child] * (
-            a[parent] * above + b[parent] * mass
-        )
+        for cells, slopes, squares in self.groups:
+            if slopes.shape[1]:
+                x, z = own[cells][:, None], self.parent_of_slope[slopes]
+                n, first = mass[:, cells, None], s1[:, cells, None]
+                above, products = arrays["parent1"][:, slopes], arrays["parent2"][:, squares]
+                found["parent1"][:, slopes] = moved = a[z] * above + b[z] * n
+                found["cross"][:, slopes] = a[x] * (a[z] * arrays["cross"][:, slopes] + b[z] * first)
+                found["cross"][:, slopes] += b[x] * moved
+                scale = a[z][..., None] * a[z][:, None, :]
+                shifts = b[z][..., None] * (a[z] * above)[:, :, None, :]
+                found["parent2"][:, squares] = scale * products + shifts + shifts.swapaxes(2, 3)
+                found["parent2"][:, squares] += (b[z][..., None] * b[z][:, None, :]) * n[..., None]
         return found
 
     def centre(self) -> Array:
@@ -163,23 +215,67 @@ class Network(Frame):
         return self.origin + self.unit * D
 
     @property
-    def parent_of(self) -> dict[int, int | None]:
-        """The parent of each column; None for those without one."""
-        found: dict[int, int | None] = dict.fromkeys(range(len(self.categories) + len(self.numbers)))
+    def parent_lists(self) -> dict[int, tuple[int, ...]]:
+        """The columns that are parents of each column."""
+        found: dict[int, tuple[int, ...]] = {}
         for i, above in enumerate(self.tables[0].parent_lists if self.tables else ()):
-            found |= {int(self.categories[i]): int(self.categories[p]) for p in above}
-        for j in self.edges:
-            found[int(self.numbers[j])] = int(self.numbers[self.parents[j]])
-        for j in self.by_category:
-            found[int(self.numbers[j])] = int(self.categories[self.given[j]])
+            found[int(self.categories[i])] = tuple(self.categories[list(above)].tolist())
+        for j, column in enumerate(self.numbers.tolist()):
+            given, parents = self.categories[list(self.category_parents[j])], list(self.number_parents[j])
+            found[column] = (*given.tolist(), *self.numbers[parents].tolist())
         return found
+
+    @cached_property
+    def number_parents(self) -> Parents:
+        """The numbers that are parents of each number, as tuples."""
+        return tuple(tuple(p for p in above if p >= 0) for above in self.parents.tolist())
+
+    @cached_property
+    def category_parents(self) -> Parents:
+        """The categories that are, as tuples."""
+        return tuple(tuple(c for c in given if c >= 0) for given in self.given.tolist())
+
+    @cached_property
+    def parent(self) -> Array:
+        """In a tree, the number that is the parent of each number, or -1."""
+        return np.array([above[0] if above else -1 for above in self.number_parents], dtype=np.int64)
+
+    @cached_property
+    def category(self) -> Array:
+        """In a tree, the category that is the parent of each number, or -1."""
+        return np.array([given[0] if given else -1 for given in self.category_parents], dtype=np.int64)
+
+    @cached_property
+    def is_tree(self) -> bool:
+        """True if no column has more than one parent."""
+        whole = all(tables.is_tree for tables in self.tables)
+        return whole and max((*map(len, self.all_parents),), default=0) <= 1
+
+    @property
+    def all_parents(self) -> Parents:
+        """The numbers and the categories that are parents of each number."""
+        return tuple(map(tuple.__add__, self.number_parents, self.category_parents))
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The numbers in an order in which each comes after its parents."""
+        return topological_order(self.number_parents)
+
+    @cached_property
+    def strides(self) -> tuple[tuple[int, ...], ...]:
+        """By how many cells of each number the codes of its categories count."""
+        sizes = (self.tables[0].sizes + 1).tolist() if self.tables else []
+        return tuple(
+            tuple(math.prod(sizes[c] for c in given[:place]) for place in range(len(given)))
+            for given in self.category_parents
+        )
 
     @cached_property
     def sizes(self) -> Array:
         """The number of cells of each number."""
-        if not self.tables:
-            return np.ones(len(self.numbers), dtype=np.int64)
-        return np.where(self.given >= 0, self.tables[0].sizes[self.given] + 1, 1)
+        sizes = (self.tables[0].sizes + 1).tolist() if self.tables else []
+        cells = [math.prod(sizes[c] for c in given) for given in self.category_parents]
+        return np.array(cells, dtype=np.int64)
 
     @cached_property
     def starts(self) -> Array:
@@ -192,29 +288,74 @@ class Network(Frame):
         return np.repeat(np.arange(len(self.numbers)), self.sizes)
 
     @cached_property
-    def by_category(self) -> Array:
-        """The numbers whose parent is a category."""
-        return np.flatnonzero(self.given >= 0)
+    def slots(self) -> dict[str, Slots]:
+        """The columns of the moments of each kind."""
+        lengths = np.array([len(above) for above in self.number_parents], dtype=np.int64)
+        found: dict[str, Slots] = {}
+        for names, widths in (
+            (("mass", "s1", "s2"), np.ones_like(lengths)),
+            (("cross", "parent1"), lengths),
+            (("parent2",), lengths**2),
+        ):
+            number = np.repeat(np.arange(len(lengths)), widths)
+            within = np.arange(len(number)) - np.repeat(np.cumsum(widths) - widths, widths)
+            columns = self.sizes * widths
+            first = (np.cumsum(columns) - columns)[number] + within
+            found |= dict.fromkeys(names, Slots(number, first, widths[number], int(columns.sum())))
+        return found
 
     @cached_property
-    def edges(self) -> Array:
-        """The numbers whose parent is a number."""
-        return np.flatnonzero(self.parents >= 0)
+    def slope_pairs(self) -> Array:
+        """The number and its parent of each moment of a row in `cross`, of shape (2, moments)."""
+        pairs = [(j, p) for j, above in enumerate(self.number_parents) for p in above]
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2).T
 
     @cached_property
-    def order(self) -> tuple[int, ...]:
-        """The numbers in an order in which each comes after its parent; those on a circle are left out."""
-        found: list[int] = []
-        ready = np.flatnonzero(self.parents < 0).tolist()
-        while ready:
-            found += ready
-            ready = [i for i in self.edges.tolist() if self.parents[i] in ready]
+    def parent_pairs(self) -> Array:
+        """The two parents of each moment of a row in `parent2`, of shape (2, moments)."""
+        pairs = [(p, q) for above in self.number_parents for p in above for q in above]
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+
+    @cached_property
+    def parent_of_slope(self) -> Array:
+        """The parent of each column of `cross`."""
+        found = np.empty(self.slots["cross"].size, dtype=np.int64)
+        for group, above in zip(self.groups_of, self.number_parents, strict=True):
+            found[group.slopes] = above
+        return found
+
+    @cached_property
+    def groups_of(self) -> tuple[CellGroup, ...]:
+        """The cells of each number."""
+        found = []
+        for j, above in enumerate(self.number_parents):
+            K, d = self.sizes[j], len(above)
+            slopes, squares = self.slots["cross"], self.slots["parent2"]
+            first = slopes.first[np.searchsorted(slopes.number, j) :][:1].sum()
+            second = squares.first[np.searchsorted(squares.number, j) :][:1].sum()
+            found.append(
+                CellGroup(
+                    self.starts[j] + np.arange(K),
+                    first + np.arange(K * d).reshape(K, d),
+                    second + np.arange(K * d * d).reshape(K, d, d),
+                )
+            )
         return tuple(found)
 
     @cached_property
-    def cross_places(self) -> Array:
-        """The cell of each edge's number."""
-        return self.starts[self.edges]
+    def groups(self) -> tuple[CellGroup, ...]:
+        """The cells of all numbers, by how many numbers these have as parents."""
+        lengths = [len(above) for above in self.number_parents]
+        return tuple(
+            CellGroup(*map(np.concatenate, zip(*own, strict=True)))
+            for d in sorted(set(lengths))
+            if (own := [group for group, length in zip(self.groups_of, lengths, strict=True) if length == d])
+        )
+
+    @cached_property
+    def roots(self) -> Array:
+        """The numbers without parents."""
+        return np.array([j for j, above in enumerate(self.all_parents) if not above], dtype=np.int64)
 
     def cells(self, j: int) -> slice:
         """Return the cells of a number."""
@@ -225,7 +366,7 @@ class Network(Frame):
         return np.add.reduceat(table, self.starts, axis=1) if len(self.starts) else table
 
     def over_cells(self, table: Array) -> Array:
-        """Return one number for each number of the tree, repeated for each of its cells."""
+        """Return one number for each number of the network, repeated for each of its cells."""
         return np.repeat(table, self.sizes, axis=-1)
 
     def family(self, present_categories: Array, seen: Array) -> tuple[Array, Array]:
@@ -233,13 +374,19 @@ class Network(Frame):
 
         Those of categories do not include descendants among the categories.
         """
-        numbers, categories = seen.copy(), present_categories.copy()
-        for j in self.order[::-1]:
-            if self.parents[j] >= 0:
-                numbers[:, self.parents[j]] |= numbers[:, j]
-        for j in self.by_category:
-            categories[:, self.given[j]] |= numbers[:, j]
+        numbers, categories = informed(seen, self.number_parents), present_categories.copy()
+        for j, given in enumerate(self.category_parents):
+            for c in given:
+                categories[:, c] |= numbers[:, j]
         return categories, numbers
+
+    def families(self, present_categories: Array, seen: Array) -> Array:
+        """Return a mask of the numbers that are present with all their parents."""
+        found = seen.copy()
+        for j in range(found.shape[1]):
+            found[:, j] &= seen[:, list(self.number_parents[j])].all(axis=1)
+            found[:, j] &= present_categories[:, list(self.category_parents[j])].all(axis=1)
+        return found
 
 
 class NetworkRows:
@@ -261,6 +408,8 @@ class NetworkRows:
         Rows in which a column is missing and a descendant of it present: these need inference.
     log_units : array of shape (m,), or float
         The logarithms of the units of the numbers that are present, summed.
+    covariance : array of shape (m, numbers, numbers), optional
+        Of numbers that are expected, given what is present; zero by default.
     """
 
     def __init__(
@@ -272,10 +421,11 @@ class NetworkRows:
         seen: Array | None,
         hard: Array | None,
         log_units: Array | float = 0.0,
+        covariance: Array | None = None,
     ):
         self.frame, self.D, self.codes, self.values, self.seen = frame, D, codes, values, seen
         self.hard = hard if hard is not None and hard.any() else None
-        self.log_units = log_units
+        self.log_units, self.covariance = log_units, covariance
         self.shape = len(D), D.shape[1] + values.shape[1]
 
     def __len__(self) -> int:
@@ -299,25 +449,62 @@ class NetworkRows:
         return seen & ~self.hard[:, None]
 
     @cached_property
-    def places(self) -> Array:
-        """The cell of each number whose parent is a category, of shape (m, such numbers).
+    def cells(self) -> Array:
+        """The cell of each number, counted from its first one, of shape (m, numbers).
 
-        Where the category is missing the row needs inference, or the number is missing too.
+        Where a category is missing the row needs inference, or the number is missing too.
         """
-        frame, own = self.frame, self.frame.by_category
-        return np.maximum(self.values[:, frame.given[own]], 0) + frame.starts[own]
+        found = np.zeros(self.D.shape, dtype=np.int64)
+        for j, (given, steps) in enumerate(zip(self.frame.category_parents, self.frame.strides, strict=True)):
+            for c, step in zip(given, steps, strict=True):
+                found[:, j] += step * np.maximum(self.values[:, c], 0)
+        return found
 
     @cached_property
-    def moments(self) -> list[csr_array]:
-        """The one-hot cells of numbers whose parent is a category, times 1, x and x^2; transposed."""
-        own = self.frame.by_category
-        (m, n), x = self.places.shape, self.D[:, own]
-        here = np.ones(x.shape) if self.counted is None else self.counted[:, own].astype(np.float64)
-        pointers, shape = np.arange(0, m * n + 1, n), (m, len(self.frame.owner))
-        return [
-            csr_array(((here * power).ravel(), self.places.ravel(), pointers), shape=shape).T
-            for power in (np.ones_like(x), x, x * x)
-        ]
+    def hot(self) -> dict[str, csr_array]:
+        """The moments of the rows in the cells of numbers that have several; transposed."""
+        found, m = {}, len(self)
+        for name, values in self._moments().items():
+            slots = self.frame.slots[name]
+            several = np.flatnonzero(self.frame.sizes[slots.number] > 1)
+            if len(several):
+                own = slots.number[several]
+                places = slots.first[several] + slots.step[several] * self.cells[:, own]
+                pointers = np.arange(0, m * len(several) + 1, len(several))
+                entries = values[:, several].ravel(), places.ravel(), pointers
+                found[name] = csr_array(entries, shape=(m, slots.size)).T
+        return found
+
+    def _moments(self) -> Arrays:
+        """Return the moments of each row, zero where a number is not counted as it is."""
+        frame, D, seen = self.frame, self.D, self.counted
+        x = D if seen is None else np.where(seen, D, 0.0)
+        found = {"mass": np.ones_like(D) if seen is None else seen.astype(np.float64), "s1": x, "s2": x * x}
+        if frame.slope_pairs.size:
+            (child, parent), (p, q) = frame.slope_pairs, frame.parent_pairs
+            here = found["mass"]
+            found["cross"], found["parent1"] = x[:, child] * D[:, parent], here[:, child] * D[:, parent]
+            products = frame.slots["parent2"].number
+            found["parent2"] = here[:, products] * D[:, p] * D[:, q]
+        if (C := self.covariance) is not None:
+            here, own = found["mass"], np.arange(D.shape[1])
+            found["s2"] = found["s2"] + here * C[:, own, own]
+            if "cross" in found:
+                found["cross"] += here[:, child] * C[:, child, parent]
+                found["parent2"] += here[:, products] * C[:, p, q]
+        return found
+
+    def moments(self, W: Array) -> Arrays:
+        """Return mass, s1, s2, cross, parent1 and parent2 of the numbers that are counted as they are."""
+        frame = self.frame
+        found = {name: np.zeros((W.shape[1], slots.size)) for name, slots in frame.slots.items()}
+        for name, values in self._moments().items():
+            slots = frame.slots[name]
+            single = frame.sizes[slots.number] == 1
+            found[name][:, slots.first[single]] = W.T @ values[:, single]
+            if name in self.hot:
+                found[name] += (self.hot[name] @ W).T
+        return found
 
 
 def units_of(X: Array, w: Array | None, columns: Array) -> tuple[Array, Array]:
@@ -356,24 +543,3 @@ def units_of(X: Array, w: Array | None, columns: Array) -> tuple[Array, Array]:
 def power_of_two(size: float) -> float:
     """Return the largest power of two that is not above a positive number, within the range of floats."""
     return float(np.ldexp(1.0, max(int(np.frexp(size)[1]) - 1, -1020)))
-
-
-def counted_moments(rows: NetworkRows, W: Array) -> Arrays:
-    """Return mass, s1, s2, cross, parent1 and parent2 of the numbers that are counted as they are."""
-    frame, D = rows.frame, rows.D
-    r, seen = W.shape[1], rows.counted
-    own = np.flatnonzero(frame.given < 0)
-    found = {name: np.zeros((r, len(frame.owner))) for name in ("mass", "s1", "s2")}
-    here = D if seen is None else np.where(seen, D, 0.0)
-    x, at = here[:, own], frame.starts[own]
-    found["mass"][:, at] = W.sum(axis=0)[:, None] if seen is None else W.T @ seen[:, own]
-    found["s1"][:, at], found["s2"][:, at] = W.T @ x, W.T @ (x * x)
-    if len(frame.by_category):
-        for name, hot in zip(("mass", "s1", "s2"), rows.moments, strict=True):
-            found[name] += (hot @ W).T
-    child, parent = here[:, frame.edges], D[:, frame.parents[frame.edges]]
-    if seen is not None:
-        parent = np.where(seen[:, frame.edges], parent, 0.0)
-    found["cross"] = W.T @ (child * parent)
-    found["parent1"], found["parent2"] = W.T @ parent, W.T @ (parent * parent)
-    return found

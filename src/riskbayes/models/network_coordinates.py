@@ -1,4 +1,4 @@
-"""The coordinates of a tree of numbers and categories that a quasi-Newton step moves."""
+"""The coordinates of a network of numbers and categories that a quasi-Newton step moves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from riskbayes.models.augmented_nb import BranchCoordinates, TreeModel
 from riskbayes.models.base import Fitted
 from riskbayes.models.coordinates import SMOOTHED, ClassPrior, Coordinates, Point, positive
 from riskbayes.models.network import Network
-from riskbayes.models.network_gaussians import CellGaussians, NetworkParameters, squares_about
+from riskbayes.models.network_gaussians import (
+    CellGaussians,
+    Lines,
+    NetworkParameters,
+    rests,
+    scaled_parents,
+)
 from riskbayes.statistics import Statistics
 
 LONGEST_LOG = 300.0
@@ -19,7 +25,7 @@ LONGEST_LOG = 300.0
 class NetworkCoordinates(Coordinates):
     """log p(y), the logarithms of the tables, and of the Gaussians the means, log variances and slopes.
 
-    A mean is that of a number where its parent is at its mean in the data. All are free: no step makes a
+    A mean is that of a number where its parents are at their means in the data. All are free: no step makes a
     variance negative. The gradient by them is that of the log-likelihood of a residual's statistics; their
     units are the roots of Fisher's information at the closed form.
 
@@ -50,14 +56,20 @@ class NetworkCoordinates(Coordinates):
         frame: Network = S.frame
         settled = frame.settled
         assert settled is not None
-        places, s0 = frame.cross_places, closed["s0"]
-        counted = S["mass"][:, places]
-        self.middle = S["parent1"] / np.where(counted > 0, counted, 1.0)
+        s0 = closed["s0"]
         mass = S["mass"] / S.total
         mass = (1.0 - SMOOTHED) * mass + SMOOTHED * (s0 / s0.sum())[:, None] * mass.sum(axis=0)
         mass = positive(mass)
         metric: Point = {"s0": positive(s0), "s1": mass / settled.cells, "s2": 0.5 * mass}
-        metric["cross"] = mass[:, places] * settled.parents / settled.cells[:, places]
+        one = scaled_parents(S, np.ones_like(S["mass"]))
+        self.middle = one["parent1"]
+        metric["cross"] = np.zeros_like(self.middle)
+        for cells, slopes, squares in frame.groups:
+            spread = np.diagonal(one["parent2"][:, squares], axis1=2, axis2=3) - self.middle[:, slopes] ** 2
+            spread = np.maximum(spread, 0.0) + settled.spread[:, slopes]
+            pooled = settled.pooled[frame.parent_of_slope[slopes]]
+            spread = (1.0 - SMOOTHED) * spread + SMOOTHED * pooled
+            metric["cross"][:, slopes] = (mass / settled.cells)[:, cells, None] * spread
         self.unit = {name: positive(value**0.5) for name, value in metric.items()}
         if self.tables is not None:
             self.unit["counts"] = self.tables.unit["counts"]
@@ -65,8 +77,7 @@ class NetworkCoordinates(Coordinates):
     def point(self, fitted: Fitted) -> Point:
         """Return the coordinates of a fitted model."""
         theta: NetworkParameters = fitted.theta
-        means, places = theta.means.copy(), theta.frame.cross_places
-        means[:, places] += theta.slopes * self.middle
+        means = theta.means + self._along(theta.slopes)
         free = {"s0": theta.log_prior, "s1": means, "s2": np.log(theta.variances), "cross": theta.slopes}
         found = {name: self.unit[name] * value for name, value in free.items()}
         if self.tables is not None:
@@ -79,17 +90,18 @@ class NetworkCoordinates(Coordinates):
         if weight > 0:
             R = R.plus(weight, self.closed)
         prior = R["s0"] - max(weight, 0.0) * np.exp(theta.log_prior)
-        a, v, b, places = theta.means, theta.variances, theta.slopes, theta.frame.cross_places
-        away = R["s1"] - a * R["mass"]
-        away[:, places] -= b * R["parent1"]
-        along = R["cross"] - a[:, places] * R["parent1"] - b * R["parent2"]
+        v, rest = theta.variances, rests(R, theta)
         low = v <= 1.001 * self.gaussians.floor * self.S.frame.settled.cells
-        widths = 0.5 * (squares_about(R, theta) / v - R["mass"])
+        widths = 0.5 * (rest["s2"] / v - R["mass"])
+        turns = np.zeros_like(theta.slopes)
+        for cells, slopes, _ in self.S.frame.groups:
+            away = rest["s1"][:, cells, None] * self.middle[:, slopes]
+            turns[:, slopes] = (rest["cross"][:, slopes] - away) / v[:, cells, None]
         gradient = {
             "s0": prior if self.prior.fixed is None else 0.0 * prior,
-            "s1": away / v,
+            "s1": rest["s1"] / v,
             "s2": np.where(low & (widths < 0), 0.0, widths),
-            "cross": (along - self.middle * away[:, places]) / v[:, places],
+            "cross": turns,
         }
         found = {name: value / self.unit[name] for name, value in gradient.items()}
         if self.tables is not None:
@@ -103,7 +115,8 @@ class NetworkCoordinates(Coordinates):
         s0 = self.prior.masses(free["s0"], self.S.total) if s0 is None else s0
         mass = self.S["mass"] * (s0 / positive(self.S["s0"]))[:, None]
         variances = np.exp(np.clip(free["s2"], -LONGEST_LOG, LONGEST_LOG))
-        found = self.gaussians.moments_of(free["s1"], variances, free["cross"], self.S, mass)
+        means = free["s1"] - self._along(free["cross"])
+        found = self.gaussians.moments_of(Lines(means, free["cross"], variances), self.S, mass)
         if self.tables is not None:
             found["counts"] = self.tables.counts(free["counts"], s0[:, None])
         return Statistics({"s0": s0, **found}, self.S.frame)
@@ -114,6 +127,13 @@ class NetworkCoordinates(Coordinates):
         if self.tables is None:
             return S
         return Statistics({**S, "counts": self.tables.independent()["counts"]}, S.frame)
+
+    def _along(self, slopes: Array) -> Array:
+        """Return what the parents add to the means of numbers where they are at their own means."""
+        found = np.zeros_like(self.S["s1"])
+        for cells, columns, _ in self.S.frame.groups:
+            found[:, cells] = (slopes * self.middle)[:, columns].sum(axis=2)
+        return found
 
     def _of_tables(self, fitted: Fitted) -> Fitted:
         """Return the fitted model of the categories."""

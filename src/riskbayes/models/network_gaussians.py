@@ -1,29 +1,32 @@
-"""The Gaussians of the numbers of a tree: their closed form with its prior, its inverse, and densities."""
+"""The Gaussians of the numbers of a network: their closed form with its prior, its inverse, and densities."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Arrays
 from riskbayes.models.augmented_nb import TreeParameters
-from riskbayes.models.network import Network, NetworkRows, SettledNetwork
+from riskbayes.models.network import CellGroup, CellPrior, Network, NetworkRows, SettledNetwork
 from riskbayes.models.network_messages import LOG_2PI
 from riskbayes.models.settled import SEPARATING, TINY
 from riskbayes.statistics import Statistics
 
 EPS = float(np.finfo(float).eps)
 
+COLLINEAR = 1e-9
+"""Share of its variance about a line in others below which a number is a function of these."""
+
 
 @dataclass(frozen=True)
 class NetworkParameters:
     """log p(y), the tables of the categories, and the Gaussians of the numbers in the cells of `frame`.
 
-    A number is normal with the mean of its cell, plus its slope times its parent.
+    A number is normal with the mean of its cell, plus its slopes there times its parents among the numbers.
     """
 
     log_prior: Array
@@ -32,29 +35,123 @@ class NetworkParameters:
     means: Array
     variances: Array
     slopes: Array
-    """By class and edge."""
+    """By class and column of `cross`."""
     parent1: Array
-    """The mean of the parent of each edge in the rows of the class."""
+    """The means of the parents in the rows of each cell, by class."""
     parent2: Array
-    """The mean of its squares."""
+    """The means of their products."""
     shares: Array
     """The mass of each cell, as a share of that of the class: calibration does not change it."""
     frame: Any
     floored: Array
+
+    def cells_of(self, s0: Array) -> Arrays:
+        """Return the masses of the cells and the moments of the parents of classes of these masses."""
+        found = {"mass": s0[:, None] * self.shares}
+        found |= {"parent1": self.parent1.copy(), "parent2": self.parent2.copy()}
+        for cells, slopes, squares in self.frame.groups:
+            own = found["mass"][:, cells, None]
+            found["parent1"][:, slopes] *= own
+            found["parent2"][:, squares] *= own[..., None]
+        return found
+
+    def line(self, y: Array, j: int, cell: Array, D: Array, rng: np.random.Generator | None = None) -> Array:
+        """Return the means of a number in rows of classes y, given its cell and its parents, or a draw."""
+        at, group = self.frame.starts[j] + cell, self.frame.groups_of[j]
+        found = self.means[y, at]
+        for place, p in enumerate(self.frame.number_parents[j]):
+            found = found + self.slopes[y, group.slopes[cell, place]] * D[:, p]
+        if rng is None:
+            return found
+        return found + np.sqrt(self.variances[y, at]) * rng.standard_normal(len(y))
+
+
+class Lines(NamedTuple):
+    """Gaussians about linear functions of d numbers."""
+
+    means: Array
+    """Of shape (classes, cells)."""
+    slopes: Array
+    """Of shape (classes, cells, d)."""
+    variances: Array
+
+    @classmethod
+    def of(cls, theta: NetworkParameters | CellPrior | Lines, group: CellGroup) -> Lines:
+        """Return those of a group of cells."""
+        return cls(
+            theta.means[:, group.cells], theta.slopes[:, group.slopes], theta.variances[:, group.cells]
+        )
+
+
+class CellMoments(NamedTuple):
+    """Moments of cells of numbers with d numbers as parents."""
+
+    mass: Array
+    """Of shape (classes, cells)."""
+    s1: Array
+    s2: Array
+    cross: Array
+    """Of shape (classes, cells, d)."""
+    parent1: Array
+    parent2: Array
+    """Of shape (classes, cells, d, d)."""
+
+    @classmethod
+    def of(cls, S: Arrays | Statistics, group: CellGroup) -> CellMoments:
+        """Return those of a group of cells."""
+        return cls(*(S[name][:, columns] for name, columns in zip(cls._fields, group.columns, strict=True)))
+
+    def summed_to(self, cells: int) -> CellMoments:
+        """Return those of the first categories, which have this many cells together."""
+        later = self.mass.shape[1] // cells
+        return CellMoments(*(v.reshape(len(v), later, cells, *v.shape[2:]).sum(axis=1) for v in self))
+
+    def about(self, line: Lines) -> CellMoments:
+        """Return the moments of x - mean - slopes z in place of x."""
+        a, b = line.means, line.slopes
+        along, bent = (b * self.parent1).sum(axis=2), (self.parent2 @ b[..., None])[..., 0]
+        s2 = self.s2 - 2.0 * (a * self.s1 + (b * self.cross).sum(axis=2))
+        return self._replace(
+            s1=self.s1 - a * self.mass - along,
+            s2=s2 + a * a * self.mass + 2.0 * a * along + (b * bent).sum(axis=2),
+            cross=self.cross - a[..., None] * self.parent1 - bent,
+        )
+
+    def plus(self, line: Lines) -> CellMoments:
+        """Return the moments of x + mean + slopes z in place of x."""
+        return self.about(Lines(-line.means, -line.slopes, line.variances))
+
+
+class PriorRow(NamedTuple):
+    """What a row of the prior holds: the mean and the products of its parents, and a line that x is about."""
+
+    line: Lines
+    parent1: Array
+    parent2: Array
+
+    @classmethod
+    def of(cls, prior: CellPrior, group: CellGroup) -> PriorRow:
+        """Return those of a group of cells."""
+        return cls(Lines.of(prior, group), prior.parent1[:, group.slopes], prior.parent2[:, group.squares])
 
 
 @dataclass(frozen=True)
 class CellGaussians:
     """The closed form of the Gaussians, with its prior.
 
+    A number with parents has `backoff` more rows in each cell than the data: there it is about the line that
+    it has with fewer parents, first without its last category, then without the one before it, and so on,
+    without any parents in the end, and its parents are as in all rows of the class. These rows are those of
+    the data's closed form: calibration does not move them.
+
     Parameters
     ----------
     alpha : float
         The rows that the pooled variance of a number counts as in each class.
     backoff : float
-        The rows that p(x | y) counts as in p(x | parent, y).
+        The rows that p(x | fewer parents, y) counts as in p(x | parents, y).
     floor : float
-        Least variance of a number given its parent, as a share of the closed form's.
+        Least variance of a number given its parents, as a share of the closed form's.
     """
 
     alpha: float
@@ -65,8 +162,8 @@ class CellGaussians:
         """Return what the statistics of the data determine and calibration leaves fixed.
 
         A variance within its rounding is not determined by the rows. That of a class is then the pooled one,
-        that of a value of the parent the class's, that about a line the pooled one about lines; where these
-        are not determined either, it is a small share of the column's own.
+        that of a cell the class's, that about a line the pooled one about lines; where these are not
+        determined either, it is a small share of the column's own.
         """
         frame: Network = S.frame
         mass, first, second = (frame.totals(S[name]) for name in ("mass", "s1", "s2"))
@@ -77,108 +174,167 @@ class CellGaussians:
         within = (second - first**2 / safe).sum(axis=0) / whole
         pooled = np.where(within > noise(square, frame), within, SEPARATING)
         pooled = np.where(empty, 1.0, pooled)
-        nothing = np.zeros((1, 1))
-        settled = SettledNetwork(overall, pooled, nothing, nothing, nothing, nothing, nothing)
+        mean, variance = self._class_moments(S, overall, pooled)
         constant = second / safe - (first / safe) ** 2 <= noise(second / safe, frame)
-        classes = np.where(constant, pooled, self._class_moments(S, settled)[1])
-        parent = frame.parents[frame.edges]
-        own = np.maximum(S["mass"][:, frame.cross_places], TINY)
-        at1, at2 = S["parent1"] / own, S["parent2"] / own
-        above = at2 - at1**2
-        above = np.where(above > noise(at2, frame, parent), above, pooled[parent])
-        settled = settled._replace(classes=classes, parents=above)
-        raw = self.closed_form(S, settled)[1]
-        mass = S["mass"]
-        least = noise(S["s2"] / np.where(mass > 0, mass, 1.0), frame, frame.owner)
-        low = raw <= least
-        low |= frame.over_cells(constant) & (frame.given < 0)[frame.owner]
+        classes = np.where(constant, pooled, variance)
+        prior, spread = self._prior(S, mean, classes, overall, pooled)
+        nothing = np.zeros((1, 1))
+        settled = SettledNetwork(overall, pooled, classes, prior, spread, nothing, nothing, nothing)
+        raw, mass = self.closed_form(S, settled).variances, S["mass"]
+        low = raw <= noise(S["s2"] / np.where(mass > 0, mass, 1.0), frame, frame.owner)
+        one_cell = np.array([not given for given in frame.category_parents], dtype=bool)
+        low |= frame.over_cells(constant & one_cell)
         instead = frame.over_cells(classes)
-        places = frame.cross_places
-        if len(places):
-            about = np.where(low, 0.0, raw)[:, places]
-            shared = (mass[:, places] * about).sum(axis=0) / np.maximum(mass[:, places].sum(axis=0), TINY)
-            small = SEPARATING * classes[:, frame.edges]
-            instead[:, places] = np.where(shared > small, shared, small)
+        for j in (j for j, above in enumerate(frame.number_parents) if above):
+            at = frame.cells(j)
+            about = (mass[:, at] * np.where(low[:, at], 0.0, raw[:, at])).sum()
+            shared = about / max(float(mass[:, at].sum()), TINY)
+            small = SEPARATING * classes[:, [j]]
+            instead[:, at] = np.where(shared > small, shared, small)
         added = np.where(low, instead - raw, 0.0)
         floored = np.count_nonzero(low & (mass > 0), axis=1)
         return settled._replace(cells=raw + added, added=added, floored=floored)
 
-    def _class_moments(self, S: Statistics, settled: SettledNetwork) -> tuple[Array, Array]:
+    def _class_moments(self, S: Statistics, overall: Array, pooled: Array) -> tuple[Array, Array]:
         """Return the mean and the variance of each number by class, with `alpha` rows of the pooled one."""
         frame: Network = S.frame
         mass, first, second = (frame.totals(S[name]) for name in ("mass", "s1", "s2"))
         some = mass > 0
         safe = np.where(some, mass, 1.0)
-        mean = np.where(some, first / safe, settled.overall)
-        squares = np.where(some, second - mass * mean**2, 0.0) + self.alpha * settled.pooled
+        mean = np.where(some, first / safe, overall)
+        squares = np.where(some, second - mass * mean**2, 0.0) + self.alpha * pooled
         weight = np.where(some, mass, 0.0) + self.alpha
-        variance = np.where(weight > 0, squares / np.where(weight > 0, weight, 1.0), settled.pooled)
-        return mean, variance
+        return mean, np.where(weight > 0, squares / np.where(weight > 0, weight, 1.0), pooled)
 
-    def closed_form(self, S: Statistics, settled: SettledNetwork) -> tuple[Array, Array, Array, Array, Array]:
-        """Return means, variances before floors, slopes, and the first two moments of parents."""
+    def _prior(
+        self, S: Statistics, mean: Array, variance: Array, overall: Array, pooled: Array
+    ) -> tuple[CellPrior, Array]:
+        """Return the rows of the prior, and what is added to the variances of parents, by class and slope.
+
+        `mean` and `variance` are those of each number by class.
+        """
         frame: Network = S.frame
-        mean, variance = self._class_moments(S, settled)
-        means, variances = frame.over_cells(mean), frame.over_cells(variance)
-        held = np.maximum(variance, self.floor * settled.classes)
-        for j in frame.by_category.tolist():
-            at = frame.cells(j)
-            centre, spread = mean[:, [j]], held[:, [j]]
-            mass = np.maximum(S["mass"][:, at], 0.0)
-            away = S["s1"][:, at] - S["mass"][:, at] * centre
-            squares = S["s2"][:, at] - 2.0 * centre * S["s1"][:, at] + S["mass"][:, at] * centre**2
-            weight = mass + self.backoff
-            some, safe = weight > 0, np.where(weight > 0, weight, 1.0)
-            shift = np.where(some, away / safe, 0.0)
-            means[:, at] = centre + shift
-            variances[:, at] = np.where(some, (squares + self.backoff * spread) / safe - shift**2, spread)
-        edges, places, above = frame.edges, frame.cross_places, frame.parents[frame.edges]
-        mass = S["mass"][:, places]
-        some, safe = mass > 0, np.where(mass > 0, mass, 1.0)
-        parent1 = np.where(some, S["parent1"] / safe, settled.overall[above])
-        spread = np.where(some, S["parent2"] / safe - parent1**2, settled.pooled[above])
-        spread = np.maximum(spread, self.floor * settled.parents)
-        together = np.where(some, S["cross"] / safe - mean[:, edges] * parent1, 0.0)
-        together = together * (mass / np.where(some, mass + self.backoff, 1.0))
-        slopes = together / spread
-        means[:, places] -= slopes * parent1
-        variances[:, places] -= slopes * together
-        return means, variances, slopes, parent1, spread + parent1**2
+        prior = CellPrior(*(np.zeros_like(S[name]) for name in ("s1", "cross", "s2", "parent1", "parent2")))
+        spread, r = np.zeros_like(S["cross"]), len(mean)
+        for j, parents in enumerate(map(list, frame.number_parents)):
+            # First the numbers, in one cell; then one category after another.
+            steps = [*([1] if parents else []), *frame.strides[j][1:], frame.sizes[j]]
+            if len(steps) > 1 and not frame.category_parents[j]:
+                steps.pop()
+            group = frame.groups_of[j]
+            M = CellMoments.of(S, group)
+            whole = M.summed_to(1)
+            known, middle = whole.mass[:, :, None] > 0, overall[parents]
+            mass = np.where(known, whole.mass[:, :, None], 1.0)
+            parent1 = np.where(known, whole.parent1 / mass, middle)
+            parent2 = np.where(known[..., None], whole.parent2 / mass[..., None], middle[:, None] * middle)
+            line = Lines(mean[:, [j]], np.zeros((r, 1, len(parents))), variance[:, [j]])
+            row, own = PriorRow(line, parent1, parent2), np.zeros((r, 1, len(parents)))
+            for cells in steps:
+                part = M.summed_to(cells)
+                times = cells // line.means.shape[1]
+                row = row._replace(line=Lines(*(np.tile(v, (1, times, 1)[: v.ndim]) for v in line)))
+                own = self._added_spread(part, row, frame, parents, pooled)
+                line = self._line(part, row, own)
+            for name, value in zip(Lines._fields, row.line, strict=True):
+                getattr(prior, name)[:, group.slopes if name == "slopes" else group.cells] = value
+            prior.parent1[:, group.slopes], prior.parent2[:, group.squares] = parent1, parent2
+            spread[:, group.slopes] = own
+        return prior, spread
 
-    def moments_of(self, means: Array, variances: Array, slopes: Array, S: Statistics, mass: Array) -> Arrays:
+    def _added_spread(
+        self, M: CellMoments, row: PriorRow, frame: Network, parents: list[int], pooled: Array
+    ) -> Array:
+        """Return what to add to the variances of parents that the rows do not determine.
+
+        These are parents that hardly vary beyond what the parents before them say. They then vary by as much
+        as in all classes.
+        """
+        _, middle, C = self._of_parents(M, row, 0.0)
+        found = np.zeros_like(middle)
+        second = np.diagonal(C, axis1=2, axis2=3) + middle**2
+        least = noise(second, frame, parents) + COLLINEAR * np.diagonal(C, axis1=2, axis2=3)
+        for i, p in enumerate(parents):
+            low = C[:, :, i, i] <= least[:, :, i]
+            found[:, :, i] = np.where(low, pooled[p], 0.0)
+            pivot = C[:, :, i, i] + found[:, :, i]
+            C = C - C[:, :, :, [i]] * (C[:, :, [i], :] / pivot[:, :, None, None])
+        return found
+
+    def _of_parents(self, M: CellMoments, row: PriorRow, spread: Array | float) -> tuple[Array, Array, Array]:
+        """Return the rows of each cell with those of the prior, and their parents' mean and covariance."""
+        n = np.maximum(M.mass, 0.0) + self.backoff
+        safe = np.where(n > 0, n, 1.0)[..., None]
+        middle = (M.parent1 + self.backoff * row.parent1) / safe
+        second = (M.parent2 + self.backoff * row.parent2) / safe[..., None]
+        C = second - middle[..., None] * middle[:, :, None, :]
+        places = np.arange(C.shape[2])
+        rounding = EPS * np.diagonal(second, axis1=2, axis2=3) + (n <= 0)[..., None]
+        C[:, :, places, places] += spread + rounding  # a batch may lack what the data have
+        return n, middle, C
+
+    def _line(self, M: CellMoments, row: PriorRow, spread: Array) -> Lines:
+        """Return the regression of these rows and those of the prior."""
+        n, middle, C = self._of_parents(M, row, spread)
+        rest, some, safe = M.about(row.line), n > 0, np.where(n > 0, n, 1.0)
+        shift = rest.s1 / safe
+        along = rest.cross / safe[..., None] - middle * shift[..., None]
+        turn = np.linalg.solve(C, along[..., None])[..., 0]
+        variance = (rest.s2 + self.backoff * row.line.variances) / safe - shift**2
+        variance -= (turn * along).sum(axis=2)
+        return Lines(
+            row.line.means + shift - (turn * middle).sum(axis=2),
+            row.line.slopes + turn,
+            np.where(some, variance, row.line.variances),
+        )
+
+    def closed_form(self, S: Statistics, settled: SettledNetwork) -> Lines:
+        """Return means, slopes, and variances before floors, in the columns of the frame."""
+        frame: Network = S.frame
+        found = Lines(*(np.zeros_like(S[name]) for name in ("s1", "cross", "s2")))
+        for group in frame.groups:
+            line = self._line(
+                CellMoments.of(S, group), PriorRow.of(settled.prior, group), settled.spread[:, group.slopes]
+            )
+            for value, own, columns in zip(
+                found, line, (group.cells, group.slopes, group.cells), strict=True
+            ):
+                value[:, columns] = own
+        mean, variance = self._class_moments(S, settled.overall, settled.pooled)
+        at = frame.starts[frame.roots]
+        found.means[:, at], found.variances[:, at] = mean[:, frame.roots], variance[:, frame.roots]
+        return found
+
+    def moments_of(self, lines: Lines, S: Statistics, mass: Array) -> Arrays:
         """Return the moments whose closed form these are, for cells of these masses, by the prior of S.
 
-        `means` are those of a number where its parent is at its mean in S. So are the moments of the parents.
+        Parents have the moments of S.
         """
         frame: Network = S.frame
         settled = frame.settled
         assert settled is not None
-        raw = variances - settled.added
-        s1, s2 = mass * means, (mass + self.alpha) * raw - self.alpha * settled.pooled[frame.owner]
-        s2 += mass * means**2
-        for j in frame.by_category.tolist():
-            at = frame.cells(j)
-            own, mean, m = mass[:, at], means[:, at], self.backoff
-            weight = np.maximum(own + m, TINY)
-            centre = (weight * mean).sum(axis=1, keepdims=True) / weight.sum(axis=1, keepdims=True)
-            shift = mean - centre
-            squares = weight * (raw[:, at] + shift**2)
-            prior = own.sum(axis=1, keepdims=True) + self.alpha + m * own.shape[1]
-            total = squares.sum(axis=1, keepdims=True) + self.alpha * settled.pooled[j]
-            squares = squares - m * total / np.maximum(prior, TINY)
-            s1[:, at] = own * centre + weight * shift
-            s2[:, at] = squares + 2.0 * centre * s1[:, at] - own * centre**2
-        places = frame.cross_places
-        own, counted = mass[:, places], S["mass"][:, places]
-        safe = np.where(counted > 0, counted, 1.0)
-        parent1, parent2 = S["parent1"] / safe, S["parent2"] / safe
-        spread = np.maximum(parent2 - parent1**2, self.floor * settled.parents)
-        whole = raw[:, places] + slopes**2 * spread
-        pooled = self.alpha * settled.pooled[frame.edges]
-        s2[:, places] = (own + self.alpha) * whole - pooled + own * means[:, places] ** 2
-        cross = (own + self.backoff) * slopes * spread + s1[:, places] * parent1
-        found = {"mass": mass, "s1": s1, "s2": s2, "cross": cross}
-        return found | {"parent1": own * parent1, "parent2": own * parent2}
+        found = scaled_parents(S, mass)
+        raw = lines.variances - settled.added
+        for group in frame.groups:
+            row, wanted = PriorRow.of(settled.prior, group), Lines.of(lines, group)
+            M = CellMoments.of(found, group)
+            n, middle, C = self._of_parents(M, row, settled.spread[:, group.slopes])
+            turn = wanted.slopes - row.line.slopes
+            along = (C @ turn[..., None])[..., 0]
+            shift = wanted.means - row.line.means + (turn * middle).sum(axis=2)
+            s2 = n * (raw[:, group.cells] + shift**2 + (turn * along).sum(axis=2))
+            rest = M._replace(
+                s1=n * shift,
+                cross=n[..., None] * (along + middle * shift[..., None]),
+                s2=s2 - self.backoff * row.line.variances,
+            )
+            store(found, rest.plus(row.line), group)
+        at = frame.starts[frame.roots]
+        own, mean = mass[:, at], lines.means[:, at]
+        found["s1"][:, at] = own * mean
+        squares = (own + self.alpha) * raw[:, at] - self.alpha * settled.pooled[frame.roots]
+        found["s2"][:, at] = squares + own * mean**2
+        return found
 
 
 def noise(second: Array, frame: Network, owner: Any = slice(None)) -> Array:
@@ -188,54 +344,59 @@ def noise(second: Array, frame: Network, owner: Any = slice(None)) -> Array:
     return 64.0 * EPS * np.abs(second) + eps**2 * second + away**2
 
 
+def scaled_parents(S: Statistics, mass: Array) -> Arrays:
+    """Return moments of cells of these masses whose parents are as in S; those of the numbers are zero."""
+    counted = np.where(S["mass"] > 0, S["mass"], 1.0)
+    ratio = mass / counted
+    found = {name: np.zeros_like(S[name]) for name in ("s1", "s2", "cross")}
+    found |= {"mass": mass, "parent1": S["parent1"].copy(), "parent2": S["parent2"].copy()}
+    for cells, slopes, squares in S.frame.groups:
+        found["parent1"][:, slopes] *= ratio[:, cells, None]
+        found["parent2"][:, squares] *= ratio[:, cells, None, None]
+    return found
+
+
+def store(found: Arrays, M: CellMoments, group: CellGroup) -> None:
+    """Write the moments of a group of cells."""
+    for name, value, columns in zip(CellMoments._fields, M, group.columns, strict=True):
+        found[name][:, columns] = value
+
+
 def number_terms(Z: NetworkRows, theta: NetworkParameters) -> Iterator[tuple[int, Array]]:
-    """Yield each number and its log p(x | parent, y) in units, zero where it is not counted as it is."""
+    """Yield each number and its log p(x | parents, y) in units, zero where it is not counted as it is."""
     frame, D, counted = Z.frame, Z.D, Z.counted
     constants = -0.5 * (np.log(theta.variances) + LOG_2PI)
     halves = -0.5 / theta.variances
-    of_category = {int(j): i for i, j in enumerate(frame.by_category)}
-    of_edge = {int(j): i for i, j in enumerate(frame.edges)}
-    for j in range(D.shape[1]):
-        if j in of_category:
-            cell: Any = Z.places[:, of_category[j]]
-            away = D[:, j, None] - theta.means.T[cell]
-            term = away * away * halves.T[cell] + constants.T[cell]
-        else:
-            first = frame.starts[j]
-            away = D[:, j, None] - theta.means[:, first]
-            if j in of_edge:
-                away -= D[:, frame.parents[j], None] * theta.slopes[:, of_edge[j]]
-            term = away * away * halves[:, first] + constants[:, first]
+    for j, parents in enumerate(frame.number_parents):
+        cell: Any = Z.cells[:, j] if frame.sizes[j] > 1 else 0
+        at, slopes = frame.starts[j] + cell, frame.groups_of[j].slopes
+        away = D[:, j, None] - theta.means.T[at]
+        for place, p in enumerate(parents):
+            away -= D[:, p, None] * theta.slopes.T[slopes[cell, place]]
+        term = away * away * halves.T[at] + constants.T[at]
         yield j, term if counted is None else np.where(counted[:, j, None], term, 0.0)
 
 
-def expected_moments(mass: Array, theta: NetworkParameters) -> Arrays:
-    """Return the expected moments of numbers, of these masses by class and cell."""
-    at = theta.frame.cross_places
-    a, v, b = theta.means[:, at], theta.variances[:, at], theta.slopes
-    mean, second = theta.means.copy(), theta.variances + theta.means**2
-    mean[:, at] = a + b * theta.parent1
-    second[:, at] = v + a * a + 2.0 * a * b * theta.parent1 + b * b * theta.parent2
-    own = mass[:, at]
-    return {
-        "mass": mass,
-        "s1": mass * mean,
-        "s2": mass * second,
-        "cross": own * (a * theta.parent1 + b * theta.parent2),
-        "parent1": own * theta.parent1,
-        "parent2": own * theta.parent2,
-    }
+def expected_moments(parents: Arrays, theta: NetworkParameters) -> Arrays:
+    """Return the moments that are expected of cells of these masses and moments of parents."""
+    found = {name: np.array(value) for name, value in parents.items()}
+    for name in ("s1", "s2", "cross"):
+        found[name] = np.zeros_like(theta.slopes if name == "cross" else theta.means)
+    for group in theta.frame.groups:
+        line, M = Lines.of(theta, group), CellMoments.of(found, group)
+        store(found, M._replace(s2=line.variances * M.mass).plus(line), group)
+    return found
 
 
-def squares_about(S: Arrays | Statistics, theta: NetworkParameters) -> Array:
-    """Return the sums of (x - mean - slope parent)^2 of rows with these moments, by class and cell."""
-    a, b, at = theta.means, theta.slopes, theta.frame.cross_places
-    found = S["s2"] - 2.0 * a * S["s1"] + a * a * S["mass"]
-    found[:, at] += b * (b * S["parent2"] - 2.0 * S["cross"] + 2.0 * a[:, at] * S["parent1"])
+def rests(S: Arrays | Statistics, theta: NetworkParameters) -> Arrays:
+    """Return the moments of x - mean - slopes parents of rows with moments S."""
+    found = {name: np.array(S[name]) for name in CellMoments._fields}
+    for group in theta.frame.groups:
+        store(found, CellMoments.of(S, group).about(Lines.of(theta, group)), group)
     return found
 
 
 def log_likelihood(S: Statistics, theta: NetworkParameters) -> float:
     """Return the log-likelihood of the numbers of rows with these moments, in their units."""
     logs = np.log(theta.variances) + LOG_2PI + 2.0 * np.log(theta.frame.unit)[theta.frame.owner]
-    return -0.5 * float((S["mass"] * logs + squares_about(S, theta) / theta.variances).sum())
+    return -0.5 * float((S["mass"] * logs + rests(S, theta)["s2"] / theta.variances).sum())

@@ -47,14 +47,18 @@ class NetworkMessages:
         The parameters.
     most_probable : bool
         If True, messages among categories are maxima, for `fill`.
+    every : bool
+        If True, columns are also counted where nothing in them or below them is present.
     """
 
-    def __init__(self, rows: NetworkRows, theta: Any, *, most_probable: bool = False):
-        self.frame, self.theta, self.D = rows.frame, theta, rows.D
+    def __init__(self, rows: NetworkRows, theta: Any, *, most_probable: bool = False, every: bool = False):
+        self.rows, self.frame, self.theta, self.D = rows, rows.frame, theta, rows.D
         frame, r, m = self.frame, len(theta.log_prior), len(rows)
         self.seen = np.ones(rows.D.shape, dtype=bool) if rows.seen is None else rows.seen
         present = rows.values >= 0
         told, self.informed = frame.family(present, self.seen)
+        if every:
+            told, self.informed = np.ones_like(told), np.ones_like(self.informed)
         self.log_joint = np.zeros((r, m))
         """log p(x_o | y)."""
         self.below: dict[int, tuple[Array, Array, Array]] = {}
@@ -64,7 +68,7 @@ class NetworkMessages:
         for j in frame.order:
             self.below[j] = zero, zero, zero
         for j in frame.order[::-1]:
-            p, c = frame.parents[j], frame.given[j]
+            p, c = frame.parent[j], frame.category[j]
             if p >= 0:
                 message = self._message(j)
                 here = self.seen[:, p]
@@ -101,11 +105,7 @@ class NetworkMessages:
 
     def _slope(self, j: int) -> Array:
         """Return the slope of a number on its parent, of shape (classes, 1)."""
-        return self.theta.slopes[:, self._edge(j), None]
-
-    def _edge(self, j: int) -> int:
-        """Return the index of the edge of a number to its parent."""
-        return int(np.searchsorted(self.frame.edges, j))
+        return self.theta.slopes[:, self.frame.groups_of[j].slopes[0]]
 
     def _log_density(self, j: int, parent: Array) -> Array:
         """Return log p(x_j, what is present below it | x_parent, y) of rows that have both."""
@@ -143,7 +143,7 @@ class NetworkMessages:
 
     def _cell_shares(self, j: int) -> Array:
         """Return p(cell of a root | what is present, y)."""
-        c = self.frame.given[j]
+        c = self.frame.category[j]
         if c < 0:
             return np.ones((*self.log_joint.shape, 1))
         if self._shares is None:
@@ -175,7 +175,7 @@ class NetworkMessages:
         """Return mean, variance and covariance with the parent of each number, given what is present."""
         found: dict[int, tuple[Array, Array, Array]] = {}
         for j in self.frame.order:
-            p = self.frame.parents[j]
+            p = self.frame.parent[j]
             if p < 0:
                 shares, (mean, variance) = self._cell_shares(j), self._root_cells(j)
                 whole = (shares * mean).sum(axis=2)
@@ -191,23 +191,21 @@ class NetworkMessages:
         """Return the expected statistics of the rows with weights W (rows x classes)."""
         frame, V = self.frame, W.T
         r = len(V)
-        found = {name: np.zeros((r, len(frame.owner))) for name in ("mass", "s1", "s2")}
-        names = ("cross", "parent1", "parent2")
-        found |= {name: np.zeros((r, len(frame.edges))) for name in names}
+        found = {name: np.zeros((r, slots.size)) for name, slots in frame.slots.items()}
         if self.categories is not None:
             found["counts"] = self.categories.counts(W)
         moments = self.posterior_moments()
         for j in frame.order:
             weights, at = np.where(self.informed[:, j], V, 0.0), frame.cells(j)
-            if frame.parents[j] < 0:
+            if frame.parent[j] < 0:
                 shares = weights[:, :, None] * self._cell_shares(j)
                 mean, variance = self._root_cells(j)
                 found["mass"][:, at] = shares.sum(axis=1)
                 found["s1"][:, at] = (shares * mean).sum(axis=1)
                 found["s2"][:, at] = (shares * (variance + mean * mean)).sum(axis=1)
                 continue
-            (mean, spread, covariance), (above, above_spread, _) = moments[j], moments[frame.parents[j]]
-            edge = self._edge(j)
+            (mean, spread, covariance), (above, above_spread, _) = moments[j], moments[frame.parent[j]]
+            edge = frame.groups_of[j].slopes.item()
             found["mass"][:, at] = weights.sum(axis=1)[:, None]
             found["s1"][:, at] = (weights * mean).sum(axis=1)[:, None]
             found["s2"][:, at] = (weights * (spread + mean * mean)).sum(axis=1)[:, None]
@@ -216,26 +214,20 @@ class NetworkMessages:
             found["parent2"][:, edge] = (weights * (above_spread + above * above)).sum(axis=1)
         return found
 
-    def means(self, y: Array) -> Array:
-        """Return the means of the numbers of rows of classes y, given the cells that are present."""
-        moments, rows = self.posterior_moments(), np.arange(len(y))
-        found = self.D.copy()
-        for j, (mean, _, _) in moments.items():
-            found[:, j] = mean[y, rows]
-        return found
+    def fill(self, y: Array, rng: np.random.Generator | None) -> tuple[Array, Array]:
+        """Return categories and numbers of rows of classes y, drawn given the cells that are present.
 
-    def categories_of(self, y: Array, rng: np.random.Generator | None) -> Array:
-        """Return the categories of rows of classes y: the most probable ones (`most_probable`), or a draw."""
-        if self.categories is None:
-            return np.zeros((len(y), 0), dtype=np.int64)
-        return self.categories.fill(y, rng)
-
-    def draw(self, y: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Return categories and numbers of rows of classes y, drawn given the cells that are present."""
-        rows, frame = np.arange(len(y)), self.frame
-        values, D = self.categories_of(y, rng), np.empty(self.D.shape)
+        Without `rng` categories are the most probable ones together, and numbers have their means.
+        """
+        rows, frame, D = np.arange(len(y)), self.frame, self.D.copy()
+        if rng is None:
+            for j, (mean, _, _) in self.posterior_moments().items():
+                D[:, j] = mean[y, rows]
+            modes = NetworkMessages(self.rows, self.theta, most_probable=True)
+            return modes._categories(y, None), D
+        values = self._categories(y, rng)
         for j in frame.order:
-            p, c = frame.parents[j], frame.given[j]
+            p, c = frame.parent[j], frame.category[j]
             if p < 0:
                 cell: Any = values[:, c] if c >= 0 else 0
                 mean, variance = (value[y, rows, cell] for value in self._root_cells(j))
@@ -244,3 +236,9 @@ class NetworkMessages:
                 mean, variance = a + b * D[:, p], v
             D[:, j] = mean + np.sqrt(variance) * rng.standard_normal(len(y))
         return values, D
+
+    def _categories(self, y: Array, rng: np.random.Generator | None) -> Array:
+        """Return the categories of rows of classes y: the most probable ones (`most_probable`), or a draw."""
+        if self.categories is None:
+            return np.zeros((len(y), 0), dtype=np.int64)
+        return self.categories.fill(y, rng)

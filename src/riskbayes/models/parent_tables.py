@@ -33,6 +33,8 @@ class Tables(CountsByFeature):
     """Categories of each feature."""
     parents: Array
     """Parents of each feature, one row per feature, padded with -1."""
+    prior: Array | None = field(default=None, compare=False)
+    """Pseudo-counts of each column by class; None: `backoff` rows of p(x | y)."""
     start: Any = field(default=None, compare=False)
     """Parameters by which missing parents in the rows of the data are counted; None if none is missing."""
     em_log_likelihood: tuple[float, ...] = field(default=(), compare=False)
@@ -159,12 +161,13 @@ def tables_of(sizes: Array, parents: Parents) -> Tables:
 
 
 def present_families(values: Array, frame: Tables) -> Codes:
-    """Return the joint codes of rows of a tree, missing where the feature or its parent is."""
+    """Return the joint codes of rows, missing where the feature or one of its parents is."""
     joint = values.copy()
     for i, above in enumerate(frame.parent_lists):
-        absent = values[:, i] < 0
+        absent, step = values[:, i] < 0, frame.sizes[i] + 1
         for p in above:
-            joint[:, i] += (frame.sizes[i] + 1) * values[:, p]
+            joint[:, i] += step * values[:, p]
             absent |= values[:, p] < 0
+            step *= frame.sizes[p] + 1
         joint[absent, i] = frame.n_categories[i]
     return Codes(joint, frame, missing=True)

@@ -30,6 +30,11 @@ def network(model: ConditionalGaussianModel, theta: NetworkParameters, cells: Ce
     frame: Network = theta.frame
     scores, r = Scores(theta.log_prior), len(theta.log_prior)
     written = WrittenNetwork(theta, cells)
+    if cells.missing is not False and not frame.is_tree:
+        raise NotImplementedError(
+            "Columns with several parents (k above 1) cannot be written with missing cells, whose values are "
+            "summed over. Leave out missing cells by missing=False, or fit with k=1."
+        )
     if cells.missing is not False:
         return scores.plus(written.log_joint(), np.eye(r))
     for j in range(len(frame.numbers)):
@@ -112,23 +117,24 @@ class WrittenNetwork:
         return self.cells.graph.constant(table.reshape(len(table), -1)).take(place, axis=0)
 
     def own_cell(self, table: Array, j: int) -> Tensor | Array:
-        """Return a parameter of a number, in the cell that its category has."""
-        own = table[:, self.frame.cells(j)]
-        c = self.frame.given[j]
-        return own.T if c < 0 else self.looked_up(own.T, index(self.codes.columns([int(c)])))
+        """Return a parameter of a number, in the cell that its categories have."""
+        own, steps = table[:, self.frame.cells(j)], self.frame.strides[j]
+        if not steps:
+            return own.T
+        codes = self.codes.columns(list(self.frame.category_parents[j]))
+        return self.looked_up(own.T, index(codes * np.array([steps], dtype=float)))
 
     def log_density(self, j: int) -> Tensor:
-        """Return log p(x_j | parent, y) where both are present."""
-        p = int(self.frame.parents[j])
-        return self.normal(
-            j,
-            self.own_cell(self.theta.means, j),
-            self.own_cell(self.theta.variances, j),
-            self.value(p) if p >= 0 else None,
-        )
+        """Return log p(x_j | parents, y) where all are present."""
+        frame, mean = self.frame, self.own_cell(self.theta.means, j)
+        for place, p in enumerate(frame.number_parents[j]):
+            spread = np.zeros_like(self.theta.means)  # the slopes on this parent, in the columns of the cells
+            spread[:, frame.cells(j)] = self.theta.slopes[:, frame.groups_of[j].slopes[:, place]]
+            mean = self.value(p) * self.own_cell(spread, j) + mean
+        return self.normal(j, mean, self.own_cell(self.theta.variances, j))
 
     def normal(self, j: int, mean: Any, variance: Any, parent: Tensor | None = None) -> Tensor:
-        """Return the log density of a number with these means and variances, and a parent."""
+        """Return the log density of a number with these means and variances, and a parent in a tree."""
         away = self.value(j) - mean
         if parent is not None:
             away = away - parent * self.slope(j)
@@ -136,8 +142,8 @@ class WrittenNetwork:
         return -0.5 * (away * away / variance + log_variance)
 
     def slope(self, j: int) -> Array:
-        """Return the slope of a number on its parent, of shape (1, r)."""
-        return self.theta.slopes[:, int(np.searchsorted(self.frame.edges, j))][None, :]
+        """Return the slope of a number on its parent in a tree, of shape (1, r)."""
+        return self.theta.slopes[:, self.frame.groups_of[j].slopes.ravel()].T
 
     def log_joint(self) -> Tensor:
         """Return log p(what is present | y)."""
@@ -146,7 +152,7 @@ class WrittenNetwork:
         evidence: dict[int, list[Tensor]] = {}
         found: list[Tensor] = []
         for j in frame.order[::-1]:
-            p, c = int(frame.parents[j]), int(frame.given[j])
+            p, c = int(frame.parent[j]), int(frame.category[j])
             if p >= 0:
                 message, here, x = self.message(j, below.get(j)), self.seen(p), self.value(p)
                 own = plus(self.normal(j, *self.cell(j), x), self.value(j), below.get(j))
@@ -205,7 +211,7 @@ class WrittenNetwork:
 
 
 def index(x: Tensor) -> Tensor:
-    """Return whole numbers of shape (m, 1) as indices of shape (m,)."""
+    """Return the sums of whole numbers of shape (m, n) as indices of shape (m,)."""
     return x.sum(1, keepdims=False).astype("int64")
 
 

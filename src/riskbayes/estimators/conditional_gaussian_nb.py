@@ -1,6 +1,6 @@
 """Trees over tables as they are: numbers and categories that depend on each other."""
 
-from dataclasses import field
+from dataclasses import field, replace
 from numbers import Integral
 from typing import Annotated, Any
 
@@ -8,9 +8,17 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 import riskbayes.estimators.parameters as p
+from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.mixed_nb import columns_of
-from riskbayes.estimators.table_input import MARK_LEVEL, TableInput, table_columns, table_schema
+from riskbayes.estimators.table_input import (
+    MARK_LEVEL,
+    TableInput,
+    given_kinds,
+    table_columns,
+    table_schema,
+)
+from riskbayes.input.schema import Schema, bounded
 from riskbayes.models.base import GenerativeModel
 from riskbayes.models.conditional_gaussian import ConditionalGaussianModel
 from riskbayes.models.marks import MarkModel
@@ -18,28 +26,75 @@ from riskbayes.models.network import Network
 from riskbayes.models.product import ProductModel
 from riskbayes.tables import encoded_names
 
+ROWS_A_VALUE = 10
+"""Rows that a value of a number has on average, so that the number is read as a category."""
+
+
+class FewValuesInput(TableInput):
+    """Tables whose whole numbers of few values are read as categories: these are far from Gaussian."""
+
+    def schema_of(self, clf: Any, cells: Any, whole: bool = True) -> Schema:
+        """Return what cells say of the columns, with the distinct values of an array of numbers."""
+        schema = super().schema_of(clf, cells, whole)
+        if not isinstance(cells, np.ndarray) or not len(cells):
+            return schema
+        columns = []
+        for column, x in zip(schema.each_column(), cells.T, strict=True):
+            values = np.unique(x[~np.isnan(x)]).astype(np.float64)
+            example = float(values[0]) if len(values) else None
+            columns.append(replace(column, values=bounded(values), example=example))
+        return replace(schema, columns=tuple(columns))
+
+    def decode(self, clf: Any, rows: Array) -> Any:
+        """Return encoded rows as a table like that of training: an array of numbers where it was one."""
+        found = super().decode(clf, rows)
+        return found.astype(clf._row_dtype) if clf._numbers_alone else found
+
+    def decide(self, clf: Any, schema: Schema, more: bool) -> None:
+        """Set the encoder; remember whether the table is an array of numbers."""
+        super().decide(clf, schema, more)
+        clf._numbers_alone = schema.dtype != "object" and schema.library is None
+
+    def categories_of(self, clf: Any, schema: Schema) -> list[bool] | None:
+        """Return a mask of the columns that are read as categories, or None if there are none."""
+        named, told = super().categories_of(clf, schema), given_kinds(clf.columns, schema.names)
+        few = [
+            column.kind == "numbers"
+            and column.values is not None
+            and 1 < len(column.values) <= clf.few_values
+            and len(column.values) * ROWS_A_VALUE <= schema.n_rows - column.n_missing
+            and (column.values == np.round(column.values)).all()  # others may come back rounded, as unseen
+            and j not in told
+            for j, column in enumerate(schema.each_column())
+        ]
+        if named is None:
+            return few if any(few) else None
+        return [a or b for a, b in zip(few, named, strict=True)]
+
 
 @p.estimator
 class ConditionalGaussianNB(BaseGenerativeClassifier):
     """Tree-augmented naive Bayes of numbers and categories, trained by risk-based calibration.
 
-    A conditional Gaussian network: beside the class each column may have one other column as its parent. A
-    category has a category, whose values have frequencies each; a number has a category, whose values have a
-    Gaussian each, or a number, on which it depends linearly. Without parents this is Gaussian and categorical
-    naive Bayes. Takes what :class:`MixedNB` takes, without any preprocessing; `columns_` says what became of
-    each column.
+    A conditional Gaussian network: beside the class each column may have one other column as its parent, or
+    up to `k`. A category has categories, whose values have frequencies each; a number has categories, whose
+    values have a Gaussian each, and numbers, on which it depends linearly for each of these values. Without
+    parents this is Gaussian and categorical naive Bayes. Takes what :class:`MixedNB` takes, without any
+    preprocessing; `columns_` says what became of each column.
 
     The tree is that of largest mutual information given the class, less the cost of its parameters by the
-    Bayesian information criterion: edges that are not worth it are left out. It comes from all rows: there is
-    no `partial_fit`.
+    Bayesian information criterion: edges that are not worth it are left out. With `k` above 1 each column is
+    given further parents while these are worth their cost, the best first. The structure comes from all rows:
+    there is no `partial_fit`.
 
     Missing cells are summed and integrated over: the joint is the exact marginal of the cells that a row has,
-    and the statistics are expected ones given these, so that the closed form is found by EM.
+    and the statistics are expected ones given these, so that the closed form is found by EM. With `k` above 1
+    a row's missing categories are summed combination by combination, and too many of these are an error.
 
     Parameters
     ----------
-    k : {0, 1}, default=1
-        The most parents of a column beside the class; 0 is naive Bayes.
+    k : int, default=1
+        The most parents of a column beside the class; 0 is naive Bayes, 1 a tree.
     numeric : {"smooth", "gaussian"}, default="smooth"
         With "smooth" the Gaussians are those of normal scores: each number goes through a monotone map by the
         quantiles of all classes together, so that its tails do not matter; `impute` then fills in medians.
@@ -48,7 +103,11 @@ class ConditionalGaussianNB(BaseGenerativeClassifier):
         Pseudo-counts of each category of p(x | y), and the number of rows that the variance of a number in
         all classes together counts as in each class.
     backoff : float, default=20.0
-        Number of rows that p(x | y) counts as when it smooths p(x | parent, y).
+        Number of rows that p(x | y) counts as when it smooths p(x | parent, y). With several parents it is
+        the number of rows that fewer parents count as, one after another down to p(x | y).
+    few_values : int, default=10
+        Whole numbers of at most so many distinct values, each in ten rows or more on average, are read as
+        categories; a value that is not among them is unseen. `columns` says otherwise: "number".
     {class_alpha categorical_features columns}
     missing : {"ignore", "informative"}, default="ignore"
         With "informative" the classes also differ in how often a cell is missing, as in :class:`MixedNB`.
@@ -87,6 +146,7 @@ class ConditionalGaussianNB(BaseGenerativeClassifier):
     numeric: Annotated[str, StrOptions({"smooth", "gaussian"})] = "smooth"
     alpha: p.Strength = 1.0
     backoff: p.Strength = 20.0
+    few_values: Annotated[int, Interval(Integral, 0, None, closed="left")] = 10
     class_alpha: p.Strength = 0.0
     categorical_features: p.CategoricalFeatures = "from_dtype"
     columns: p.ColumnKinds = None
@@ -97,7 +157,8 @@ class ConditionalGaussianNB(BaseGenerativeClassifier):
     warm_start: p.Flag = False
     verbose: p.Verbose = 0
 
-    _input = TableInput()
+    _numbers_alone: bool = field(init=False)
+    _input = FewValuesInput()
     _takes_missing = True
     _array_api = False
 

@@ -69,9 +69,8 @@ class TableInput(NumberInput):
         super().decide(clf, schema, more)
         set_numbers(clf, schema)
         if self.needs_encoder(clf, schema):
-            numbers, names = schema.dtype != "object", list(schema.names)
-            dropped = left_out_of(given_kinds(clf.columns, names))
-            categorical, informative = self.categorical(clf, names, numbers), clf.missing == "informative"
+            dropped = left_out_of(given_kinds(clf.columns, list(schema.names)))
+            categorical, informative = self.categories_of(clf, schema), clf.missing == "informative"
             clf._table = TableEncoder.decide(schema, categorical, clf.unseen, informative, dropped)
             clf._seen_columns = tuple(clf._table.columns)
 
@@ -79,7 +78,11 @@ class TableInput(NumberInput):
         """True if the rows are no numbers that are read as they are."""
         if schema.dtype == "object" or (clf.missing == "informative" and schema.n_missing.any()):
             return True
-        return self.categorical(clf, list(schema.names), True) is not None
+        return self.categories_of(clf, schema) is not None
+
+    def categories_of(self, clf: Any, schema: Schema) -> list[bool] | None:
+        """Return the same mask as `categorical`, by all rows."""
+        return self.categorical(clf, list(schema.names), schema.dtype != "object")
 
     def categorical(self, clf: Any, names: list[str], numbers: bool) -> list[bool] | None:
         """Return a mask of the columns that are read as categories; None if their dtypes decide.

@@ -55,9 +55,9 @@ class ConditionalGaussianModel(GenerativeModel):
     and statistics that are expected given these: for the rows of the data under the start of the frame, which
     EM finds, for the residual of a scan under its parameters.
 
-    The mass of a cell and the moments of the parents in it move with the mass of the class alone: residual
-    statistics are completed to the same shares by expected ones, which change no parameter. So no cell can
-    lose its mass, nor its parents their spread.
+    The mass of a cell, of a class and values of its categories, moves with that of the class alone: residual
+    statistics are completed to the same share by expected ones, which change no parameter. So no cell can
+    lose its mass.
 
     Parameters
     ----------
@@ -195,14 +195,10 @@ class ConditionalGaussianModel(GenerativeModel):
         return self._counted(Z, P, theta)
 
     def residual_statistics(self, Z: NetworkRows, E: Array, theta: NetworkParameters) -> Statistics:
-        """Return the same, completed by expected ones: each cell keeps its share of the mass of the class.
-
-        So do the moments of the parents in it.
-        """
+        """Return the same, completed by expected ones: each cell keeps its share of the mass of the class."""
         S = self._counted(Z, E, theta)
-        found, arrays = theta.cells_of(S["s0"]), dict(S)
-        lacking = {name: value - S[name] for name, value in found.items()}
-        for name, value in expected_moments(lacking, theta).items():
+        lacking, arrays = theta.shares * S["s0"][:, None] - S["mass"], dict(S)
+        for name, value in expected_moments(theta.parents_in(lacking), theta).items():
             arrays[name] = arrays[name] + value
         return Statistics(arrays, S.frame)
 
@@ -425,7 +421,7 @@ class ConditionalGaussianModel(GenerativeModel):
         """Return the closed form's expected statistics, with the data's masses of cells and of parents."""
         theta, frame = self.parameters(S), S.frame
         s0 = np.exp(theta.log_prior)
-        found = expected_moments(theta.cells_of(s0), theta)
+        found = expected_moments(theta.parents_in(s0[:, None] * theta.shares), theta)
         if frame.tables:
             found["counts"] = self._tables.anchor_statistics(of_tables(S))["counts"]
         return Statistics({"s0": s0, **found}, frame)

@@ -56,6 +56,8 @@ class SettledNetwork(NamedTuple):
     """That of the numbers which have parents."""
     spread: Array
     """What is added to the variances of parents, by class and slope, where the rows do not determine them."""
+    parents: Array
+    """The covariances of parents in the cells and the prior's rows, by class and column of `parent2`."""
     cells: Array
     """The variances of the closed form by class and cell; calibration keeps at least a share of these."""
     added: Array
@@ -217,7 +219,7 @@ class Network(Frame):
     @property
     def parent_lists(self) -> dict[int, tuple[int, ...]]:
         """The columns that are parents of each column."""
-        found: dict[int, tuple[int, ...]] = {}
+        found: dict[int, tuple[int, ...]] = dict.fromkeys(range(len(self.categories) + len(self.numbers)), ())
         for i, above in enumerate(self.tables[0].parent_lists if self.tables else ()):
             found[int(self.categories[i])] = tuple(self.categories[list(above)].tolist())
         for j, column in enumerate(self.numbers.tolist()):

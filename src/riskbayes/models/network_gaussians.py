@@ -45,14 +45,12 @@ class NetworkParameters:
     frame: Any
     floored: Array
 
-    def cells_of(self, s0: Array) -> Arrays:
-        """Return the masses of the cells and the moments of the parents of classes of these masses."""
-        found = {"mass": s0[:, None] * self.shares}
-        found |= {"parent1": self.parent1.copy(), "parent2": self.parent2.copy()}
+    def parents_in(self, mass: Array) -> Arrays:
+        """Return the expected moments of the parents in cells of these masses."""
+        found = {"mass": mass, "parent1": self.parent1.copy(), "parent2": self.parent2.copy()}
         for cells, slopes, squares in self.frame.groups:
-            own = found["mass"][:, cells, None]
-            found["parent1"][:, slopes] *= own
-            found["parent2"][:, squares] *= own[..., None]
+            found["parent1"][:, slopes] *= mass[:, cells, None]
+            found["parent2"][:, squares] *= mass[:, cells, None, None]
         return found
 
     def line(self, y: Array, j: int, cell: Array, D: Array, rng: np.random.Generator | None = None) -> Array:
@@ -179,7 +177,12 @@ class CellGaussians:
         classes = np.where(constant, pooled, variance)
         prior, spread = self._prior(S, mean, classes, overall, pooled)
         nothing = np.zeros((1, 1))
-        settled = SettledNetwork(overall, pooled, classes, prior, spread, nothing, nothing, nothing)
+        settled = SettledNetwork(overall, pooled, classes, prior, spread, nothing, nothing, nothing, nothing)
+        parents = np.zeros_like(S["parent2"])
+        for group in frame.groups:
+            row, own = PriorRow.of(prior, group), spread[:, group.slopes]
+            parents[:, group.squares] = self._of_parents(CellMoments.of(S, group), row, own)[2]
+        settled = settled._replace(parents=parents)
         raw, mass = self.closed_form(S, settled).variances, S["mass"]
         low = raw <= noise(S["s2"] / np.where(mass > 0, mass, 1.0), frame, frame.owner)
         one_cell = np.array([not given for given in frame.category_parents], dtype=bool)
@@ -273,9 +276,14 @@ class CellGaussians:
         C[:, :, places, places] += spread + rounding  # a batch may lack what the data have
         return n, middle, C
 
-    def _line(self, M: CellMoments, row: PriorRow, spread: Array) -> Lines:
-        """Return the regression of these rows and those of the prior."""
+    def _line(self, M: CellMoments, row: PriorRow, spread: Array, reference: Array | None = None) -> Lines:
+        """Return the regression of these rows and those of the prior.
+
+        The covariance of the parents is at least `floor` times the reference, in its metric.
+        """
         n, middle, C = self._of_parents(M, row, spread)
+        if reference is not None and C.size:
+            C = at_least(C, reference, self.floor)
         rest, some, safe = M.about(row.line), n > 0, np.where(n > 0, n, 1.0)
         shift = rest.s1 / safe
         along = rest.cross / safe[..., None] - middle * shift[..., None]
@@ -294,7 +302,10 @@ class CellGaussians:
         found = Lines(*(np.zeros_like(S[name]) for name in ("s1", "cross", "s2")))
         for group in frame.groups:
             line = self._line(
-                CellMoments.of(S, group), PriorRow.of(settled.prior, group), settled.spread[:, group.slopes]
+                CellMoments.of(S, group),
+                PriorRow.of(settled.prior, group),
+                settled.spread[:, group.slopes],
+                settled.parents[:, group.squares],
             )
             for value, own, columns in zip(
                 found, line, (group.cells, group.slopes, group.cells), strict=True
@@ -342,6 +353,17 @@ def noise(second: Array, frame: Network, owner: Any = slice(None)) -> Array:
     eps = 8.0 * float(frame.eps)
     away = eps * np.abs(frame.origin / frame.unit)[owner]
     return 64.0 * EPS * np.abs(second) + eps**2 * second + away**2
+
+
+def at_least(C: Array, reference: Array, floor: float) -> Array:
+    """Return symmetric matrices with eigenvalues of at least `floor` in the metric of the reference."""
+    L = np.linalg.cholesky(reference)
+    half = np.linalg.solve(L, C)
+    values, vectors = np.linalg.eigh(np.linalg.solve(L, half.swapaxes(-1, -2)))
+    if (values >= floor).all():
+        return C
+    root = L @ vectors
+    return (root * np.maximum(values, floor)[..., None, :]) @ root.swapaxes(-1, -2)
 
 
 def scaled_parents(S: Statistics, mass: Array) -> Arrays:

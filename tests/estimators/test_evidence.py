@@ -300,21 +300,6 @@ def test_what_a_pair_contributes_is_divided_among_its_columns():
     assert halves.by_column() is halves
 
 
-def test_shap_agrees():
-    shap = pytest.importorskip("shap")
-    clf = MixtureDiscriminantAnalysis(n_components=2).fit(X, y)
-
-    def hide(mask, x):
-        return (np.where(mask, x, np.nan)[None, :],)
-
-    explainer = shap.explainers.Exact(lambda rows: centred(clf.predict_log_proba(rows)), hide)
-    rows = X[::25]
-    found = clf.explain(rows)
-    theirs = explainer(rows)
-    np.testing.assert_allclose(found.values, theirs.values, atol=1e-9)
-    np.testing.assert_allclose(np.tile(found.baseline, (len(rows), 1)), theirs.base_values, atol=1e-9)
-
-
 HOSTILE = "<script>alert(1)</script>&\"'"
 
 

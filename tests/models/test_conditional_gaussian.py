@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 import riskbayes
 from conftest import assert_same, closed_form, log_joint
 from riskbayes import ConditionalGaussianNB, FlooredWarning, MixedNB, TreeAugmentedNB
-from riskbayes.models import ConditionalGaussianModel
+from riskbayes.models import ConditionalGaussianModel, network_completions
 from riskbayes.models.base import Fitted, Sample, draw_rows
 from riskbayes.models.mixed_structure import Numbers, mixed_parents
 from riskbayes.models.network import Network
@@ -395,6 +395,80 @@ def test_the_gradient_by_coordinates_is_that_of_differences(share, weight, frame
         assert slope == pytest.approx((value * along).sum(), rel=2e-4, abs=1e-7), name
 
 
+def test_lines_in_the_cells_are_least_squares():
+    X, y = dependent_rows(np.random.default_rng(24), m=2000, frame=NETWORK)
+    theta, D = fitted_on(X, y, frame=NETWORK).theta, (X[:, NUMBERS] - NETWORK.origin) / NETWORK.unit
+    codes = X[:, CATEGORIES].astype(int)
+    for j, parents in enumerate(NETWORK.number_parents):
+        cells = cell_of(NETWORK, j, codes.T) if NETWORK.category_parents[j] else NETWORK.starts[j] + 0 * y
+        for k, cell in product(range(2), np.unique(cells)):
+            rows = (y == k) & (cells == cell)
+            A = np.column_stack([np.ones(rows.sum()), D[rows][:, list(parents)]])
+            found, (square,), *_ = np.linalg.lstsq(A, D[rows, j])
+            slopes = NETWORK.groups_of[j].slopes[cell - NETWORK.starts[j]]
+            ours = [theta.means[k, cell], *theta.slopes[k, slopes]]
+            np.testing.assert_allclose(ours, found, rtol=1e-6, atol=1e-8)
+            assert theta.variances[k, cell] == pytest.approx(square / rows.sum(), rel=1e-6)
+
+
+def test_the_prior_backs_off_parent_by_parent():
+    """Rows of p(x | fewer parents) are added level by level: in a table, in cells, and in a regression."""
+    m = 7.0
+    X, y = dependent_rows(np.random.default_rng(25), m=500, frame=NETWORK)
+    model = ConditionalGaussianModel(MODEL.categories, backoff=m)
+    theta, D = fitted_on(X, y, model, NETWORK).theta, (X[:, NUMBERS] - NETWORK.origin) / NETWORK.unit
+    codes, k = X[:, CATEGORIES].astype(int), 1
+    mine = y == k
+    tables = NETWORK.tables[0]
+    for a, b in product(range(3), range(2)):
+        p = np.bincount(codes[mine, 2], minlength=4) / mine.sum()
+        for rows in (codes[:, 0] == a, (codes[:, 0] == a) & (codes[:, 1] == b)):
+            counts = np.bincount(codes[mine & rows, 2], minlength=4)
+            p = (counts + m * p) / (counts.sum() + m)
+        ours = [
+            theta.tables.log_prob[k, tables.offsets[2] + joint_code(tables, 2, (a, b, v))] for v in range(4)
+        ]
+        np.testing.assert_allclose(np.exp(ours), p, rtol=1e-9)
+    for c, b in product(range(4), range(2)):
+        mean, variance = D[mine, 0].mean(), D[mine, 0].var()
+        for rows in (codes[:, 2] == c, (codes[:, 2] == c) & (codes[:, 1] == b)):
+            x = D[mine & rows, 0]
+            new = (x.sum() + m * mean) / (len(x) + m)
+            square = ((x - new) ** 2).sum() + m * (variance + (mean - new) ** 2)
+            mean, variance = new, square / (len(x) + m)
+        cell = cell_of(NETWORK, 0, (0, b, c))
+        assert theta.means[k, cell] == pytest.approx(mean, rel=1e-9)
+        assert theta.variances[k, cell] == pytest.approx(variance, rel=1e-9)
+    Z, x = D[mine][:, [0, 1]], D[mine, 2]
+    n, away = mine.sum(), (Z - Z.mean(axis=0), x - x.mean())
+    slopes = np.linalg.solve((1 + m / n) * away[0].T @ away[0], away[0].T @ away[1])
+    np.testing.assert_allclose(theta.slopes[k, NETWORK.groups_of[2].slopes[0]], slopes, rtol=1e-9)
+
+
+def test_too_many_combinations_of_missing_categories_are_refused(monkeypatch):
+    rng = np.random.default_rng(26)
+    X, y = dependent_rows(rng, frame=NETWORK)
+    theta, rows = fitted_on(X, y, frame=NETWORK).theta, X[:3].copy()
+    rows[1, [0, 5]] = np.nan  # three times four values
+    monkeypatch.setattr(network_completions, "MOST_COMPLETIONS", 12)
+    assert np.isfinite(MODEL.log_joint(MODEL.encode(rows, NETWORK), theta)).all()
+    monkeypatch.setattr(network_completions, "MOST_COMPLETIONS", 11)
+    with pytest.raises(ValueError, match=r"has 12 combinations .* Set k=1, .* or fill in missing cells"):
+        MODEL.log_joint(MODEL.encode(rows, NETWORK), theta)
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    rng = np.random.default_rng(27)
+    X, y = dependent_rows(rng, frame=NETWORK)
+    theta, Z = fitted_on(X, y, frame=NETWORK).theta, MODEL.encode(with_holes(rng, X[:50]), NETWORK)
+    W, whole = rng.random((50, 2)), MODEL.log_joint(Z, theta)
+    S = MODEL.posterior_statistics(Z, W, theta)
+    monkeypatch.setattr(network_completions, "BLOCK_CELLS", 64)
+    assert len(list(network_completions.inferences(Z[Z.hard], theta))) > 5
+    np.testing.assert_allclose(MODEL.log_joint(Z, theta), whole, rtol=1e-12)
+    assert MODEL.posterior_statistics(Z, W, theta).allclose(S, rtol=1e-9)
+
+
 # --- structure --------------------------------------------------------------------------------------
 
 
@@ -420,13 +494,31 @@ def named(lists):
     return [(i, above) for i, above in enumerate(lists) if above]
 
 
-def test_no_edge_is_learned_from_noise():
+def test_parents_that_made_the_rows_are_found():
+    rng = np.random.default_rng(28)
+    y, codes, D = np.arange(3000) % 2, rng.integers(3, size=(3000, 2)), rng.standard_normal((3000, 2))
+    both = (codes.sum(axis=1) + (rng.random(3000) < 0.1)) % 3
+    about = D[:, 0] - 2.0 * D[:, 1] + 0.3 * rng.standard_normal(3000)
+    bent = (
+        np.where(codes[:, 0] == 1, 1.0, -1.0) * D[:, 0] + (codes[:, 0] == 2) + 0.3 * rng.standard_normal(3000)
+    )
+    X = np.column_stack([codes, both, D, about, bent])
+    X[rng.random(X.shape) < 0.05] = np.nan
+    clf = ConditionalGaussianModel((0, 1, 2), k=2)
+    found = clf.learn(Sample(X, y, None, 2)).parent_lists
+    families = {frozenset((child, *above)) for child, above in found.items()}
+    assert {frozenset((3, 4, 5)), frozenset((0, 3, 6))} <= families
+    assert max(map(len, found.values())) == 2
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_no_edge_is_learned_from_noise(k):
     rng = np.random.default_rng(9)
     X, y = (
         np.column_stack([rng.integers(5, size=(500, 3)), rng.standard_normal((500, 4))]),
         np.arange(500) % 3,
     )
-    _, frame = learned(X, y, (0, 1, 2))
+    _, frame = learned(X, y, (0, 1, 2), k=k)
     assert not any(map(any, (frame.number_parents, frame.category_parents)))
     assert not any(frame.tables[0].parent_lists)
 
@@ -555,14 +647,18 @@ def mixed_table(rng, m=500):
     return table, y
 
 
+@pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("missing", ["ignore", "informative"])
-def test_a_table_is_fitted_filled_sampled_explained_and_saved(missing, tmp_path):
+def test_a_table_is_fitted_filled_sampled_explained_and_saved(missing, k, tmp_path):
     rng = np.random.default_rng(17)
     table, y = mixed_table(rng)
-    clf = ConditionalGaussianNB(missing=missing).fit(table, y)
-    closed = ConditionalGaussianNB(missing=missing, learner="closed_form").fit(table, y)
+    clf = ConditionalGaussianNB(k, missing=missing).fit(table, y)
+    closed = ConditionalGaussianNB(k, missing=missing, learner="closed_form").fit(table, y)
     assert clf.history_["log_loss"][clf.best_iteration_] <= closed_log_loss(closed, table, y) + 1e-9
-    edges = {frozenset(pair) for pair in clf.parents_.items() if None not in pair}
+    pairs = [
+        (name, above if k == 1 else p) for name, above in clf.parents_.items() for p in (above or [None])
+    ]
+    edges = {frozenset(pair) for pair in pairs if None not in pair}
     assert {frozenset(pair) for pair in (("c0", "c5"), ("c2", "c4"), ("c1", "c5"))} <= edges
     filled = clf.impute(table)
     assert not filled.isna().any().any()
@@ -580,6 +676,26 @@ def test_a_table_is_fitted_filled_sampled_explained_and_saved(missing, tmp_path)
     np.testing.assert_array_equal(again.predict_proba(table), clf.predict_proba(table))
     assert_same(again.statistics_, clf.statistics_)
     assert len(clf.parameters_frame()) > 20
+
+
+def test_whole_numbers_of_few_values_are_categories():
+    rng = np.random.default_rng(29)
+    y = np.arange(300) % 2
+    X = np.column_stack(
+        [(rng.random(300) < 0.02 + 0.3 * y), rng.standard_normal(300), rng.integers(3, size=300) / 2]
+    )
+    clf = ConditionalGaussianNB(learner="closed_form").fit(X, y)
+    assert [column.kind for column in clf.columns_] == ["category", "number", "number"]
+    counts = np.array([[1 + (X[y == k, 0] == v).sum() for v in (0, 1)] for k in (0, 1)])
+    assert clf.sample(10, random_state=0)[0].dtype == np.float64
+    told = clf.predict_log_proba([[1, np.nan, np.nan]])[0]
+    np.testing.assert_allclose(np.exp(told), counts[:, 1] / counts[:, 1].sum(), rtol=1e-2)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    assert ConditionalGaussianNB().fit(table, y).columns_[0].kind == "category"
+    for options in ({"few_values": 0}, {"columns": {"a": "number"}}, {"few_values": 1}):
+        assert ConditionalGaussianNB(**options).fit(table, y).columns_[0].kind == "number"
+    few = pd.DataFrame({"a": np.arange(19) // 2 % 2, "b": X[:19, 1]})  # fewer than ten rows a value
+    assert ConditionalGaussianNB().fit(few, y[:19]).columns_[0].kind == "number"
 
 
 def closed_log_loss(clf, table, y):

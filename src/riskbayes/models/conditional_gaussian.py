@@ -418,10 +418,17 @@ class ConditionalGaussianModel(GenerativeModel):
         return Statistics({"s0": s0, **inference.statistics(s0[None])}, frame)
 
     def anchor_statistics(self, S: Statistics) -> Statistics:
-        """Return the closed form's expected statistics, with the data's masses of cells and of parents."""
+        """Return the closed form's expected statistics, of the data's masses of cells and of parents.
+
+        To these belong the rows of the prior: nothing else holds the Gaussian of a cell that a class has no
+        rows of, which other classes' rows push without end.
+        """
+        if S.frame.settled is None:
+            S = self.fix_prior(S)
         theta, frame = self.parameters(S), S.frame
         s0 = np.exp(theta.log_prior)
-        found = expected_moments(theta.parents_in(s0[:, None] * theta.shares), theta)
+        counted = self._gaussians.with_prior(S, s0 / np.maximum(S["s0"], TINY))
+        found = expected_moments(counted, theta)
         if frame.tables:
             found["counts"] = self._tables.anchor_statistics(of_tables(S))["counts"]
         return Statistics({"s0": s0, **found}, frame)

@@ -214,9 +214,8 @@ def from_roots(parents: Parents, ranked: Array) -> list[int]:
 
 
 def best_of(worth: Array, candidates: list[int]) -> list[int]:
-    """Return the candidates of largest worth; those of none are left out."""
-    order = sorted(candidates, key=lambda p: -worth[p])[:MOST_CANDIDATES]
-    return [p for p in order if worth[p] > 0]
+    """Return the candidates of largest worth."""
+    return sorted(candidates, key=lambda p: -worth[p])[:MOST_CANDIDATES]
 
 
 def missing_or_none(codes: Array) -> Array:

@@ -296,6 +296,20 @@ class CellGaussians:
             np.where(some, variance, row.line.variances),
         )
 
+    def with_prior(self, S: Statistics, scale: Array) -> Arrays:
+        """Return masses of cells and moments of parents of the data and the prior, times a number a class."""
+        frame: Network = S.frame
+        assert frame.settled is not None
+        found = {name: S[name].copy() for name in ("mass", "parent1", "parent2")}
+        for group in frame.groups:
+            row = PriorRow.of(frame.settled.prior, group)
+            found["mass"][:, group.cells] += self.backoff
+            found["parent1"][:, group.slopes] += self.backoff * row.parent1
+            found["parent2"][:, group.squares] += self.backoff * row.parent2
+        at = frame.starts[frame.roots]
+        found["mass"][:, at] = S["mass"][:, at]
+        return {name: scale[:, None] * value for name, value in found.items()}
+
     def closed_form(self, S: Statistics, settled: SettledNetwork) -> Lines:
         """Return means, slopes, and variances before floors, in the columns of the frame."""
         frame: Network = S.frame

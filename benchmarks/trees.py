@@ -191,18 +191,20 @@ class Trees(Mixed):
         """A table in Markdown of how often, and by how much, the tree has the higher density."""
         lines = []
         for way, names in (("density", tuple(DENSITIES)), ("numbers", NUMBERS)):
-            for other in names[1:]:
+            pairs = [("tree", other) for other in names if other not in ("tree", "k = 2")]
+            for own, other in (*pairs, ("k = 2", "tree")):
                 gaps = [
-                    self.grid(f"{way} | tree", figure).mean(axis=1)
+                    self.grid(f"{way} | {own}", figure).mean(axis=1)
                     - self.grid(f"{way} | {other}", figure).mean(axis=1)
                     for figure in ("density", "median")
                 ]
                 gaps = [gap[np.isfinite(gap)] for gap in gaps]
                 higher = [f"{(gap > 0).sum()} of {len(gap)}" for gap in gaps]
                 columns = "all" if way == "density" else "numbers"
-                lines.append([columns, other, *higher, f"{np.median(gaps[0]):+.2f}"])
+                lines.append([columns, own, other, *higher, f"{np.median(gaps[0]):+.2f}"])
         heads = (
             "columns",
+            "",
             "against",
             "higher mean log p(x)",
             "higher median",
@@ -212,7 +214,8 @@ class Trees(Mixed):
 
     def errors(self) -> list[str]:
         """A table in Markdown of the differences of errors and log losses."""
-        pairs = [("rc | tree", "rc | MixedNB")]
+        pairs = [("rc | tree", "rc | MixedNB"), ("rc | tree, few_values=0", "rc | MixedNB")]
+        pairs += [("rc | k = 2", "rc | MixedNB"), ("rc | k = 2", "rc | tree")]
         pairs += [(f"strategy | {name}", "strategy | single") for name in CHANGED if name[:7] == "single,"]
         pairs += [("strategy | ensemble with the tree", "strategy | ensemble")]
         lines = []
@@ -220,6 +223,7 @@ class Trees(Mixed):
             cells = []
             for figure, scale, digits in (("error", 100, 2), ("log_loss", 1, 4)):
                 gap = scale * (self.grid(a, figure) - self.grid(b, figure))
+                gap = gap[np.isfinite(gap).all(axis=1)]
                 means = gap.mean(axis=1)
                 cells.append(f"{gap.mean():+.{digits}f} ± {spread(gap.mean(axis=0)):.{digits}f}")
                 cells.append(f"{(means < -1e-9).sum()}, {(means > 1e-9).sum()} of {len(gap)}")

@@ -240,6 +240,20 @@ def test_trees_of_numbers_and_categories(numeric, unseen, seed, holes):
     assert model is None or not {"IsNaN", "Where"} & {node.op_type for node in model.graph.node}
 
 
+def test_a_network_of_two_parents_is_written_for_complete_rows():
+    rng = np.random.default_rng(0)
+    X, y = dependent(rng)
+    first, second = rng.standard_normal((2, len(X)))
+    both = (1 + (X["shade"] == X["shade"].iloc[0])) * first - 2 * second + 0.1 * rng.standard_normal(len(X))
+    X = X.assign(first=first, second=second, both=both)
+    clf = ConditionalGaussianNB(2).fit(X, y)
+    assert max(map(len, clf.parents_.values())) == 2
+    check(clf, X, missing=False)
+    told(clf, X, missing=False)
+    with pytest.raises(NotImplementedError, match=r"\(k above 1\) .* missing=False, or fit with k=1"):
+        clf.to_onnx(missing=True)
+
+
 def test_contributions_of_a_tree_of_complete_rows():
     X, y = dependent(np.random.default_rng(0))
     clf = ConditionalGaussianNB().fit(X, y)

@@ -8,6 +8,7 @@ function of z in each cell.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -23,7 +24,7 @@ from riskbayes.models.codes import categories_of, check_codes, check_sizes
 from riskbayes.models.coordinates import ClassPrior
 from riskbayes.models.messages import informed
 from riskbayes.models.mixed_structure import MixedParents, Numbers, mixed_parents
-from riskbayes.models.network import Network, NetworkRows, units_of
+from riskbayes.models.network import Network
 from riskbayes.models.network_completions import inferences
 from riskbayes.models.network_coordinates import NetworkCoordinates, of_tables
 from riskbayes.models.network_gaussians import (
@@ -35,11 +36,12 @@ from riskbayes.models.network_gaussians import (
     number_terms,
     scaled_parents,
 )
+from riskbayes.models.network_rows import NetworkRows, units_of
 from riskbayes.models.normal_scores import normal_scores
 from riskbayes.models.parent_tables import Tables, TreeCodes, present_families, tables_of
 from riskbayes.models.product import in_columns
 from riskbayes.models.settled import TINY
-from riskbayes.models.structure import Parents, topological_order
+from riskbayes.models.structure import Parents, check_table, topological_order
 from riskbayes.models.traits import Traits
 from riskbayes.scanners import Scanner
 from riskbayes.statistics import Statistics
@@ -139,8 +141,10 @@ class ConditionalGaussianModel(GenerativeModel):
             own = replace(sample, X=codes[rows], y=y, w=weights, largest=None)
             found = mixed_parents(own, Numbers(D, seen, y, weights, sample.n_classes), sizes, self.k)
         tables = (tables_of(sizes, found.categories),) if len(categories) else ()
-        parents, given = padded(found.numbers), padded(found.given)
-        return self._with_start(replace(plain, tables=tables, parents=parents, given=given), sample)
+        for column, given in zip(numbers.tolist(), found.given, strict=True):
+            check_table(sample.n_classes * math.prod(int(sizes[c]) + 1 for c in given), column, given)
+        edges = {"parents": padded(found.numbers), "given": padded(found.given)}
+        return self._with_start(replace(plain, tables=tables, **edges), sample)
 
     def _with_start(self, frame: Network, sample: Sample) -> Network:
         """Return the frame with the start that EM finds, if parents are missing in rows."""

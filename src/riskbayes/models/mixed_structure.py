@@ -30,6 +30,9 @@ CANCELLED = 1e-12
 """Variances below this share of their second moments are zero."""
 
 
+MOST_INFORMATION = 32.0
+"""More nats than a row can say of a column: of a Gaussian 11, of a category the logarithm of its values."""
+
 MOST_CANDIDATES = 8
 """Columns that are tried as a further parent: those of largest worth on their own."""
 
@@ -152,13 +155,20 @@ class Growth:
         self, i: int, old: tuple[tuple[int, ...], ...], new: tuple[tuple[int, ...], ...], category: bool
     ) -> float:
         """Return the worth of new parents of a column less that of the old, from the rows that have all."""
+        cost = self.cost * (self._parameters(i, new, category) - self._parameters(i, old, category))
+        if cost > MOST_INFORMATION:  # nothing is worth it; its table might not fit in memory
+            return -cost
         given, numbers = (list(part) for part in new)
         rows = ~missing_or_none(self.codes.X)[:, [*given, *([i] if category else [])]].any(axis=1)
         rows &= self.numbers.seen[:, [*numbers, *([] if category else [i])]].all(axis=1)
-        own = self._of_category if category else self._of_number
-        fits = [own(i, part, rows) for part in (old, new)]
-        gain = (fits[1][0] - fits[0][0]) / self.numbers.w.sum() - self.cost * (fits[1][1] - fits[0][1])
-        return round(float(gain), DIGITS)
+        fit = self._of_category if category else self._of_number
+        gain = (fit(i, new, rows) - fit(i, old, rows)) / self.numbers.w.sum()
+        return round(float(gain - cost), DIGITS)
+
+    def _parameters(self, i: int, parents: tuple[tuple[int, ...], ...], category: bool) -> int:
+        """Return how many parameters a column has in each class."""
+        cells = math.prod(int(self.sizes[c]) for c in parents[0])
+        return cells * (int(self.sizes[i]) - 1 if category else 2 + len(parents[1]))
 
     def _cells(self, given: tuple[int, ...], rows: Array) -> tuple[Array, int]:
         """Return the cell of each row, by the categories that are parents, and how many there are."""
@@ -168,16 +178,16 @@ class Growth:
             cells *= int(self.sizes[c])
         return cell, cells
 
-    def _of_category(self, i: int, parents: tuple[tuple[int, ...], ...], rows: Array) -> tuple[float, int]:
-        """Return the log-likelihood of a category given its parents, and how many parameters a class has."""
+    def _of_category(self, i: int, parents: tuple[tuple[int, ...], ...], rows: Array) -> float:
+        """Return the log-likelihood of a category given its parents."""
         (cell, cells), size = self._cells(parents[0], rows), int(self.sizes[i])
         y, w, value = self.numbers.y[rows], self.numbers.w[rows], self.codes.X[rows, i].astype(np.int64)
         place = (y * cells + cell) * size + value
         counts = np.bincount(place, w, self.numbers.n_classes * cells * size).reshape(-1, size)
         whole = counts.sum(axis=1)
-        return float(xlogy(counts, counts).sum() - xlogy(whole, whole).sum()), cells * (size - 1)
+        return float(xlogy(counts, counts).sum() - xlogy(whole, whole).sum())
 
-    def _of_number(self, j: int, parents: tuple[tuple[int, ...], ...], rows: Array) -> tuple[float, int]:
+    def _of_number(self, j: int, parents: tuple[tuple[int, ...], ...], rows: Array) -> float:
         """Return the same of a number whose Gaussian in each cell is about a line in its parents."""
         (cell, cells), d = self._cells(parents[0], rows), len(parents[1])
         place = self.numbers.y[rows] * cells + cell
@@ -202,7 +212,7 @@ class Growth:
                 C[:, :, [a]] * C[:, [a], :]
             )
         rest = np.maximum(C[:, d, d], (1.0 - LARGEST_SHARE) * total)
-        return float(-0.5 * (mass * np.log(rest)).sum()), cells * (d + 2)
+        return float(-0.5 * (mass * np.log(rest)).sum())
 
 
 def from_roots(parents: Parents, ranked: Array) -> list[int]:

@@ -17,8 +17,9 @@ from riskbayes.arrays import Array
 from riskbayes.frames import Arrays
 from riskbayes.models.categorical import chosen
 from riskbayes.models.messages import informed
-from riskbayes.models.network import Network, NetworkRows
+from riskbayes.models.network import Network
 from riskbayes.models.network_messages import BLOCK_CELLS, LOG_2PI, NetworkMessages, blocks
+from riskbayes.models.network_rows import NetworkRows
 from riskbayes.models.parent_tables import present_families
 from riskbayes.models.structure import topological_order
 

@@ -11,8 +11,9 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.frames import Arrays
 from riskbayes.models.augmented_nb import TreeParameters
-from riskbayes.models.network import CellGroup, CellPrior, Network, NetworkRows, SettledNetwork
+from riskbayes.models.network import CellGroup, CellPrior, Network, SettledNetwork
 from riskbayes.models.network_messages import LOG_2PI
+from riskbayes.models.network_rows import NetworkRows
 from riskbayes.models.settled import SEPARATING, TINY
 from riskbayes.statistics import Statistics
 

@@ -17,7 +17,7 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.frames import Arrays
 from riskbayes.models.messages import Messages
-from riskbayes.models.network import NetworkRows
+from riskbayes.models.network_rows import NetworkRows
 
 LOG_2PI = float(np.log(2 * np.pi))
 

@@ -34,8 +34,8 @@ from riskbayes.models.network_gaussians import (
     expected_moments,
     log_likelihood,
     number_terms,
-    scaled_parents,
 )
+from riskbayes.models.network_lines import scaled_parents
 from riskbayes.models.network_rows import NetworkRows, units_of
 from riskbayes.models.normal_scores import normal_scores
 from riskbayes.models.parent_tables import Tables, TreeCodes, present_families, tables_of

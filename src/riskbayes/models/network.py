@@ -45,8 +45,6 @@ class SettledNetwork(NamedTuple):
     """The mean of each number."""
     pooled: Array
     """The variance of each number within the classes, of all classes together."""
-    classes: Array
-    """The variances of the closed form by class and number, without its parents."""
     prior: CellPrior
     """That of the numbers which have parents."""
     spread: Array

@@ -11,11 +11,10 @@ from riskbayes.models.coordinates import SMOOTHED, ClassPrior, Coordinates, Poin
 from riskbayes.models.network import Network
 from riskbayes.models.network_gaussians import (
     CellGaussians,
-    Lines,
     NetworkParameters,
     rests,
-    scaled_parents,
 )
+from riskbayes.models.network_lines import Lines, scaled_parents
 from riskbayes.statistics import Statistics
 
 LONGEST_LOG = 300.0

@@ -23,7 +23,7 @@ from riskbayes import (
 )
 from riskbayes.engines import MemoryEngine
 from riskbayes.learners import RC
-from riskbayes.learners.quasi_newton import OPTIMAL, SMALL, Memory, QuasiNewtonStep
+from riskbayes.learners.quasi_newton import OPTIMAL, SMALL, Ascent, QuasiNewtonStep
 from riskbayes.models import (
     BernoulliModel,
     CategoricalModel,
@@ -374,15 +374,15 @@ def test_naive_bayes_without_a_prior_is_one_hot_logistic_regression_in_sixty_sca
 
 
 @given(seed=st.integers(0, 2**16), n=st.integers(1, 6))
-def test_the_memory_finds_the_minimum_of_a_quadratic(seed, n):
+def test_an_ascent_finds_the_maximum_of_a_quadratic(seed, n):
     """Exact line searches along its directions are conjugate gradients: n steps."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, n))
-    A, x, memory = A @ A.T + 0.1 * np.eye(n), rng.standard_normal(n), Memory()
+    A, x, ascent = A @ A.T + 0.1 * np.eye(n), rng.standard_normal(n), Ascent()
     for _ in range(n + 1):
         gradient = -A @ x
-        memory.visit(x, gradient)
-        d = memory.direction(gradient)
+        ascent.reach(x, gradient)
+        d = ascent.along
         x = x + d * (gradient @ d) / max(d @ A @ d, 1e-300)
     np.testing.assert_allclose(x, 0.0, atol=1e-5)
 

@@ -29,7 +29,7 @@ from riskbayes.estimators.glass import GlassClassifier
 from riskbayes.estimators.glass_search import GlassSearch
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
-from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier, SearchedMember
+from riskbayes.estimators.member import CHECKPOINTS, FrequencyMember, Member, MemberClassifier, SearchedMember
 from riskbayes.estimators.prediction import Finish
 from riskbayes.estimators.reading import Learns, Reading
 from riskbayes.estimators.scaling import ColumnScales
@@ -301,6 +301,8 @@ class RiskBayesClassifier(BaseClassifier):
                 "size, and scale them."
             )
         weights = found.ensemble() if combine else found.best()
+        if combine and isinstance(members[0], FrequencyMember) and not found.is_told(weights):
+            weights = {(0, 0): 1.0}
         refit = fit.begin("refit", len(weights))
         self.members_ = []
         for (i, place), weight in weights.items():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
@@ -17,6 +18,7 @@ from riskbayes import (
     GenerativeClassifier,
     KDependenceNB,
     MixtureDiscriminantAnalysis,
+    PoissonNB,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
     SmoothNB,
@@ -426,6 +428,15 @@ def test_a_fit_converges_and_a_rise_shortens_its_step():
     gradient = coordinates.gradient((1.0 / engine.mass) * scan.dS, 0.3, fitted)
     size = sum((value**2).sum() for value in gradient.values())
     assert np.sqrt(size) <= OPTIMAL
+
+
+@pytest.mark.parametrize("make", [GaussianNB, QuadraticDiscriminantAnalysis, PoissonNB])
+def test_columns_that_do_not_vary_in_a_class_do_not_hold_a_fit_up(make):
+    """Their variances come from a prior and from other classes, and rates are on their floor."""
+    X, y = load_digits(return_X_y=True)
+    clf = make().fit(X[:400], y[:400])
+    assert clf.status_ is Status.CONVERGED
+    assert (~clf.history_["accepted"]).sum() <= 5
 
 
 @pytest.mark.parametrize("model", [KDependenceNB(), ComplementNB()], ids=lambda model: type(model).__name__)

@@ -6,8 +6,8 @@ The gap is that of the monitored quantity, the log loss plus the anchor of `RC()
 the best value that either of the two finds in 400 scans, on all rows (at most 8000). The gradient at the end
 of the quasi-Newton fit, in the metric of its coordinates, is shown as a share of the largest. Then the log
 loss of categorical naive Bayes without prior and anchor beside the optimum of one-hot logistic regression, on
-columns of which every class has every bin. ComplementNB is no joint: its log loss is not convex, has no anchor,
-and goes on falling as long as it is scanned.
+columns of which every class has every bin. ComplementNB is no joint: its log loss is not convex, has no
+anchor, and goes on falling as long as it is scanned.
 """
 
 import os

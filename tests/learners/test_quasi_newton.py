@@ -25,7 +25,7 @@ from riskbayes import (
 )
 from riskbayes.engines import MemoryEngine
 from riskbayes.learners import RC
-from riskbayes.learners.quasi_newton import OPTIMAL, SMALL, Ascent, QuasiNewtonStep
+from riskbayes.learners.quasi_newton import OPTIMAL, SHORTER, SMALL, Ascent, QuasiNewtonStep
 from riskbayes.models import (
     BernoulliModel,
     CategoricalModel,
@@ -389,6 +389,22 @@ def test_an_ascent_finds_the_maximum_of_a_quadratic(seed, n):
     np.testing.assert_allclose(x, 0.0, atol=1e-5)
 
 
+def test_a_refused_step_is_tried_shorter_and_then_along_the_gradient():
+    ascent, x, curvature = Ascent(lr=0.01), np.array([1.0, 1.0]), np.array([1.0, 100.0])
+    for _ in range(3):
+        ascent.reach(x, -curvature * x)
+        last, x = x, ascent.proposal()
+    away = -curvature * last
+    step = x - last
+    assert not np.allclose(step, away)  # the changes tell of the curvature
+    ascent.shorten()
+    np.testing.assert_allclose(ascent.proposal() - last, SHORTER * step)
+    ascent.shorten()
+    np.testing.assert_allclose(ascent.proposal() - last, SHORTER**2 * away)
+    ascent.reach(last + 0.1, away)
+    assert ascent.lr == 1.0
+
+
 @given(seed=st.integers(0, 2**16))
 def test_columns_of_any_unit_take_the_same_way(seed):
     """In powers of two, so that no digit changes."""
@@ -430,13 +446,14 @@ def test_a_fit_converges_and_a_rise_shortens_its_step():
     assert np.sqrt(size) <= OPTIMAL
 
 
+@pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
 @pytest.mark.parametrize("make", [GaussianNB, QuadraticDiscriminantAnalysis, PoissonNB])
 def test_columns_that_do_not_vary_in_a_class_do_not_hold_a_fit_up(make):
     """Their variances come from a prior and from other classes, and rates are on their floor."""
     X, y = load_digits(return_X_y=True)
     clf = make().fit(X[:400], y[:400])
     assert clf.status_ is Status.CONVERGED
-    assert (~clf.history_["accepted"]).sum() <= 5
+    assert (~clf.history_["accepted"]).sum() <= 10
 
 
 @pytest.mark.parametrize("model", [KDependenceNB(), ComplementNB()], ids=lambda model: type(model).__name__)

@@ -18,6 +18,9 @@ from riskbayes.task import Iteration, Task
 SHORTER = 0.35
 """A step that is refused is tried again at this share of its length."""
 
+FORGOTTEN = 2
+"""Refused steps in a row after which the memory is dropped: its curvature does not hold here."""
+
 MOST_SMALL_FAILURES, MOST_FAILURES = 12, 40
 """Refused steps in a row after which none is tried, where the gradient is small and elsewhere: the step is
 shorter than rounding."""
@@ -84,10 +87,11 @@ class Ascent:
         return self.x + self.lr * self.along
 
     def shorten(self) -> None:
-        """Shorten the step, which was refused, and forget the changes: their curvature does not hold here."""
+        """Shorten the step, which was refused; after two of them go along the gradient."""
         self.lr, self.failures = SHORTER * self.lr, self.failures + 1
-        self.pairs.clear()
-        self.along = self.gradient
+        if self.failures == FORGOTTEN:
+            self.pairs.clear()
+            self.along = self.gradient
 
     def direction(self, gradient: Array) -> Array:
         """Return the step to the maximum of the gain as the changes tell it; without one, the gradient."""
@@ -106,9 +110,9 @@ class Ascent:
 class QuasiNewtonStep(FixedStep):
     """L-BFGS in the coordinates of the model; the first step is one of natural-gradient ascent, of length lr.
 
-    A step that is illegal or raises the monitored quantity is shortened, and goes along the gradient. The fit
-    goes on until the gradient is small. Where the first model is worse than the class frequencies alone,
-    these are the first step; not where S has other rows too, for which these do not speak.
+    A step that is illegal or raises the monitored quantity is shortened; after two of these the memory is
+    dropped. The fit goes on until the gradient is small. Where the first model is worse than the class
+    frequencies alone, these are the first step; not where S has other rows too, for which these do not speak.
     """
 
     def __init__(

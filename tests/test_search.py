@@ -171,8 +171,8 @@ def test_labels_support_what_tells_them_and_no_noise():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=400)
     told = np.where(y[:, None] == np.arange(2), 0.6, 0.4)
-    assert search.support(told, y, None) > 100
-    assert search.support(np.full((400, 2), 0.5), y, None) == 0
+    assert search.support(told, y, None) > 20
+    assert search.support(np.full((400, 2), 0.5), y, None) == pytest.approx(0.0, abs=1e-6)
     noise = [search.support(rng.dirichlet(np.ones(2), size=400), y, None) for _ in range(200)]
     assert np.mean(noise) == pytest.approx(0.0, abs=0.3)
     assert np.std(noise) == pytest.approx(1.0, abs=0.2)

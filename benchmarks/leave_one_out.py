@@ -97,7 +97,7 @@ class LeaveOneOut(Chosen):
         own = [model.statistics(Z[i : i + 1], (E + weight * Y)[i : i + 1]) for i in range(len(y))]
         G = np.stack([step.flat(step.coordinates.gradient(each, 0.0, fitted)) for each in own])
         for g in (G - G.mean(axis=0)) / len(y):
-            yield step.coordinates.statistics(step.unflat(step.x - step.memory.direction(g)))
+            yield step.coordinates.statistics(step.unflat(step.ascent.x - step.ascent.direction(g)))
 
 
 class Oracle(Chosen):

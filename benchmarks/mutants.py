@@ -514,10 +514,31 @@ FAULTS = [
     ),
     Fault(
         "learners/rc_cv.py",
-        "score = self.cv_error_ + self.cv_log_loss_ if",
-        "score = self.cv_error_ - self.cv_log_loss_ if",
+        "else self.cv_error_ + self.cv_log_loss_",
+        "else self.cv_error_ - self.cv_log_loss_",
         "test_folds.py",
         "the largest log loss selects an anchor",
+    ),
+    Fault(
+        "learners/rc_cv.py",
+        "> STANDARD_ERRORS * spread",
+        "> -STANDARD_ERRORS * spread",
+        "test_folds.py",
+        "a score that is lower by chance is preferred to the class frequencies",
+    ),
+    Fault(
+        "learners/quasi_newton.py",
+        "            self.pairs.clear()\n            self.along = self.gradient",
+        "            self.pairs.clear()",
+        "learners/test_quasi_newton.py",
+        "a refused step goes on along a direction that is forgotten",
+    ),
+    Fault(
+        "search.py",
+        "odds[np.arange(len(y)), y] - odds @ prior",
+        "odds[np.arange(len(y)), y] - odds.mean(axis=1)",
+        "test_search.py",
+        "labels of a coin that is not fair support a model",
     ),
     Fault(
         "loop.py",

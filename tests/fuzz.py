@@ -2,6 +2,7 @@
 
     python tests/fuzz.py --cases 20000 --seed 0 --jobs 2
     python tests/fuzz.py --seed 0 --case 123        # one of them again
+    python tests/fuzz.py --cases 10000 --endings    # one fit a case, to its optimum: how does it end?
 
 A case is determined by its seed and its number. Each violation is printed with the command that repeats it,
 and makes the exit code 1. Refusals are answers too: they are counted by message, for a person to read.
@@ -23,14 +24,17 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
+from sklearn.base import clone
 
 import fuzzing.holes  # noqa: F401 - it registers laws
+from conftest import WatchedRC
 from fuzzing.cases import HELD, REFUSED, ROUNDING, UNDECIDED, Case, Refusal, Violation
 from fuzzing.estimators import ESTIMATORS
-from fuzzing.laws import ANSWERS, CHANGES
+from fuzzing.laws import ANSWERS, CHANGES, ENDING, check_ending
 from fuzzing.streams import noise_error
 
 CHANGES_A_CASE = 4
@@ -38,6 +42,9 @@ CHANGES_A_CASE = 4
 
 NOISE_SHARE = 0.08
 """Share of the cases that also fit noise labels."""
+
+ENDING_SCANS = 300
+"""The most scans of a fit whose ending is looked at: nearly all end before."""
 
 STANDARD_ERRORS = 4.5
 """Of the mean held-out error on noise labels, from one half: chance reaches it once in 150000 means."""
@@ -99,20 +106,49 @@ def run_case(seed: int, number: int, *, raising: bool = False) -> Report:
     return report
 
 
-def run_chunk(seed: int, numbers: Iterable[int]) -> list[Report]:
+def run_ending(seed: int, number: int, *, raising: bool = False) -> Report:
+    """Fit the estimator of a case by quasi-Newton steps, and hold how they end to its law."""
+    start, case = time.perf_counter(), Case(seed, number)
+    report, rng = Report(number, case.name), case.rng(7)
+    weight = ("auto", 0.0, 0.03, 1.0)[rng.integers(4)]
+    objective = ("log_loss", "log_loss", "soft_error")[rng.integers(3)]
+    learner = WatchedRC(max_iter=ENDING_SCANS, objective=objective, generative_weight=weight)
+    try:
+        if case.learner is None:
+            outcome = UNDECIDED
+        else:
+            found = case.fit(clone(case.estimator).set_params(learner=learner), case.table)
+            refused = isinstance(found, Refusal)
+            report.refusal = found.message if refused else None
+            outcome = REFUSED if refused else check_ending(found)
+            if not refused:
+                report.outcomes.append((f"ends by {found.status_.value}", outcome))
+    except Exception as error:
+        if raising:
+            traceback.print_exc()
+        report.violations.append((ENDING, str(error)))
+        outcome = VIOLATED
+    report.outcomes.append((ENDING, outcome))
+    report.seconds = time.perf_counter() - start
+    return report
+
+
+def run_chunk(run: Callable[[int, int], Report], seed: int, numbers: Iterable[int]) -> list[Report]:
     """Several cases, in one process."""
-    return [run_case(seed, number) for number in numbers]
+    return [run(seed, number) for number in numbers]
 
 
-def run_cases(seed: int, numbers: list[int], jobs: int) -> Iterator[Report]:
+def run_cases(
+    run: Callable[[int, int], Report], seed: int, numbers: list[int], jobs: int
+) -> Iterator[Report]:
     """Yield the reports of cases, in their order, a chunk at a time."""
     chunks = [numbers[i : i + 20] for i in range(0, len(numbers), 20)]
     if jobs == 1:
         for chunk in chunks:
-            yield from run_chunk(seed, chunk)
+            yield from run_chunk(run, seed, chunk)
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for reports in pool.map(run_chunk, [seed] * len(chunks), chunks):
+        for reports in pool.map(partial(run_chunk, run), [seed] * len(chunks), chunks):
             yield from reports
 
 
@@ -195,12 +231,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--only", choices=sorted(ESTIMATORS), help="leave out the cases of other estimators")
     parser.add_argument("--case", type=int, help="repeat this case alone, and tell how each law ended")
+    parser.add_argument("--endings", action="store_true", help="only how quasi-Newton steps end")
     options = parser.parse_args(arguments)
+    run = run_ending if options.endings else run_case
     if options.case is not None:
-        return show(options.seed, options.case)
+        return show(run, options.seed, options.case)
     numbers = [n for n in range(options.cases) if options.only in (None, Case(options.seed, n).name)]
     summary, start, told = Summary(options.seed), time.perf_counter(), 0.0
-    for done, report in enumerate(run_cases(options.seed, numbers, options.jobs), 1):
+    for done, report in enumerate(run_cases(run, options.seed, numbers, options.jobs), 1):
         summary.add(report)
         seconds = time.perf_counter() - start
         if seconds - told > 10 or done == len(numbers):
@@ -215,10 +253,10 @@ def main(arguments: list[str] | None = None) -> int:
     return int(summary.violations > 0)
 
 
-def show(seed: int, number: int) -> int:
+def show(run: Callable[..., Report], seed: int, number: int) -> int:
     """One case in full: what it is, and how each of its laws ended."""
     print(Case(seed, number))
-    report = run_case(seed, number, raising=True)
+    report = run(seed, number, raising=True)
     if report.refusal is not None:
         print(f"fit is refused: {report.refusal}")
     for law, outcome in report.outcomes:

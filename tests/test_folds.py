@@ -14,6 +14,7 @@ from riskbayes import (
     GenerativeClassifier,
     KDependenceNB,
     LinearDiscriminantAnalysis,
+    MixedNB,
     MixtureDiscriminantAnalysis,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
@@ -118,7 +119,7 @@ def test_the_first_validation_error_is_that_of_a_fit_on_the_kept_rows(kind, weig
 def test_the_cross_validated_error_is_that_of_fits_on_the_kept_rows(kind):
     X, y = noise(kind, 3)
     learner = RCCV(3, (0,), ("log_loss",), max_iter=1, random_state=0)
-    found = made(kind, learner).fit(X, y).learner_.cv_error_[0]
+    found = made(kind, learner).fit(X, y).learner_.cv_error_[-2]
     folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
     errors = [error_of_closed_form(kind, X, y, kept, held) for kept, held in folds]
     assert found == pytest.approx(np.average(errors, weights=[len(held) for _, held in folds]), abs=1e-12)
@@ -131,7 +132,7 @@ def test_noise_is_not_predictable(kind):
     for seed in range(10):
         X, y = noise(kind, seed)
         learner = RCCV(4, (0,), ("log_loss",), max_iter=1, random_state=seed)
-        held.append(made(kind, learner).fit(X, y).learner_.cv_error_[0])
+        held.append(made(kind, learner).fit(X, y).learner_.cv_error_[-2])
         folds = StratifiedKFold(4, shuffle=True, random_state=seed)
         honest.append(1 - cross_val_score(closed_form(kind), X, y, cv=folds).mean())
     assert np.mean(held) == pytest.approx(np.mean(honest), abs=0.03)
@@ -397,19 +398,40 @@ def test_settings_are_scored_by_folds_of_unequal_weight():
         losses.append(np.average(-np.log(P[np.arange(len(held)), y[held]]), weights=w[held]))
         masses.append(w[held].sum())
     found = clf.learner_
-    assert found.cv_error_[1] == pytest.approx(np.average(errors, weights=masses), abs=1e-12)
-    assert found.cv_log_loss_[1] == pytest.approx(np.average(losses, weights=masses), rel=1e-6)
+    assert found.cv_error_[-1] == pytest.approx(np.average(errors, weights=masses), abs=1e-12)
+    assert found.cv_log_loss_[-1] == pytest.approx(np.average(losses, weights=masses), rel=1e-6)
     assert found.cv_score_ == pytest.approx(found.cv_error_ + found.cv_log_loss_)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_cross_validation_keeps_the_closed_form_where_calibration_only_fits_noise(seed):
+def test_cross_validation_keeps_the_class_frequencies_where_labels_are_noise(seed):
     X, y = noise(GaussianNB, seed, m=40)
     clf = QuadraticDiscriminantAnalysis(prior="recommended", learner=RCCV(cv=4, random_state=0)).fit(X, y)
     score = clf.learner_.cv_score_
-    assert clf.learner_.generative_weight_ == clf.learner_.settings_[score.argmin()][1]
-    assert score.argmin() <= 1  # the closed form, or what is held next to it
+    assert clf.learner_.pooled_share_ == 1.0
+    assert clf.learner_.generative_weight_ == np.inf
+    assert clf.status_ is Status.VALIDATION
     assert score[0] < score[-1] - 0.1
+    np.testing.assert_allclose(clf.predict_proba(X), np.tile(np.bincount(y) / len(y), (len(y), 1)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("make", [GaussianNB, QuadraticDiscriminantAnalysis, SmoothNB, MixedNB])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_weak_column_among_noise_is_no_worse_than_the_class_frequencies(make, seed):
+    """On held-out rows: there the closed form is too sure."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=1300)
+    X = rng.normal(size=(len(y), 30))
+    X[:, 0] += 0.3 * y
+    train, test = slice(300), slice(300, None)
+    loss = {}
+    for learner in ("closed_form", "rc_cv"):
+        P = make(learner=learner).fit(X[train], y[train]).predict_proba(X[test])
+        loss[learner] = -np.log(P[np.arange(1000), y[test]]).mean()
+    p = y[train].mean()
+    frequencies = -np.log(np.where(y[test], p, 1 - p)).mean()
+    assert loss["rc_cv"] <= frequencies + 1e-3
+    assert loss["closed_form"] > frequencies + 1e-2
 
 
 def test_a_path_has_one_history_and_ends_no_higher_than_it_began():
@@ -417,7 +439,8 @@ def test_a_path_has_one_history_and_ends_no_higher_than_it_began():
     clf = GaussianNB(learner=RCCV(cv=3, max_iter=10, generative_weights=(0, 1, 0.1), random_state=0)).fit(
         X, y
     )
-    assert [g for _, g in clf.learner_.settings_] == [np.inf, 1, 0.1, 0]  # the strongest first
+    assert [g for _, g in clf.learner_.settings_] == [np.inf] * 5 + [1, 0.1, 0]  # the strongest first
+    assert clf.learner_.pooled_shares_.tolist() == [1.0, 0.9, 0.7, 0.3, 0, 0, 0, 0]
     lengths = {name: len(path) for name, path in clf.history_.items()}
     assert set(lengths.values()) == {clf.n_iter_ + 1}
     assert clf.history_["accepted"][clf.best_iteration_]
@@ -429,10 +452,13 @@ def test_a_path_has_one_history_and_ends_no_higher_than_it_began():
 
 
 def test_an_estimator_that_chose_the_closed_form_has_its_statistics():
-    X, y = noise(GaussianNB, 0, m=40)
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=80)
+    X = rng.normal(size=(80, 4)) * (1 + 2 * y[:, None]) + 2 * y[:, None]
     learner = RCCV(cv=4, generative_weights=(0,), random_state=0)
     clf = QuadraticDiscriminantAnalysis(prior="recommended", learner=learner).fit(X, y)
     assert clf.learner_.generative_weight_ == np.inf
+    assert clf.learner_.pooled_share_ == 0
     assert clf.status_ is Status.VALIDATION
     assert clf.statistics_ == clf.data_statistics_
 

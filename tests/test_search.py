@@ -148,6 +148,36 @@ def test_what_is_kept_of_many_rows_is_bounded(monkeypatch, combine):
     np.testing.assert_allclose(found.log_losses, np.log(2))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_labels_support_a_posterior_by_the_derivative_of_the_log_loss(weighted):
+    """The mean gain is that of the log-likelihood by the power of p(y | x) / p(y), at zero."""
+    rng = np.random.default_rng(0)
+    y, P = rng.integers(3, size=200), rng.dirichlet(np.ones(3), size=200)
+    w = rng.uniform(0.5, 2.0, size=200) if weighted else np.ones(200)
+    prior = np.bincount(y, w) / w.sum()
+
+    def log_likelihood(power):
+        Q = prior * (P / prior) ** power
+        return np.average(np.log(Q[np.arange(200), y] / Q.sum(axis=1)), weights=w)
+
+    odds = np.log(P / prior)
+    gains = odds[np.arange(200), y] - odds @ prior
+    slope = (log_likelihood(1e-6) - log_likelihood(-1e-6)) / 2e-6
+    error = np.sqrt((w**2 * (gains - np.average(gains, weights=w)) ** 2).sum()) / w.sum()
+    assert search.support(P, y, w if weighted else None) == pytest.approx(slope / error, rel=1e-5)
+
+
+def test_labels_support_what_tells_them_and_no_noise():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=400)
+    told = np.where(y[:, None] == np.arange(2), 0.6, 0.4)
+    assert search.support(told, y, None) > 20
+    assert search.support(np.full((400, 2), 0.5), y, None) == pytest.approx(0.0, abs=1e-6)
+    noise = [search.support(rng.dirichlet(np.ones(2), size=400), y, None) for _ in range(200)]
+    assert np.mean(noise) == pytest.approx(0.0, abs=0.3)
+    assert np.std(noise) == pytest.approx(1.0, abs=0.2)
+
+
 def test_a_classifier_of_many_rows_judges_its_members_by_all_of_them(monkeypatch):
     X, y = load_iris(return_X_y=True)
     w = np.random.default_rng(0).uniform(0.5, 2.0, len(y))

@@ -2,8 +2,9 @@
 How far to calibrate
 ====================
 
-``RCCV`` walks from the closed form over strong anchors to weak ones in every fold, and keeps the strength of
-the least held-out score. A weak anchor overfits small tables; a strong one leaves the closed form as it is.
+``RCCV`` walks from the class frequencies over the closed form and strong anchors to weak ones in every fold,
+and keeps the strength of the least held-out score. A weak anchor overfits small tables; a strong one leaves
+the closed form as it is.
 """
 
 import numpy as np
@@ -20,7 +21,7 @@ for kind in (LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis):
     weights = np.array([weight for _, weight in learner.settings_])
     finite = np.isfinite(weights)
     (line,) = ax.plot(weights[finite], learner.cv_log_loss_[finite], "o-", label=kind.__name__)
-    ax.axhline(learner.cv_log_loss_[~finite][0], color=line.get_color(), linestyle=":")
+    ax.axhline(learner.cv_log_loss_[~finite][-1], color=line.get_color(), linestyle=":")
     print(f"{kind.__name__}: chose {learner.generative_weight_:.3f}")
 ax.set(xscale="log", xlabel="generative_weight (dotted: the closed form)", ylabel="held-out log loss")
 ax.legend()

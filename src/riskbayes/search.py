@@ -28,6 +28,12 @@ from riskbayes.threads import OneBlasThread
 ROUNDS = 30
 """Members that the greedy selection of an ensemble takes, with repeats."""
 
+TOLD = 3.0
+"""Standard errors by which held-out labels must support a model, which is else taken for one of noise."""
+
+LEAST = 1e-6
+"""The least probability of a row that supports a model."""
+
 MOST_KEPT = 2**20
 """Upper bound on rows x classes of the posteriors that are kept: 4 MiB per candidate."""
 
@@ -152,6 +158,21 @@ def posteriors_along(task: Task, learner: LoopLearner, held: Engine, checkpoints
     return np.stack([found[id(at[point])] for point in checkpoints])
 
 
+def support(P: Array, y: Array, w: Array | None) -> float:
+    """Return by how many standard errors held-out labels support posteriors against the class frequencies.
+
+    That is the score test of the power t in p(y) (p(y | x) / p(y))^t, at zero: the log odds of the label,
+    less their mean over labels that are drawn from p(y). One row counts little, however sure of it P is.
+    """
+    w = np.ones(len(y)) if w is None else w
+    prior = np.bincount(y, w, P.shape[1]) / w.sum()
+    odds = np.log(np.maximum(P, LEAST)) - np.log(np.maximum(prior, LEAST))
+    gains = odds[np.arange(len(y)), y] - odds @ prior
+    mean = np.average(gains, weights=w)
+    error = np.sqrt((w**2 * (gains - mean) ** 2).sum()) / w.sum()
+    return float(mean / max(error, 1e-12))
+
+
 def comparable(scores: Array) -> Array:
     """Return scores without the digits that rounding decides; one that is not finite becomes infinite."""
     return np.where(np.isfinite(scores), scores.round(12), np.inf)
@@ -246,3 +267,8 @@ class HeldOut:
                 best, kept = scores[chosen[-1]], number
         places = self.scores().argmin(axis=1).tolist()
         return {(i, places[i]): chosen[:kept].count(i) / kept for i in sorted(set(chosen[:kept]))}
+
+    def is_told(self, weights: dict[tuple[int, int], float]) -> bool:
+        """True if the kept rows support the mean posterior of these candidates."""
+        P = sum(weight * self.posteriors[i] for (i, _), weight in weights.items())
+        return support(P, self.y[self.kept], None if self.w is None else self.w[self.kept]) > TOLD

@@ -578,7 +578,8 @@ def test_weights_judge_the_held_rows(iris):
 def test_a_time_limit_leaves_members_out(iris, capsys):
     X, y = iris
     clf = RiskBayesClassifier("cv", time_limit=1e-6, random_state=0, verbose=1).fit(X, y)
-    assert len(clf.leaderboard_["member"]) == 1
+    first = [member.name for member in family(of_numbers(4))[:2]]  # one that learns, at least
+    assert sorted(clf.leaderboard_["member"]) == sorted(first)
     assert "time_limit reached" in capsys.readouterr().out
 
 

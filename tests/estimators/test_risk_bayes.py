@@ -241,7 +241,7 @@ def test_powers_of_two_change_nothing(only, name, dtype, monkeypatch):
     for seed in range(2):
         X, y = rows_of_few_digits(seed, dtype)
         plain = clf.fit(X, y).predict_proba(X)
-        assert clf.score(X, y) > 0.5
+        assert clf.score(X, y) > 0.5 or name == "class frequencies"
         e = np.random.default_rng(seed).integers(least, most, X.shape[1])
         e[seed], e[seed + 1] = least, most
         scaled = np.ldexp(X, e)

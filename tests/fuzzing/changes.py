@@ -53,6 +53,8 @@ def never_worse(case: Case) -> str:
     if table.validation is not None or (getattr(learner, "early_stopping", False) and not learner.refit):
         return UNDECIDED  # the rows that were kept, or held, decide
     if isinstance(learner, RCCV):
+        if learner.pooled_share_ > 0:
+            return UNDECIDED  # held-out rows chose less than the closed form
         learner = RC(objective=learner.objective_, generative_weight=learner.generative_weight_)
     objective, monitor = getattr(learner, "objective", "log_loss"), getattr(learner, "monitor", "soft_error")
     if monitor is None:

@@ -189,24 +189,33 @@ def goes_to_optimum(learner: Any) -> bool:
     return isinstance(learner, RC) and learner.step in (None, "quasi_newton") and not learner.picks_rows
 
 
-@answer("quasi-Newton steps end where the gradient is small, or their scans are used up")
+ENDING = "quasi-Newton steps end where the gradient is small, or their scans are used up"
+
+
+@answer(ENDING)
 def ending(case: Case) -> str:
     clf = case.fitted
     if isinstance(clf, Refusal):
         return REFUSED
     learner = getattr(clf, "learner_", None)
-    goes_on = (Status.MAX_ITER, Status.TOLERANCE, Status.VALIDATION)
-    if not goes_to_optimum(learner) or clf.status_ in goes_on:
+    if not goes_to_optimum(learner) or clf.status_ in GOES_ON or not clf.model_.traits.describes_rows:
         return UNDECIDED
-    if not clf.model_.traits.describes_rows:
-        return UNDECIDED  # of a joint that is no density the residual's statistics are no gradient
-    again = case.fit(
-        clone(case.estimator).set_params(learner=WatchedRC(**learner.get_params(deep=False))), case.table
-    )
+    watched = WatchedRC(**learner.get_params(deep=False))
+    again = case.fit(clone(case.estimator).set_params(learner=watched), case.table)
     if isinstance(again, Refusal) or again.status_ is not clf.status_:
         raise Violation(f"the same fit ends by {clf.status_.value} and then otherwise: {again}")
-    sizes = again.learner_.sizes
-    told_apart = again.history_["log_loss"][clf.best_iteration_] <= NOTHING_LEFT
+    return check_ending(again)
+
+
+GOES_ON = (Status.MAX_ITER, Status.TOLERANCE, Status.VALIDATION)
+
+
+def check_ending(clf: Any) -> str:
+    """How the law of the ending holds for a fit by a `WatchedRC`."""
+    if clf.status_ in GOES_ON or not clf.model_.traits.describes_rows:
+        return UNDECIDED  # of a joint that is no density the residual's statistics are no gradient
+    sizes = clf.learner_.sizes
+    told_apart = clf.history_["log_loss"][clf.best_iteration_] <= NOTHING_LEFT
     enough = OPTIMAL if clf.status_ is Status.CONVERGED else SMALL * max(sizes)
     if sizes[-1] > 1.001 * enough and not told_apart:
         raise Violation(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import OneHotEncoder
 
@@ -17,13 +18,14 @@ from riskbayes import (
     GenerativeClassifier,
     KDependenceNB,
     MixtureDiscriminantAnalysis,
+    PoissonNB,
     ProductOfExperts,
     QuadraticDiscriminantAnalysis,
     SmoothNB,
 )
 from riskbayes.engines import MemoryEngine
 from riskbayes.learners import RC
-from riskbayes.learners.quasi_newton import OPTIMAL, SMALL, Memory, QuasiNewtonStep
+from riskbayes.learners.quasi_newton import OPTIMAL, SHORTER, SMALL, Ascent, QuasiNewtonStep
 from riskbayes.models import (
     BernoulliModel,
     CategoricalModel,
@@ -374,17 +376,33 @@ def test_naive_bayes_without_a_prior_is_one_hot_logistic_regression_in_sixty_sca
 
 
 @given(seed=st.integers(0, 2**16), n=st.integers(1, 6))
-def test_the_memory_finds_the_minimum_of_a_quadratic(seed, n):
+def test_an_ascent_finds_the_maximum_of_a_quadratic(seed, n):
     """Exact line searches along its directions are conjugate gradients: n steps."""
     rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, n))
-    A, x, memory = A @ A.T + 0.1 * np.eye(n), rng.standard_normal(n), Memory()
+    A, x, ascent = A @ A.T + 0.1 * np.eye(n), rng.standard_normal(n), Ascent()
     for _ in range(n + 1):
         gradient = -A @ x
-        memory.visit(x, gradient)
-        d = memory.direction(gradient)
+        ascent.reach(x, gradient)
+        d = ascent.along
         x = x + d * (gradient @ d) / max(d @ A @ d, 1e-300)
     np.testing.assert_allclose(x, 0.0, atol=1e-5)
+
+
+def test_a_refused_step_is_tried_shorter_and_then_along_the_gradient():
+    ascent, x, curvature = Ascent(lr=0.01), np.array([1.0, 1.0]), np.array([1.0, 100.0])
+    for _ in range(3):
+        ascent.reach(x, -curvature * x)
+        last, x = x, ascent.proposal()
+    away = -curvature * last
+    step = x - last
+    assert not np.allclose(step, away)  # the changes tell of the curvature
+    ascent.shorten()
+    np.testing.assert_allclose(ascent.proposal() - last, SHORTER * step)
+    ascent.shorten()
+    np.testing.assert_allclose(ascent.proposal() - last, SHORTER**2 * away)
+    ascent.reach(last + 0.1, away)
+    assert ascent.lr == 1.0
 
 
 @given(seed=st.integers(0, 2**16))
@@ -426,6 +444,16 @@ def test_a_fit_converges_and_a_rise_shortens_its_step():
     gradient = coordinates.gradient((1.0 / engine.mass) * scan.dS, 0.3, fitted)
     size = sum((value**2).sum() for value in gradient.values())
     assert np.sqrt(size) <= OPTIMAL
+
+
+@pytest.mark.filterwarnings("ignore::riskbayes.FlooredWarning")
+@pytest.mark.parametrize("make", [GaussianNB, QuadraticDiscriminantAnalysis, PoissonNB])
+def test_columns_that_do_not_vary_in_a_class_do_not_hold_a_fit_up(make):
+    """Their variances come from a prior and from other classes, and rates are on their floor."""
+    X, y = load_digits(return_X_y=True)
+    clf = make(learner=RC()).fit(X[:400], y[:400])
+    assert clf.status_ is Status.CONVERGED
+    assert (~clf.history_["accepted"]).sum() <= 10
 
 
 @pytest.mark.parametrize("model", [KDependenceNB(), ComplementNB()], ids=lambda model: type(model).__name__)

@@ -292,7 +292,7 @@ def test_the_family_beats_its_recipe_where_rows_have_twins(strategy):
 
 
 def test_members_are_few_and_named():
-    products = ["product with neighbours", "product with tables"]
+    products = ["class frequencies", "product with neighbours", "product with tables"]
     assert [m.name for m in family(of_numbers(3))] == [*products, "leaves", "QDA, n", "LDA"]
     mixed = [m.name for m in family(Kinds((0,), (1, 2)))]
     assert mixed == [*products, "leaves", "QDA of indicators", "LDA"]

@@ -21,6 +21,7 @@ from riskbayes.estimators.kinds import Kinds, OneHotCategories
 from riskbayes.estimators.lda import LinearDiscriminantAnalysis
 from riskbayes.estimators.member import (
     CHECKPOINTS,
+    FrequencyMember,
     Member,
     SearchedMember,
     family_learner,
@@ -124,15 +125,16 @@ def measured_columns(kinds: Kinds) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def family(kinds: Kinds) -> list[Member | SearchedMember]:
-    """Return the members for these columns, best first, for a time limit leaves out the last ones.
+    """Return the class frequencies, and the members for these columns, best first.
 
-    `benchmarks/compose.py` compares them with what was left out.
+    A time limit leaves out the last ones. `benchmarks/compose.py` compares them with what was left out.
     """
     n, (columns, codes) = len(kinds.numbers), measured_columns(kinds)
     trees = ProductOfExperts([("leaves", LeavesModel(categories=codes), columns)], [1.0])
     one_hot = OneHotCategories(kinds, MOST_INDICATORS) if kinds.mixed else None
     indicators = ProductOfExperts([gaussian(5 * (n + MOST_INDICATORS))], [0.25])
     return [
+        FrequencyMember(kinds),
         Member("product with neighbours", neighbour_recipe(kinds)),
         GlassMember(partial(recipe, kinds=kinds), kinds),
         *([Member("leaves", trees)] if columns else []),  # there may be marks only
@@ -184,8 +186,9 @@ def cross_validate(
 ) -> tuple[HeldOut, list[float]]:
     """Fit every member in every fold; return their scores on the held rows, and the seconds of each member.
 
-    No member is begun after the deadline. Members and folds are tasks of `fit`; if a callback asks to stop,
-    the present member is the last one. With `combine`, posteriors are kept, to choose an ensemble.
+    No member but the first two is begun after the deadline. Members and folds are tasks of `fit`; if a
+    callback asks to stop, the present member is the last one. With `combine`, posteriors are kept, to choose
+    an ensemble.
     """
     r, fit = int(y.max()) + 1, fit or FitTask()
     judged = np.concatenate([held for _, held in folds])
@@ -195,7 +198,7 @@ def cross_validate(
     with Parallel(n_jobs, return_as="generator") as parallel:
         for number, member in enumerate(members):
             start = perf_counter()
-            stop = stop or ("time_limit reached" if seconds and start > deadline else "")
+            stop = stop or ("time_limit reached" if number > 1 and start > deadline else "")
             if stop:
                 report(f"{stop}: {len(members) - number} members were not tried")
                 break

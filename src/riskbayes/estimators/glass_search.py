@@ -14,10 +14,11 @@ from riskbayes.arrays import Array
 from riskbayes.estimators.glass import PAIRS, TABLES, GlassClassifier, Walk
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import Leaderboard, leaderboard
-from riskbayes.estimators.member import CHECKPOINTS, SearchedMember, family_learner
+from riskbayes.estimators.member import CHECKPOINTS, SearchedMember, family_learner, frequencies
 from riskbayes.exceptions import ColumnError
 from riskbayes.models.correction import LEAST, Ridge
 from riskbayes.risks import log_posterior
+from riskbayes.search import TOLD, support
 
 POWERS = (0.85, 0.7, 0.5, 0.35, 0.2, 0.1, 0.05, 0.02)
 """Powers of the recipe's odds that are tried besides one: where it is too sure, a small one."""
@@ -86,9 +87,9 @@ class GlassSearch:
     ----------
     tried : list of Held
         The closed form of the recipe, the recipe, its best power, tables, and tables with pairs, each at its
-        best strength.
+        best strength, and the class frequencies.
     taken : Held
-        The one of these that is taken.
+        The one of these that is taken: the class frequencies if the labels do not support another.
     """
 
     def __init__(
@@ -123,6 +124,12 @@ class GlassSearch:
                 walk.add_pairs()
             if any(len(walk.gain.cells.pairs) for walk in self.walks):
                 self.try_path("tables and pairs", PAIRS, lambda walk, own: walk.to(Ridge(tables, own)))
+        priors = [
+            np.tile(walk.log_prior, (len(rows), 1)) for walk, rows in zip(self.walks, self.held, strict=True)
+        ]
+        self.tried.append(self.judge("class frequencies", priors, np.nan, 0.0))
+        if support(np.exp(self.taken.log_posteriors), self.y, self.weights) <= TOLD:
+            self.taken = self.tried[-1]
 
     def try_path(self, name: str, values: Sequence[float], move: Callable[[Walk, float], None]) -> float:
         """Move the walks of all folds along the values; go back to the numbers of the best, and return it."""
@@ -156,6 +163,8 @@ class GlassSearch:
 
     def estimator(self) -> Any:
         """Return the unfitted estimator that was taken."""
+        if self.taken.name == "class frequencies":
+            return frequencies(self.kinds)
         if self.taken.name == "recipe":
             return clone(self.recipe)
         found = GlassClassifier(clone(self.recipe), self.kinds, self.walks[0].power)

@@ -7,12 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
-from riskbayes.learners.closed_form import ClosedForm
+from riskbayes.estimators.kinds import Kinds
+from riskbayes.estimators.product_of_experts import ProductOfExperts
+from riskbayes.learners.closed_form import ClassFrequencies, ClosedForm
 from riskbayes.learners.rc import RC
+from riskbayes.models.categorical import CategoricalModel
+from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.onnx_export import Formula
 
 CHECKPOINTS = (0, 1, 2, 4, 8, 16)
@@ -64,6 +69,36 @@ class SearchedMember(ABC):
     @abstractmethod
     def with_iterations(self, n_iter: int) -> Any:
         """Return an unfitted estimator for this checkpoint."""
+
+
+def frequencies(kinds: Kinds) -> ProductOfExperts:
+    """Return a product of one expert, of one column, whose posterior is the class frequencies."""
+    column = (*kinds.numbers, *kinds.categories, *kinds.marks)[:1]
+    expert = GaussianNBModel() if kinds.numbers else CategoricalModel(alpha=1.0)
+    return ProductOfExperts([("frequencies", expert, column)], [1.0], learner=ClassFrequencies())
+
+
+@dataclass(frozen=True)
+class FrequencyMember(SearchedMember):
+    """The class frequencies, which are averaged with members that are too sure, and what noise is left to."""
+
+    kinds: Kinds
+    name: str = "class frequencies"
+
+    def walk(
+        self, X: Array, y: Array, w: Array | None, folds: Sequence[tuple[Array, Array]]
+    ) -> Iterator[Array]:
+        """Yield the frequencies of each fold's kept rows, at the first checkpoint."""
+        r = int(y.max()) + 1
+        for kept, held in folds:
+            masses = np.bincount(y[kept], None if w is None else w[kept], r)
+            found = np.full((len(CHECKPOINTS), len(held), r), np.nan, np.float32)
+            found[0] = masses / masses.sum()
+            yield found
+
+    def with_iterations(self, n_iter: int) -> Any:
+        """Return the unfitted class frequencies."""
+        return frequencies(self.kinds)
 
 
 class MemberClassifier(ClassifierMixin, BaseEstimator):

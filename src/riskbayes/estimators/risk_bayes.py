@@ -29,7 +29,7 @@ from riskbayes.estimators.glass import GlassClassifier
 from riskbayes.estimators.glass_search import GlassSearch
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
-from riskbayes.estimators.member import CHECKPOINTS, Member, MemberClassifier, SearchedMember
+from riskbayes.estimators.member import CHECKPOINTS, FrequencyMember, Member, MemberClassifier, SearchedMember
 from riskbayes.estimators.prediction import Finish
 from riskbayes.estimators.reading import Learns, Reading
 from riskbayes.estimators.scaling import ColumnScales
@@ -90,7 +90,9 @@ class RiskBayesClassifier(BaseClassifier):
         every member of a family (that product beside neighbours and with tables, leaves of random trees, QDA,
         LDA) in every fold, and refits the member and the iteration with the least sum of cross-validated
         error and log loss. "ensemble" averages the posteriors of several members, which are added greedily by
-        the same score of their average; it has the least error and log loss in `doc/accuracy.md`.
+        the same score of their average; it has the least error and log loss in `doc/accuracy.md`. The class
+        frequencies are a member too. "ensemble" and "glass" are nothing but these unless the held-out labels
+        support more by three standard errors.
     cv : int, splitter or iterable of splits, default=4
         Number of stratified folds (fewer if a class has fewer rows), shuffled by `random_state`, or by
         "glass" always alike; no more of them are walked than hold out 1000 rows. Or splits, as in
@@ -130,8 +132,8 @@ class RiskBayesClassifier(BaseClassifier):
         same held-out rows, so that their `cv_error` and `cv_log_loss` are too low, the more so the fewer the
         rows: score other rows for an honest estimate. "single" and "neighbours" are not cross-validated: they
         have `train_error`, `train_error_closed_form` and `train_log_loss`, of the training rows. Those of
-        "glass" are the closed form of the recipe, the recipe, a power of it, and tables, the last three at
-        their best `strength`.
+        "glass" are the class frequencies, the closed form of the recipe, the recipe, a power of it, and
+        tables, the last three at their best `strength`.
     {columns_}
     checks_ : list of Finding
         What may be wrong with the model or its columns, with codes; see `doc/findings.md`.
@@ -301,6 +303,8 @@ class RiskBayesClassifier(BaseClassifier):
                 "size, and scale them."
             )
         weights = found.ensemble() if combine else found.best()
+        if combine and isinstance(members[0], FrequencyMember) and not found.is_told(weights):
+            weights = {(0, 0): 1.0}
         refit = fit.begin("refit", len(weights))
         self.members_ = []
         for (i, place), weight in weights.items():

@@ -18,11 +18,12 @@ from riskbayes.task import Iteration, Task
 SHORTER = 0.35
 """A step that is refused is tried again at this share of its length."""
 
-FAILURES = 4
+FORGOTTEN = 2
 """Refused steps in a row after which the memory is dropped: its curvature does not hold here."""
 
-MOST_FAILURES = 40
-"""Refused steps in a row after which none is tried: the step is shorter than rounding."""
+MOST_SMALL_FAILURES, MOST_FAILURES = 12, 40
+"""Refused steps in a row after which none is tried, where the gradient is small and elsewhere: the step is
+shorter than rounding."""
 
 OPTIMAL = 1e-4
 """Size of the gradient, in the metric and in the unit of the loss, below which a fit has converged."""
@@ -37,49 +38,63 @@ MOST_STORED = 2**24
 """Upper bound on the numbers of a memory: 128 MiB of float64."""
 
 
-class Memory:
-    """L-BFGS: the last changes of a point and of its gradient, as flat vectors, and the step that they tell.
+class Ascent:
+    """L-BFGS: the point that an ascent has reached, and the step that the last changes of the gradient tell.
 
     The vectors should be in units in which the curvature of all entries is about the same.
 
     Parameters
     ----------
+    lr : float
+        Length of the first step, which is one along the gradient; all others are first tried in full.
     size : int
         The most changes that are kept.
 
     Examples
     --------
     >>> import numpy as np
-    >>> memory, curvature, x = Memory(), np.array([1.0, 100.0]), np.array([1.0, 1.0])
+    >>> ascent, curvature, x = Ascent(lr=0.01), np.array([1.0, 100.0]), np.array([1.0, 1.0])
     >>> for _ in range(5):
-    ...     gradient = -curvature * x
-    ...     memory.visit(x, gradient)
-    ...     x = x + memory.direction(gradient) * (1.0 if len(memory) else 0.01)
+    ...     ascent.reach(x, -curvature * x)
+    ...     x = ascent.proposal()
     >>> bool(abs(x).max() < 1e-6)
     True
     """
 
-    def __init__(self, size: int = 8):
+    def __init__(self, lr: float = 1.0, size: int = 8):
         self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=size)
-        self.last: tuple[Array, Array] | None = None
+        self.x: Array | None = None
+        self.gradient: Array
+        self.along: Array
+        self.lr, self.failures = lr, 0
 
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    def visit(self, x: Array, gradient: Array) -> None:
-        """Keep the change since the last visit, unless the gain has no curvature along it.
+    def reach(self, x: Array, gradient: Array) -> None:
+        """Go on from a point; keep the change since the last one, unless the gain has no curvature along it.
 
         `gradient` is that of a gain: along a step that is worth it, it falls.
         """
-        if self.last is not None:
-            s, y = x - self.last[0], self.last[1] - gradient
+        if self.x is not None:
+            s, y = x - self.x, self.gradient - gradient
             product = dot(s, y)
             if product > 1e-10 * math.sqrt(dot(s, s) * dot(y, y)):
                 self.pairs.append((s, y, product))
-        self.last = x, gradient
+            self.lr = 1.0
+        self.x, self.gradient, self.failures = x, gradient, 0
+        self.along = self.direction(gradient)
+
+    def proposal(self) -> Array:
+        """Return the point after a step of the current length."""
+        return self.x + self.lr * self.along
+
+    def shorten(self) -> None:
+        """Shorten the step, which was refused; after two of them go along the gradient."""
+        self.lr, self.failures = SHORTER * self.lr, self.failures + 1
+        if self.failures == FORGOTTEN:
+            self.pairs.clear()
+            self.along = self.gradient
 
     def direction(self, gradient: Array) -> Array:
-        """Return the step to the maximum of the gain as the memory tells it; without one, the gradient."""
+        """Return the step to the maximum of the gain as the changes tell it; without one, the gradient."""
         d, factors = gradient, []
         for s, y, product in reversed(self.pairs):
             factors.append(dot(s, d) / product)
@@ -95,7 +110,7 @@ class Memory:
 class QuasiNewtonStep(FixedStep):
     """L-BFGS in the coordinates of the model; the first step is one of natural-gradient ascent, of length lr.
 
-    A step that is illegal or raises the monitored quantity is shortened; after four of these the memory is
+    A step that is illegal or raises the monitored quantity is shortened; after two of these the memory is
     dropped. The fit goes on until the gradient is small. Where the first model is worse than the class
     frequencies alone, these are the first step; not where S has other rows too, for which these do not speak.
     """
@@ -110,10 +125,9 @@ class QuasiNewtonStep(FixedStep):
         self.coordinates = task.model.coordinates(task.S)
         self.mass, self.shapes = task.engine.mass, {n: v.shape for n, v in self.coordinates.unit.items()}
         length = sum(math.prod(shape) for shape in self.shapes.values())
-        self.memory = Memory(max(2, min(8, MOST_STORED // (2 * length))))
+        self.ascent = Ascent(self.lr, max(2, min(8, MOST_STORED // (2 * length))))
         self.seen: int | None = None
-        self.failures, self.largest = 0, 0.0
-        self.task, self.jumping = task, False
+        self.task, self.jumping, self.largest = task, False, 0.0
 
     def flat(self, point: Point) -> Array:
         """Return the arrays of a point as one vector."""
@@ -133,13 +147,11 @@ class QuasiNewtonStep(FixedStep):
         """Take the point and the gradient of an iteration."""
         assert good.scan.dS is not None
         weight = 0.0 if self.anchor is None else self.anchor.weight
-        gradient = self.coordinates.gradient((1.0 / self.mass) * good.scan.dS, weight, good.fitted)
-        self.x, self.seen = self.flat(self.coordinates.point(good.fitted)), good.number
-        self.gradient = self.flat(gradient) / self.objective.scale
-        self.size = math.sqrt(dot(self.gradient, self.gradient))
-        self.largest = max(self.largest, self.size)
-        self.memory.visit(self.x, self.gradient)
-        self.along = self.memory.direction(self.gradient)
+        found = self.coordinates.gradient((1.0 / self.mass) * good.scan.dS, weight, good.fitted)
+        gradient = self.flat(found) / self.objective.scale
+        self.size = math.sqrt(dot(gradient, gradient))
+        self.largest, self.seen = max(self.largest, self.size), good.number
+        self.ascent.reach(self.flat(self.coordinates.point(good.fitted)), gradient)
 
     def propose(self, good: Iteration) -> Statistics | None:
         """Return the statistics after a step of the current length.
@@ -150,12 +162,13 @@ class QuasiNewtonStep(FixedStep):
             self.look(good)
         if self.size <= OPTIMAL or good.risks["log_loss"] <= NOTHING_LEFT:
             return None
-        if good.number == 0 and not self.failures and self.may_jump:
-            constant = self.coordinates.independent()
+        if self.may_jump:
+            self.may_jump, constant = False, self.coordinates.independent()
             self.jumping = self.constant_value(constant) < good.value
             if self.jumping:
                 return constant
-        return self.coordinates.statistics(self.unflat(self.x + self.lr * self.along))
+        self.lr = self.ascent.lr
+        return self.coordinates.statistics(self.unflat(self.ascent.proposal()))
 
     def constant_value(self, S: Statistics) -> float:
         """Return the monitored quantity of the class frequencies alone, without a scan."""
@@ -168,24 +181,19 @@ class QuasiNewtonStep(FixedStep):
         return self.value(risks.mean(), self.task.model.parameters(S))
 
     def on_success(self) -> None:
-        """Try the next step in full."""
+        """Forget where a jump began: it tells nothing of the curvature."""
         if self.jumping:
-            self.jumping, self.memory.last = False, None
-            return
-        self.lr, self.failures = 1.0, 0
+            self.jumping, self.ascent.x = False, None
 
     def retry(self, rose: bool) -> bool:
         """Shorten the step; return False if the gradient is small, or the step shorter than rounding."""
         if self.jumping:
-            self.jumping, self.failures = False, 1
+            self.jumping = False
             return True
-        self.lr, self.failures = SHORTER * self.lr, self.failures + 1
-        if self.failures == FAILURES:
-            self.memory.pairs.clear()
-            self.along = self.gradient
+        self.ascent.shorten()
         if rose and self.size <= SMALL * self.largest:
-            return self.failures < 3 * FAILURES
-        return rose or self.failures < MOST_FAILURES
+            return self.ascent.failures < MOST_SMALL_FAILURES
+        return rose or self.ascent.failures < MOST_FAILURES
 
 
 def dot(a: Array, b: Array) -> float:

@@ -1,6 +1,7 @@
-"""RC whose strength, from the closed form to the optimum of the risk, is selected by cross-validation."""
+"""RC whose strength, from the class frequencies to the optimum of the risk, held-out rows select."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Annotated, Any, ClassVar
 
@@ -16,10 +17,17 @@ from riskbayes.loop import run
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.objectives import resolve_objective
 from riskbayes.search import check_finished, comparable, run_path, walk_folds
+from riskbayes.statistics import Statistics
 from riskbayes.task import Outcome, Status, Task
 
 SHARES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 """Anchors to try, in units of degrees of freedom / total weight, for `generative_weights="auto"`."""
+
+POOLED_SHARES = (1.0, 0.9, 0.7, 0.3)
+"""Shares of pooled statistics to try: where most columns are noise the closed form itself is too sure."""
+
+STANDARD_ERRORS = 2.0
+"""The class frequencies are kept unless the least score is lower by so many standard errors."""
 
 
 @declared
@@ -27,10 +35,14 @@ class RCCV(Learner):
     """Risk-based calibration whose anchor and objective are chosen on held-out rows.
 
     No anchor is right everywhere: a strong one leaves the closed form as it is, a weak one overfits small
-    tables. So every fold walks a path from the closed form over strong anchors to weak ones, each fit going
-    on from where the one before ended, and scores each on its held-out rows, by error plus log loss. The path
-    is then walked on all rows up to the anchor of the least score; of equal ones the strongest, and the
-    closed form itself before all. If all objectives are cost matrices, the least cost decides.
+    tables. So every fold walks a path from the class frequencies over the closed form and strong anchors to
+    weak ones, each fit going on from where the one before ended, and scores each on its held-out rows, by
+    error plus log loss. The path is then walked on all rows up to the anchor of the least score; of equal
+    ones the strongest. If all objectives are cost matrices, the least cost decides.
+
+    Between the class frequencies and the closed form are the statistics (1 - t) S + t P, where P are those of
+    all classes together, to each class in proportion to its mass: their posterior is p(y). The held-out score
+    must be below that of p(y) by two standard errors: labels that are noise give p(y).
 
     Parameters
     ----------
@@ -50,10 +62,11 @@ class RCCV(Learner):
 
     Attributes
     ----------
-    On `clf.learner_` after a fit: `generative_weight_` (infinite if the closed form was chosen),
-    `objective_`, `settings_` (pairs of an objective and an anchor, all that were tried, the closed form
-    first) and `cv_error_`, `cv_log_loss_` and `cv_score_`, an entry for each of them: means over the folds;
-    the last is what they were chosen by.
+    On `clf.learner_` after a fit: `generative_weight_` (infinite for the closed form and stronger),
+    `objective_` and `pooled_share_` (t; zero from the closed form on) of what was chosen; `settings_` (pairs
+    of an objective and an anchor, all that were tried, the class frequencies first) and `pooled_shares_`,
+    `cv_error_`, `cv_log_loss_` and `cv_score_`, an entry for each of them: means over the folds; the last is
+    what they were chosen by.
 
     Examples
     --------
@@ -63,7 +76,7 @@ class RCCV(Learner):
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = QuadraticDiscriminantAnalysis(learner=RCCV(random_state=0)).fit(X, y)
     >>> clf.learner_.cv_error_.shape
-    (8,)
+    (12,)
     """
 
     name: ClassVar[str] = "rc_cv"
@@ -126,8 +139,7 @@ class RCCV(Learner):
         paths = self._paths(weights)
 
         def work(part: Task, held: Engine) -> list[dict[str, float]]:
-            start = part.S if part.start is None else part.start
-            fits = [(Fitted.of(part.model, start), self.objectives[0])]
+            fits = [(Fitted.of(part.model, S), self.objectives[0]) for S in shrunk(part)]
             for objective, path in zip(self.objectives, paths, strict=True):
                 for outcome in run_path(part, path):
                     check_finished(outcome.status)
@@ -142,25 +154,42 @@ class RCCV(Learner):
             found = walk_folds(task, work, min(self.cv, fewest), self.random_state, self.n_jobs)
         except KeyboardInterrupt:
             return run(task, paths[0][0], max_iter=0)._replace(status=Status.INTERRUPTED)
-        number = self._choose(found)
-        self.settings_ = [(self.objectives[0], np.inf)]
+        n_closed, n_fits = 1 + len(POOLED_SHARES), len(self.objectives) * len(weights)
+        self.pooled_shares_ = np.array([*POOLED_SHARES, *np.zeros(1 + n_fits)])
+        self.settings_ = [(self.objectives[0], np.inf)] * n_closed
         self.settings_ += [(objective, g) for objective in self.objectives for g in weights]
+        number = self._choose(found, task.engine.n_rows)
         self.objective_, self.generative_weight_ = self.settings_[number]
-        place, last = divmod(max(number - 1, 0), len(paths[0]))
-        outcomes = list(run_path(task, paths[place][: last + 1])) if number else []
-        if not outcomes:
-            return run(task, paths[0][0], max_iter=0)._replace(status=Status.VALIDATION)
-        return joined(outcomes)
+        self.pooled_share_ = float(self.pooled_shares_[number])
+        if number < n_closed:
+            own = replace(task, start=shrunk(task)[number])
+            return run(own, paths[0][0], max_iter=0)._replace(status=Status.VALIDATION)
+        place, last = divmod(number - n_closed, len(weights))
+        return joined(list(run_path(task, paths[place][: last + 1])))
 
-    def _choose(self, found: Sequence[dict[str, float]]) -> int:
-        """Return the place of the least score; of equal ones the first, which is the strongest anchor's."""
+    def _choose(self, found: Sequence[dict[str, float]], n_rows: int) -> int:
+        """Return the place of the least score; of equal ones the first, which is the strongest anchor's.
+
+        The class frequencies, if that is not lower than theirs by more than chance. Errors of two models that
+        fall on different rows have a difference of this standard error.
+        """
         self.cv_error_ = np.array([risks["error"] for risks in found])
         self.cv_log_loss_ = np.array([risks["log_loss"] for risks in found])
         costs = [risks.get("cost", np.nan) for risks in found]
         # Objectives that are all cost matrices are compared by their costs.
-        score = self.cv_error_ + self.cv_log_loss_ if np.isnan(costs).any() else np.array(costs)
-        self.cv_score_ = comparable(score)
-        return int(self.cv_score_.argmin())
+        by_cost = not np.isnan(costs).any()
+        self.cv_score_ = comparable(np.array(costs) if by_cost else self.cv_error_ + self.cv_log_loss_)
+        best = int(self.cv_score_.argmin())
+        spread = np.sqrt((self.cv_error_[0] + self.cv_error_[best]) / n_rows)
+        told = by_cost or self.cv_score_[0] - self.cv_score_[best] > STANDARD_ERRORS * spread
+        return best if told else 0
+
+
+def shrunk(task: Task) -> list[Statistics]:
+    """Return the statistics of the class frequencies, those between, and those that the fit starts from."""
+    start = task.S if task.start is None else task.start
+    pooled = task.model.coordinates(task.S).independent()
+    return [*(Statistics.combined((1.0 - t, start), (t, pooled)) for t in POOLED_SHARES), start]
 
 
 def joined(outcomes: Sequence[Outcome]) -> Outcome:

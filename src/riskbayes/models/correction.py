@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from riskbayes.arrays import Array
-from riskbayes.learners.quasi_newton import SHORTER, Memory, dot
+from riskbayes.learners.quasi_newton import Ascent, dot
 from riskbayes.loaded import Loadable, require_shape
 from riskbayes.models.cells import TableCells
 from riskbayes.risks import posterior
@@ -28,8 +28,8 @@ CURVATURE = 0.02
 ENOUGH = 1e-2
 """A fit ends when a step promises less than this share of the log loss: held-out scores no longer change."""
 
-MOST_SCANS = 40
-"""Upper bound on the steps of a fit at one strength."""
+MOST_SCANS, SHORTEST = 40, 1e-3
+"""Upper bound on the scans of a fit at one strength, and lower bound on the length of a step."""
 
 
 @dataclass(frozen=True)
@@ -136,26 +136,20 @@ def correct(gain: Gain, ridge: Ridge, start: Array | None = None) -> Array:
     W = np.zeros((len(strengths), r))
     if start is not None:  # pairs may have been added since
         W[: len(start)] = start
-    scale, memory = gain.metric(W, strengths) ** -0.5, Memory()  # the unit of each number
-    value, gradient = gain(W, strengths)
+    scale, ascent, value = gain.metric(W, strengths) ** -0.5, Ascent(), -np.inf  # the unit of each number
+    proposed = W
     for _ in range(MOST_SCANS):
-        along = (scale * gradient).ravel()
-        memory.visit((W / scale).ravel(), along)
-        step = memory.direction(along)
-        promised, lr = dot(step, along), 1.0
-        if promised < ENOUGH * max(-value, 1e-3):
-            break
-        step = scale * step.reshape(W.shape)
-        while True:
-            new, slope = gain(W + lr * step, strengths)
-            if new >= value + 1e-4 * lr * promised or lr < 1e-3:
+        new, gradient = gain(proposed, strengths)
+        if new > value:
+            grew, value, W = new - value, new, proposed
+            ascent.reach((W / scale).ravel(), (scale * gradient).ravel())
+            if min(dot(ascent.along, ascent.gradient), 10.0 * grew) < ENOUGH * max(-value, 1e-3):
                 break
-            lr *= SHORTER
-        if not new > value:
-            break
-        W, grew, value, gradient = W + lr * step, new - value, new, slope
-        if grew < 0.1 * ENOUGH * max(-value, 1e-3):
-            break
+        else:
+            ascent.shorten()
+            if ascent.lr < SHORTEST:
+                break
+        proposed = scale * ascent.proposal().reshape(W.shape)
     return W
 
 

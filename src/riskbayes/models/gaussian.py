@@ -345,8 +345,9 @@ class MomentCoordinates(Coordinates):
 def moment_deviations(S: Statistics) -> Point:
     """Return the deviations of the moments of a row, by class, as if its columns were independent Gaussians.
 
-    A column that does not vary in a class has a small share of its variance in all of them. One that no row
-    has follows the masses of the classes: it counts next to nothing beside the others.
+    They are no less than by the variances of the closed form, to which a prior, and other classes where a
+    column does not vary, contribute: a unit far below these would make a gradient of what moves nothing. A
+    column that no row has follows the masses of the classes: it counts next to nothing beside the others.
     """
     xp, share = namespace(S["s0"]), S["s0"] / S.total
     name = next(name for name in S if name.startswith("s2"))
@@ -357,6 +358,10 @@ def moment_deviations(S: Statistics) -> Point:
     pooled = sum_of(squares, axis=0)
     least = LEAST_SHARE * share[:, None] * pooled[None, :]
     squares = xp.where(squares > least, squares, least)
+    settled = S.frame.settled
+    if settled is not None and settled.reference is not None:
+        own = settled.reference if name == "s2_diagonal" else xp.linalg.diagonal(settled.reference)
+        squares = xp.where(squares > share[:, None] * own, squares, share[:, None] * own)
     squares = xp.where(sum_of(abs(S["s1"]), axis=0)[None, :] > 0, squares, UNSEEN * squares)
     found = {name: (abs(value) / S.total) ** 0.5 for name, value in S.items()}
     found["s1"] = own = squares**0.5

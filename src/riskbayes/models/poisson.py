@@ -192,9 +192,11 @@ class RateCoordinates(TableCoordinates):
 
     def centred_gradient(self, R: Statistics, fitted: Fitted) -> Array:
         """Return dS - rate times the mass; zero for a rate on its floor that is pushed further down."""
-        rates = fitted.theta.rates
-        found, events = R["counts"] - rates * mass_of(R), rates * (mass_of(fitted.S) + self.pseudo)
-        return np.where((events <= 1.001 * self.floor) & (found < 0), 0.0, found)
+        rates, S = fitted.theta.rates, fitted.S
+        found, events = R["counts"] - rates * mass_of(R), rates * (mass_of(S) + self.pseudo)
+        prior = self.pseudo * sum_of(S["counts"], axis=0) / positive(sum_of(mass_of(S), axis=0))
+        least = np.where(prior > 0, prior, self.floor)
+        return np.where((events <= 1.001 * least) & (found < 0), 0.0, found)
 
     def counts(self, logs: Array, mass: Array) -> Array:
         """Return the sums whose smoothed rates have these logarithms."""

@@ -25,6 +25,8 @@ ANCHOR_NEEDS = ("log_likelihood", "expected_statistics")
 """Methods of the model that a monitored anchor calls."""
 ANCHOR_SHARE = 0.3
 """g = ANCHOR_SHARE * degrees of freedom / total weight, for generative_weight="auto"."""
+STRONGEST = 1e12
+"""A stronger anchor leaves the closed form to rounding all the same, and its square overflows."""
 STEPS = {"fixed": FixedStep, "adaptive": AdaptiveStep}
 
 SMALL_WEIGHT = 0.05
@@ -193,7 +195,7 @@ class RC(Learner):
     def _anchor_weight(self, task: Task) -> float:
         """Return g; for "auto", 0.3 times the degrees of freedom over the total weight."""
         if not isinstance(self.generative_weight, str):
-            return self.generative_weight
+            return min(self.generative_weight, STRONGEST)
         m, total = task.engine.n_rows, task.engine.mass
         if total < SMALL_WEIGHT * m:
             warn(

@@ -25,7 +25,7 @@ ANCHOR_NEEDS = ("log_likelihood", "expected_statistics")
 """Methods of the model that a monitored anchor calls."""
 ANCHOR_SHARE = 0.3
 """g = ANCHOR_SHARE * degrees of freedom / total weight, for generative_weight="auto"."""
-STRONGEST = 1e12
+STRONGEST = 1e10
 """A stronger anchor leaves the closed form to rounding all the same, and its square overflows."""
 STEPS = {"fixed": FixedStep, "adaptive": AdaptiveStep}
 

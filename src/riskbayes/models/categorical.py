@@ -45,7 +45,7 @@ class CategoryProbabilities(CodedModel):
         floored = counts < floor
         counts = clip_below(counts, floor)
         log_sums = xp.log(frame.sums(counts))
-        log_prob = frame.minus(xp.log(counts), log_sums)
+        log_prob = xp.log(counts) - frame.spread(log_sums)
         # Without pseudo-counts an unseen category has the factor 1 in every class.
         log_unseen = math.log(self.alpha) - log_sums if self.alpha > 0 else 0.0 * log_sums
         log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)

@@ -184,6 +184,11 @@ class CountParameters:
         raise NotImplementedError
 
     @property
+    def means(self) -> Array:
+        """The expected value of each column, by class."""
+        raise NotImplementedError
+
+    @property
     def class_constants(self) -> Array:
         """Constant of each class."""
         return self.log_prior
@@ -278,6 +283,39 @@ class CountModel(GenerativeModel):
         """Return the number of classes and of sums by class and column."""
         r, n = S["counts"].shape
         return float(r + r * n)
+
+
+class CountDensity(CountModel):
+    """Base class of the models of counts with a log joint in the exponential family of each column.
+
+    Its natural parameters are the weights of the scores, and its mean parameters `means`.
+    """
+
+    class_prior: Array | None
+
+    def expected_statistics(self, theta: Any, total: float) -> Statistics:
+        """Return total p(y), and that times the means, of complete rows."""
+        s0 = total * namespace(theta.log_prior).exp(theta.log_prior)
+        return self.of_sums(s0, s0[:, None] * theta.means, theta.frame)
+
+    def log_likelihood(self, S: Statistics, theta: Any) -> float:
+        """sum_y s0 log p(y) + sum_jy s_jy weight_jy + m_jy constant_jy.
+
+        It lacks what is no function of the statistics and does not depend on theta, as log x! of Poisson.
+        """
+        value, cells = sum_of(S["counts"] * theta.weights), theta.cell_constants
+        if cells is not None:
+            value = value + sum_of(mass_of(S) * cells)
+        return float(sum_of(S["s0"] * theta.log_prior) + value)
+
+    def to_natural(self, theta: Any) -> dict[str, Array]:
+        """Return log p(y) and the weights."""
+        return {"eta0": theta.log_prior, "eta": theta.weights}
+
+    def natural_gradient(self, dS: Statistics, theta: Any) -> dict[str, Array]:
+        """Return the centred statistics; zero for a fixed p(y)."""
+        centred = dS["counts"] - theta.means * mass_of(dS)
+        return {"eta0": (self.class_prior is None) * dS["s0"], "eta": centred}
 
 
 def described(name: str, values: Array) -> Iterator[Described]:

@@ -120,6 +120,7 @@ class GaussianNBModel(GaussianModel):
     floor_columns: ClassVar[str] = "constant columns"
 
     frame_kind: ClassVar[type[Origin]] = DiagonalMoments
+    second: ClassVar[str] = "s2_diagonal"
     own_moments: ClassVar[str] = "columns"
 
     var_smoothing: float = 1e-9
@@ -226,6 +227,10 @@ class GaussianNBModel(GaussianModel):
         added = xp.where(low, xp.where(whole > noise, whole, noise) - C, 0.0)
         seen = low & (own > 0)  # no cells: nothing was floored
         return None if known_all_false(low) else added, xp.count_nonzero(seen, axis=1)
+
+    def undetermined(self, S: Statistics, completion: Array) -> Array:
+        """Return what the completion of the variances adds to second moments."""
+        return column_weights(S) * completion
 
     def parameters(self, S: Statistics) -> GaussianNBParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0), and the variances, floored."""

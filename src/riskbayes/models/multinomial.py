@@ -14,6 +14,7 @@ from riskbayes.frames import Frame
 from riskbayes.models.base import Described, Fitted, log_class_prior, with_log_prior
 from riskbayes.models.coordinates import ClassPrior, Coordinates, Point, TableCoordinates, invert_class_prior
 from riskbayes.models.counts import (
+    CountDensity,
     CountModel,
     CountParameters,
     at_least,
@@ -41,9 +42,14 @@ class MultinomialParameters(CountParameters):
         """The log probabilities."""
         return self.log_prob
 
+    @property
+    def means(self) -> Array:
+        """The mean length times p(word | y)."""
+        return self.lengths[:, None] * namespace(self.log_prob).exp(self.log_prob)
+
 
 @dataclass(frozen=True)
-class MultinomialModel(CountModel):
+class MultinomialModel(CountDensity):
     """Rows of word counts: sum(x) independent draws from p(word | y).
 
     The length of a row is given, not modelled, and the log joint is that of the words in one order: it
@@ -85,23 +91,12 @@ class MultinomialModel(CountModel):
         """Yield the log probabilities of the words."""
         yield from described("log probability", theta.log_prob)
 
-    def expected_statistics(self, theta: MultinomialParameters, total: float) -> Statistics:
-        """Return total p(y), and that times the mean length and p(j | y)."""
-        xp = namespace(theta.log_prior)
-        s0 = total * xp.exp(theta.log_prior)
-        counts = (s0 * theta.lengths)[:, None] * xp.exp(theta.log_prob)
-        return Statistics({"s0": s0, "counts": counts}, theta.frame)
-
     def coordinates(self, S: Statistics) -> TableCoordinates:
         """Return log p(y) and the log probabilities of the words."""
         alpha, floor = pseudo_counts(S, self.alpha), smoothed_floor(S, self.alpha)
         groups = partial(sum_of, axis=1, keepdims=True), as_it_is
         prior = ClassPrior(0.0, self.class_prior)
         return TableCoordinates(S, self.anchor_statistics(S), alpha, floor, prior, groups)
-
-    def log_likelihood(self, S: Statistics, theta: MultinomialParameters) -> float:
-        """sum_y s0 log p(y) + sum_jy s_jy log p(j | y)."""
-        return float(sum_of(S["s0"] * theta.log_prior) + sum_of(S["counts"] * theta.log_prob))
 
     def inverse_parameters(self, theta: MultinomialParameters, total: float) -> Statistics:
         """Return the counts whose smoothed frequencies are theta."""
@@ -110,10 +105,6 @@ class MultinomialModel(CountModel):
         tokens = s0 * theta.lengths + sum_of(alpha + 0.0 * theta.log_prob, axis=1)
         counts = namespace(s0).exp(theta.log_prob) * tokens[:, None] - alpha
         return Statistics({"s0": s0, "counts": counts}, theta.frame)
-
-    def to_natural(self, theta: MultinomialParameters) -> dict[str, Array]:
-        """Return log p(y) and log p(j | y); the log-partition is zero."""
-        return {"eta0": theta.log_prior, "eta": theta.log_prob}
 
     def natural_gradient(self, dS: Statistics, theta: MultinomialParameters) -> dict[str, Array]:
         """Return the statistics, which are the gradient; zero for a fixed p(y)."""

@@ -17,7 +17,7 @@ from riskbayes.models.base import Described, Fitted, log_class_prior
 from riskbayes.models.categorical import COUNT_FLOOR
 from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior, positive
 from riskbayes.models.counts import (
-    CountModel,
+    CountDensity,
     CountParameters,
     DenseCounts,
     SparseCounts,
@@ -51,18 +51,18 @@ class PoissonParameters(CountParameters):
         return self.log_rate
 
     @cached_property
-    def rates(self) -> Array:
+    def means(self) -> Array:
         """The rates."""
         return namespace(self.log_rate).exp(self.log_rate)
 
     @property
     def cell_constants(self) -> Array:
         """Minus the rate."""
-        return -self.rates
+        return -self.means
 
 
 @dataclass(frozen=True)
-class PoissonModel(CountModel):
+class PoissonModel(CountDensity):
     """Poisson counts, independent given the class; missing cells are left out.
 
     Parameters
@@ -75,7 +75,7 @@ class PoissonModel(CountModel):
     """
 
     traits: ClassVar[Traits] = Traits("counts", takes_missing=True, encode_copies=False)  # log x! is SciPy's
-    scores, scanner = CountModel.scores, CountModel.scanner  # log x! is the same for all classes
+    scores, scanner = CountDensity.scores, CountDensity.scanner  # log x! is the same for all classes
 
     alpha: float = 0.0
     class_prior: Array | None = None
@@ -102,7 +102,7 @@ class PoissonModel(CountModel):
 
     def sample_rows(self, theta: PoissonParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each count."""
-        return rng.poisson(theta.rates[y])
+        return rng.poisson(theta.means[y])
 
     def fill(
         self,
@@ -115,11 +115,11 @@ class PoissonModel(CountModel):
         X = Z.to_dense()
         if Z.observed is None:
             return X
-        return np.where(Z.observed > 0, X, theta.rates[y] if rng is None else self.sample_rows(theta, y, rng))
+        return np.where(Z.observed > 0, X, theta.means[y] if rng is None else self.sample_rows(theta, y, rng))
 
     def cell_densities(self, Z: Any, theta: PoissonParameters, j: int) -> tuple[Array, Array]:
         """Return the log probabilities of the counts up to the last one that is not negligible."""
-        rates = theta.rates[:, j]
+        rates = theta.means[:, j]
         x = np.arange(2.0 + poisson.isf(NEGLIGIBLE, rates.max()))[:, None]
         return (x * theta.log_rate[:, j] - rates - gammaln(x + 1.0))[None], np.ones((1, len(x)))
 
@@ -127,42 +127,18 @@ class PoissonModel(CountModel):
         """Yield the logarithms of the rates."""
         yield from described("log rate", theta.log_rate)
 
-    def expected_statistics(self, theta: PoissonParameters, total: float) -> Statistics:
-        """Return total p(y), and that times the rates, of complete rows."""
-        s0 = total * np.exp(theta.log_prior)
-        return self.of_sums(s0, s0[:, None] * theta.rates, theta.frame)
-
     def coordinates(self, S: Statistics) -> RateCoordinates:
         """Return log p(y) and the logarithms of the rates."""
         return RateCoordinates(
             S, self.anchor_statistics(S), self.alpha, count_floor(S), ClassPrior(0.0, self.class_prior)
         )
 
-    def log_likelihood(self, S: Statistics, theta: PoissonParameters) -> float:
-        """sum_y s0 log p(y) + sum_jy s_jy log rate_jy - m_jy rate_jy.
-
-        It lacks sum_ij log x_ij!, which is no function of the statistics and does not depend on theta.
-        """
-        value = sum_of(S["counts"] * theta.log_rate) - sum_of(mass_of(S) * theta.rates)
-        return float(sum_of(S["s0"] * theta.log_prior) + value)
-
     def inverse_parameters(self, theta: PoissonParameters, total: float) -> Statistics:
         """Return the sums, of complete rows, whose smoothed rates are theta."""
         s0 = invert_class_prior(theta.log_prior, total)
-        events = theta.rates * (s0 + self.alpha)[:, None]
+        events = theta.means * (s0 + self.alpha)[:, None]
         mean = sum_of(events, axis=0) / (total + len(s0) * self.alpha)
         return self.of_sums(s0, events - self.alpha * mean, theta.frame)
-
-    def to_natural(self, theta: PoissonParameters) -> dict[str, Array]:
-        """Return log p(y) and the logarithms of the rates."""
-        return {"eta0": theta.log_prior, "eta": theta.log_rate}
-
-    def natural_gradient(self, dS: Statistics, theta: PoissonParameters) -> dict[str, Array]:
-        """Return the centred statistics; zero for a fixed p(y)."""
-        return {
-            "eta0": (self.class_prior is None) * dS["s0"],
-            "eta": dS["counts"] - theta.rates * mass_of(dS),
-        }
 
     def from_natural(
         self, eta: dict[str, Array], theta: PoissonParameters, simplex: Any, floor: float
@@ -192,7 +168,7 @@ class RateCoordinates(TableCoordinates):
 
     def centred_gradient(self, R: Statistics, fitted: Fitted) -> Array:
         """Return dS - rate times the mass; zero for a rate on its floor that is pushed further down."""
-        rates = fitted.theta.rates
+        rates = fitted.theta.means
         found, events = R["counts"] - rates * mass_of(R), rates * (mass_of(fitted.S) + self.pseudo)
         return np.where((events <= 1.001 * self.floor) & (found < 0), 0.0, found)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from riskbayes.arrays import Array, astype, float_dtype, namespace, sum_of, to_numpy
+from riskbayes.arrays import Array, astype, float_dtype, namespace, positive, sum_of, to_numpy
 from riskbayes.frames import Frame
 from riskbayes.models.base import (
     COUNT_ROUNDING,
@@ -19,7 +19,7 @@ from riskbayes.models.base import (
     Fitted,
     log_class_prior,
 )
-from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior, positive
+from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior
 from riskbayes.models.counts import (
     CountDensity,
     CountParameters,

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from riskbayes.arrays import Array, max_of, namespace, sum_of
+from riskbayes.arrays import Array, max_of, namespace, positive, sum_of
 from riskbayes.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -374,8 +374,3 @@ def sizes(value: Array) -> Array:
     size, xp = abs(value), namespace(value)
     mean = sum_of(size) / xp.clip(sum_of(xp.astype(size > 0, size.dtype)), min=1.0)
     return xp.clip(size, min=LEAST_SHARE * float(mean))
-
-
-def positive(value: Array) -> Array:
-    """Return variances or units with one in place of zero: nothing moves there."""
-    return namespace(value).where(value > 0, value, 1.0)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, eye_like, namespace, outer, sum_of, to_widest
+from riskbayes.arrays import Array, eye_like, namespace, outer, positive, sum_of, to_widest
 from riskbayes.models.base import Described
 from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.conditional import Given
@@ -105,7 +105,7 @@ class CorrelatedModel(GaussianModel):
     def scatter(self, S: Statistics) -> tuple[float, Array, Array]:
         """Return the weight, the scatter of columns about the overall mean, and that about the classes'."""
         s0, s1, xp = S["s0"], S["s1"], namespace(S["s0"])
-        first, second, mass = sum_of(s1, axis=0), sum_of(self.stack(S), axis=0), xp.where(s0 > 0, s0, 1.0)
+        first, second, mass = sum_of(s1, axis=0), sum_of(self.stack(S), axis=0), positive(s0)
         total = max(S.total, TINY)
         return total, xp.linalg.diagonal(second) - first * first / total, second - (s1 / mass[:, None]).T @ s1
 
@@ -114,18 +114,18 @@ class CorrelatedModel(GaussianModel):
         if S.frame.given is not None:
             return self.shrunk(self.given(S)[classes, ...])
         s0, s1 = S["s0"][classes], S["s1"][classes, ...]
-        m1, m2, xp = self.mean_strength, self.covariance_strength, namespace(s0)
+        m1, m2 = self.mean_strength, self.covariance_strength
         if self.prior_form == "exact":
             mu, kappa = (value[classes, ...] for value in self.means(S, settled))
             scatter = self.products(-kappa[:, None] * mu, mu)
             scatter += self.stack(S)[classes, ...]  # in place: these are large
             scatter = scatter + m1 * self.of_prior(settled, s0) if m1 else scatter
         else:
-            own = s1 / xp.where(s0 > 0, s0, 1.0)[:, None]
+            own = s1 / positive(s0)[:, None]
             scatter = self.stack(S)[classes, ...] - self.products(s1, own)
         scatter = scatter + m2 * settled.covariance[None, ...] if m2 else scatter
         mass = self.masses(s0) + m2
-        scatter /= xp.where(mass > 0, mass, 1.0)
+        scatter /= positive(mass)
         return self.shrunk(scatter)
 
     def given(self, S: Statistics) -> Array:
@@ -160,7 +160,7 @@ class CorrelatedModel(GaussianModel):
         In those in which no class varies it is a small share of the columns' variances.
         """
         mass, xp = self.masses(S["s0"])[:, :, 0], namespace(C)
-        mass, second = xp.where(mass > 0, mass, 1.0), xp.linalg.diagonal(self.stack(S))
+        mass, second = positive(mass), xp.linalg.diagonal(self.stack(S))
         noise = noise_of(second / mass, S.frame, settled)
         if self.tied:
             return complete_undetermined(C, noise, None, None, settled.scale)
@@ -305,6 +305,13 @@ class CorrelatedModel(GaussianModel):
         C = floor_eigenvalues(-0.5 * namespace(eta2).linalg.inv(eta2), floor)
         mu = (C @ eta["eta1"][:, :, None])[:, :, 0] - theta.frame.origin[None, :]
         return replace(theta.with_covariances(C), log_prior=simplex(eta["eta0"]), means=mu)
+
+
+def observed_patterns(Z: Centred) -> Iterator[tuple[Array, Array]]:
+    """Yield each pattern of observed cells, as indices of columns, with the indices of its rows."""
+    observed, pattern = np.unique(Z.observed, axis=0, return_inverse=True)
+    for i, seen in enumerate(observed):
+        yield np.flatnonzero(seen), np.flatnonzero(pattern.ravel() == i)
 
 
 def spread(C: Array) -> Array:

@@ -7,7 +7,6 @@ table; an empty cell costs nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from scipy.sparse import csr_array, issparse
 from riskbayes.arrays import (
     Array,
     astype,
+    has_missing,
     known_all_false,
     namespace,
     rows_above,
@@ -30,7 +30,7 @@ from riskbayes.arrays import (
 )
 from riskbayes.frames import Arrays, Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample
-from riskbayes.models.categorical import COUNT_FLOOR, TINY
+from riskbayes.models.categorical import count_floor
 from riskbayes.models.traits import Traits
 from riskbayes.scanners import Scanner
 from riskbayes.scanners.kernels import NO_RESIDUAL
@@ -324,12 +324,6 @@ def described(name: str, values: Array) -> Iterator[Described]:
     yield Described(np.arange(n), [name] * n, values, np.ones_like(values))
 
 
-def has_missing(X: Array) -> bool:
-    """True if a dense table of finite numbers has NaN in it; the sum of finite numbers never is NaN."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return math.isnan(float(sum_of(X)))
-
-
 def whole_mass(V: Array, n: int) -> Array:
     """Return the weight of the cells of each of n columns by class, where none is missing."""
     return namespace(V).broadcast_to(sum_of(V, axis=0)[:, None], (V.shape[1], n))
@@ -338,11 +332,6 @@ def whole_mass(V: Array, n: int) -> Array:
 def mass_of(S: Statistics) -> Array:
     """Return the weight of the observed cells, of shape (classes, columns) or (classes, 1)."""
     return S["mass"] if "mass" in S else S["s0"][:, None]
-
-
-def count_floor(S: Statistics) -> float:
-    """Return the lower bound on counts: a share of the total weight."""
-    return COUNT_FLOOR * max(S.total, TINY)
 
 
 def at_least(values: Array, floor: Any) -> tuple[Array, Array]:

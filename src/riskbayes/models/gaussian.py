@@ -18,7 +18,7 @@ from riskbayes.arrays import (
     max_of,
     namespace,
     outer,
-    rows_above,
+    positive,
     sum_of,
     to_device,
     to_numpy,
@@ -144,7 +144,7 @@ class GaussianModel(GenerativeModel):
             rows = sample.X[sample.y == k]
             # Ledoit-Wolf on standardised columns, as scikit-learn does.
             scale = rows.std(axis=0) if self.standardise else np.ones(rows.shape[1])
-            scale = np.where(scale > 0, scale, 1.0)
+            scale = positive(scale)
             fitted = clone(self.covariance_estimator, safe=False)  # any object with fit and covariance_
             fitted.fit((rows - rows.mean(axis=0) * self.standardise) / scale)
             if not hasattr(fitted, "covariance_"):
@@ -234,7 +234,7 @@ class GaussianModel(GenerativeModel):
             constant = variance <= rounding(variance + mean * mean, S.frame)
         variance = xp.where(constant, 0.0, variance)
         widest = max_of(variance)
-        scale = xp.sqrt(xp.where(constant, xp.where(widest > 0, widest, 1.0), variance))
+        scale = xp.sqrt(xp.where(constant, positive(widest), variance))
         pooled = within / total
         mix = self.diagonal_mix if S.frame.observed is None else self.diagonal_mix * S.frame.observed.share
         prior = pooled
@@ -265,7 +265,7 @@ class GaussianModel(GenerativeModel):
         """Return the MAP means relative to the origin, and their masses, m1 + s0."""
         kappa = S["s0"] + self.mean_strength if self.mean_strength else S["s0"]
         s1 = S["s1"] + self.mean_strength * settled.mean[None, :] if self.mean_strength else S["s1"]
-        return s1 / namespace(kappa).where(kappa > 0, kappa, 1.0)[:, None], kappa
+        return s1 / positive(kappa)[:, None], kappa
 
     def is_legal(self, S: Statistics) -> bool:
         """True if every class has a mass after the prior is added; covariances are floored anyway."""
@@ -340,20 +340,6 @@ def described_moments(means: Array, deviations: Array) -> Iterator[Described]:
         yield Described(columns, [name] * len(columns), values, deviations)
 
 
-def observed_patterns(Z: Centred) -> Iterator[tuple[Array, Array]]:
-    """Yield each pattern of observed cells, as indices of columns, with the indices of its rows."""
-    observed, pattern = np.unique(Z.observed, axis=0, return_inverse=True)
-    for i, seen in enumerate(observed):
-        yield np.flatnonzero(seen), np.flatnonzero(pattern.ravel() == i)
-
-
-def rows_that_count(weights: Array) -> Array | None:
-    """Return the indices of the rows whose weight is not negligible, or None if most are kept."""
-    xp = namespace(weights)
-    size = xp.abs(weights)
-    return rows_above(size, 1e-12 * max_of(size)) if size.shape[0] else None
-
-
 class MomentCoordinates(Coordinates):
     """The moments over their standard deviations."""
 
@@ -362,10 +348,10 @@ class MomentCoordinates(Coordinates):
 
         Those are added to each covariance and do not move.
         """
-        found, model, settled = super().pull(fitted), fitted.model, fitted.theta.frame.settled
+        found, settled = super().pull(fitted), fitted.theta.frame.settled
         if settled is None or settled.completion is None:
             return found
-        assert isinstance(model, GaussianModel)
+        model: Any = fitted.model
         own = model.undetermined(found, settled.completion)
         own = namespace(own).where(self.varies[model.second], own, 0.0)
         return Statistics({**found, model.second: found[model.second] - own}, found.frame)

@@ -9,7 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, eps_of, known_all_false, max_of, namespace, sum_of, take, to_widest
+from riskbayes.arrays import (
+    Array,
+    eps_of,
+    known_all_false,
+    max_of,
+    namespace,
+    positive,
+    sum_of,
+    take,
+    to_widest,
+)
 from riskbayes.frames import Arrays, Frame, same_values
 from riskbayes.models.base import COUNT_ROUNDING, Described, Sample, log_class_prior
 from riskbayes.models.centred import EPS, Centred, Origin
@@ -366,9 +376,3 @@ class GaussianNBModel(GaussianModel):
         variances = namespace(variances).where(variances < floor, floor, variances)
         mu = variances * eta["eta1"] - theta.frame.origin[None, :]
         return replace(theta, log_prior=simplex(eta["eta0"]), means=mu, variances=variances)
-
-
-def positive(mass: Array) -> Array:
-    """Return masses to divide by: one for a class without rows, which `partial_fit` allows."""
-    empty = mass <= 0
-    return mass if known_all_false(empty) else namespace(mass).where(empty, 1.0, mass)

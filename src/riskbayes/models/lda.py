@@ -13,8 +13,8 @@ from riskbayes.frames import Arrays
 from riskbayes.models.base import Sample, log_class_prior
 from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.conditional import Conditional
-from riskbayes.models.correlated import CorrelatedModel
-from riskbayes.models.gaussian import LOG_2PI, observed_patterns
+from riskbayes.models.correlated import CorrelatedModel, observed_patterns
+from riskbayes.models.gaussian import LOG_2PI
 from riskbayes.models.gaussian_em import em_start
 from riskbayes.models.whitening import whiten
 from riskbayes.scanners import Scanner

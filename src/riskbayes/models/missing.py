@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from riskbayes.arrays import Array
+from riskbayes.arrays import Array, has_missing
 
 MANY = 16
 """A pattern of at least this many rows is a group of its own."""
@@ -59,13 +59,9 @@ class Holes:
     @classmethod
     def of(cls, X: Array) -> Holes | None:
         """Return the missing cells of X; None if there are none. Arrays of other libraries have none."""
-        if not isinstance(X, np.ndarray) or X.dtype.kind != "f":
+        if not isinstance(X, np.ndarray) or X.dtype.kind != "f" or not has_missing(X):
             return None
-        with np.errstate(over="ignore", invalid="ignore"):
-            # A sum that is no NaN proves that no entry is: cheaper than a mask.
-            if not np.isnan(np.add.reduce(X, axis=None)):
-                return None
-        mask = np.isnan(X)
+        mask = np.isnan(X)  # the sum of very large numbers may be NaN too
         return cls(mask) if mask.any() else None
 
     def __getitem__(self, rows: slice | Array) -> Holes:

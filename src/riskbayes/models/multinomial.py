@@ -12,13 +12,13 @@ import numpy as np
 from riskbayes.arrays import Array, max_of, namespace, sum_of
 from riskbayes.frames import Frame
 from riskbayes.models.base import Described, Fitted, log_class_prior, with_log_prior
+from riskbayes.models.categorical import count_floor
 from riskbayes.models.coordinates import ClassPrior, Coordinates, Point, TableCoordinates, invert_class_prior
 from riskbayes.models.counts import (
     CountDensity,
     CountModel,
     CountParameters,
     at_least,
-    count_floor,
     described,
     pseudo_counts,
     smoothed_floor,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from riskbayes.arrays import Array
+from riskbayes.arrays import Array, positive
 from riskbayes.frames import Frame
 from riskbayes.loaded import require
 from riskbayes.models.base import GenerativeModel, Sample, log_class_prior
@@ -279,7 +279,7 @@ def learn_metric(sample: Sample, w: Array, categories: Sequence[int]) -> tuple[M
     labels = np.zeros((len(y), r))
     labels[np.arange(len(y)), y] = share
     prior = labels.sum(axis=0)
-    means = (labels.T @ U) / np.where(prior > 0, prior, 1.0)[:, None]
+    means = (labels.T @ U) / positive(prior)[:, None]
     within = (U * share[:, None]).T @ U - (means * prior[:, None]).T @ means
     variances, axes = np.linalg.eigh(CORRELATED * within + np.diag(ALONE * np.diag(within) + RIDGE))
     white = axes / np.sqrt(np.maximum(variances, RIDGE / 2))
@@ -378,6 +378,6 @@ def kernel_of(distance: Array, rank: int, width: float) -> Array:
         return distance
     unit = distance[:, min(rank, distance.shape[1]) - 1 :][:, :1]
     # Where the unit is zero, so are the distances that count: others are infinitely far.
-    u = np.where(distance > 0, distance / np.where(unit > 0, unit, 1.0), 0.0)
+    u = np.where(distance > 0, distance / positive(unit), 0.0)
     far = (u > FARTHEST) | ((unit == 0) & (distance > 0))
     return np.where(far, 0.0, 1.0 / (u * u + width * width))

@@ -11,18 +11,17 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import poisson
 
-from riskbayes.arrays import Array, namespace, sum_of
+from riskbayes.arrays import Array, namespace, positive, sum_of
 from riskbayes.frames import Frame
 from riskbayes.models.base import Described, Fitted, log_class_prior
-from riskbayes.models.categorical import COUNT_FLOOR
-from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior, positive
+from riskbayes.models.categorical import COUNT_FLOOR, count_floor
+from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior
 from riskbayes.models.counts import (
     CountDensity,
     CountParameters,
     DenseCounts,
     SparseCounts,
     at_least,
-    count_floor,
     described,
     mass_of,
 )

@@ -21,8 +21,8 @@ from riskbayes.frames import Arrays
 from riskbayes.models.base import Described, Sample, log_class_prior
 from riskbayes.models.centred import PAD, Centred, Origin
 from riskbayes.models.conditional import Conditional
-from riskbayes.models.correlated import EVERY, CorrelatedModel, log_likelihood
-from riskbayes.models.gaussian import LOG_2PI, observed_patterns
+from riskbayes.models.correlated import EVERY, CorrelatedModel, log_likelihood, observed_patterns
+from riskbayes.models.gaussian import LOG_2PI
 from riskbayes.models.gaussian_em import em_start
 from riskbayes.models.lda import LDAModel
 from riskbayes.models.quadratic_forms import second_moments, squared_distances, wide_traces

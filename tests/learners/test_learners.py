@@ -308,7 +308,7 @@ def probabilities(kind, theta, k, rows):
     if kind is MultinomialModel:
         return multinomial(LENGTH, np.exp(theta.log_prob[k])).pmf(rows)
     if kind is PoissonModel:
-        return poisson(theta.means[k]).pmf(rows).prod(axis=1)
+        return poisson(theta.rates[k]).pmf(rows).prod(axis=1)
     return bernoulli(np.exp(theta.log_prob[k])).pmf(rows).prod(axis=1)
 
 

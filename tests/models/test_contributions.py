@@ -107,7 +107,7 @@ def test_a_column_of_counts_contributes_its_own_probability(kind, seed):
         # SciPy is given p, not log p: of a p that is nearly one it knows few digits of 1 - p.
         rounding = 8 * np.finfo(float).eps / -np.expm1(theta.log_prob).max()
     else:
-        expected = poisson(theta.means.T).logpmf(X[:, :, None])
+        expected = poisson(theta.rates.T).logpmf(X[:, :, None])
     found, expected = without_class_mean(found), without_class_mean(expected)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 + rounding)
 

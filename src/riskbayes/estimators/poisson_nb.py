@@ -58,4 +58,4 @@ class PoissonNB(BaseGenerativeClassifier):
     @property
     def rate_(self) -> Array:
         """Calibrated rates."""
-        return self.parameters_.means
+        return self.parameters_.rates

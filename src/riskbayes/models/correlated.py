@@ -64,24 +64,16 @@ class CorrelatedModel(GaussianModel):
     """Upper bound on the columns that the chunk size is computed for: wider rows are read in chunks as if
     they had this many."""
 
-    shrinkage: float = 0.0
+    tied: ClassVar[bool] = False
+    """True if one covariance is that of all classes."""
+    reg_param: ClassVar[float] = 0.0
+    """Sigma <- (1 - reg_param) Sigma + reg_param I."""
 
-    @property
-    def tied(self) -> bool:
-        """True if one covariance is that of all classes."""
-        return self.own_moments == "none"
+    shrinkage: float = 0.0
 
     def stack(self, S: Statistics) -> Array:
         """Return the second moments as a stack."""
-        return self.stacked(S[self.second])
-
-    def stacked(self, C: Array) -> Array:
-        """Return a stack, given what statistics hold of it."""
-        return C[None, ...] if self.tied else C
-
-    def unstacked(self, C: Array) -> Array:
-        """Return what statistics hold of a stack: the matrix alone if there is only one."""
-        return C[0, ...] if self.tied else C
+        return S[self.second][None, ...] if self.tied else S[self.second]
 
     def products(self, a: Array, b: Array) -> Array:
         """Return a_k b_k^T of each class k as a stack, summed if the classes share a covariance."""
@@ -91,42 +83,45 @@ class CorrelatedModel(GaussianModel):
         """Return the weights of the rows of each covariance, as factors of the stack."""
         return (sum_of(s0, axis=0, keepdims=True) if self.tied else s0)[:, None, None]
 
-    def of_stack(self, s0: Array, s1: Array, s2: Array, frame: Origin) -> Statistics:
-        """Return statistics whose second moments are a stack."""
-        return Statistics({"s0": s0, "s1": s1, self.second: self.unstacked(s2)}, frame)
+    def unstacked(self, C: Array) -> Array:
+        """Return what statistics hold of a stack: the matrix alone if there is only one."""
+        return C[0, ...] if self.tied else C
 
     def from_moments(self, s0: Array, means: Array, C: Array, frame: Origin) -> Statistics:
         """Return the statistics of rows with these masses and means, and with covariance C in each class."""
         s1 = s0[:, None] * means
         s2 = self.products(s1, means)
         s2 += self.masses(s0) * C
-        return self.of_stack(s0, s1, s2, frame)
+        return Statistics({"s0": s0, "s1": s1, self.second: self.unstacked(s2)}, frame)
 
     def scatter(self, S: Statistics) -> tuple[float, Array, Array]:
         """Return the weight, the scatter of columns about the overall mean, and that about the classes'."""
         s0, s1, xp = S["s0"], S["s1"], namespace(S["s0"])
-        first, second, mass = sum_of(s1, axis=0), sum_of(self.stack(S), axis=0), positive(s0)
-        total = max(S.total, TINY)
-        return total, xp.linalg.diagonal(second) - first * first / total, second - (s1 / mass[:, None]).T @ s1
+        first, second, total = sum_of(s1, axis=0), sum_of(self.stack(S), axis=0), max(S.total, TINY)
+        within = second - (s1 / positive(s0)[:, None]).T @ s1
+        return total, xp.linalg.diagonal(second) - first * first / total, within
 
     def covariances(self, S: Statistics, settled: Settled, classes: slice = EVERY) -> Array:
         """Return Sigma = (m2 Sigma0 + scatter) / (m2 + mass) of classes, then shrunk as in scikit-learn."""
-        if S.frame.given is not None:
-            return self.shrunk(self.given(S)[classes, ...])
-        s0, s1 = S["s0"][classes], S["s1"][classes, ...]
+        C = self.scatters(S, settled, classes) if S.frame.given is None else self.given(S)[classes, ...]
+        if self.shrinkage > 0:
+            C = (1 - self.shrinkage) * C + self.shrinkage * spread(C) * eye_like(C)
+        return (1 - self.reg_param) * C + self.reg_param * eye_like(C) if self.reg_param > 0 else C
+
+    def scatters(self, S: Statistics, settled: Settled, classes: slice) -> Array:
+        """Return (m2 Sigma0 + scatter) / (m2 + mass) of classes."""
+        s0, s1, s2 = S["s0"][classes], S["s1"][classes, ...], self.stack(S)[classes, ...]
         m1, m2 = self.mean_strength, self.covariance_strength
         if self.prior_form == "exact":
             mu, kappa = (value[classes, ...] for value in self.means(S, settled))
-            scatter = self.products(-kappa[:, None] * mu, mu)
-            scatter += self.stack(S)[classes, ...]  # in place: these are large
-            scatter = scatter + m1 * self.of_prior(settled, s0) if m1 else scatter
+            C = self.products(-kappa[:, None] * mu, mu)
+            C += s2  # in place: these are large
+            C = C + m1 * self.of_prior(settled, s0) if m1 else C
         else:
-            own = s1 / positive(s0)[:, None]
-            scatter = self.stack(S)[classes, ...] - self.products(s1, own)
-        scatter = scatter + m2 * settled.covariance[None, ...] if m2 else scatter
-        mass = self.masses(s0) + m2
-        scatter /= positive(mass)
-        return self.shrunk(scatter)
+            C = s2 - self.products(s1, s1 / positive(s0)[:, None])
+        C = C + m2 * settled.covariance[None, ...] if m2 else C
+        C /= positive(self.masses(s0) + m2)
+        return C
 
     def given(self, S: Statistics) -> Array:
         """Return the user's covariances of the classes, or their mean by p(y), as a stack."""
@@ -139,18 +134,17 @@ class CorrelatedModel(GaussianModel):
         """Return mu0 mu0^T of the prior's mean, once for each class of a covariance."""
         return (s0.shape[0] if self.tied else 1) * outer(settled.mean)[None, ...]
 
+    def unshrunk(self, C: Array) -> Array:
+        """Return the stack that is shrunk to C; C itself where a share of one leaves no trace of it."""
+        if 0 < self.reg_param < 1:
+            C = (C - self.reg_param * eye_like(C)) / (1 - self.reg_param)
+        if 0 < self.shrinkage < 1:
+            C = (C - self.shrinkage * spread(C) * eye_like(C)) / (1 - self.shrinkage)
+        return C
+
     def undetermined(self, S: Statistics, completion: Array) -> Array:
         """Return what the completion of the covariances adds to second moments."""
         return self.unstacked(self.masses(S["s0"]) * completion)
-
-    def shrunk(self, C: Array) -> Array:
-        """Return (1 - shrinkage) C + shrinkage tr(C)/n I of a stack."""
-        return (1 - self.shrinkage) * C + self.shrinkage * spread(C) * eye_like(C) if self.shrinkage else C
-
-    def unshrunk(self, C: Array) -> Array:
-        """Return the stack that `shrunk` gives C for; C itself if nothing of it is left."""
-        share = self.shrinkage
-        return C if share >= 1 else (C - share * spread(C) * eye_like(C)) / (1 - share)
 
     def completion(
         self, S: Statistics, settled: Settled, C: Array, pooled: Array
@@ -270,14 +264,14 @@ class CorrelatedModel(GaussianModel):
     def inverse_parameters(self, theta: Any, total: float) -> Statistics:
         """Return the moments whose MAP estimates are theta."""
         s0, s1, settled = self.invert_means(theta, total)
-        m1, m2, means = self.mean_strength, self.covariance_strength, theta.means
+        m1, m2, mu = self.mean_strength, self.covariance_strength, theta.means
         C = self.unshrunk(settled.without_completion(theta.covariances))
         s2 = C * (self.masses(s0) + m2) - m2 * settled.covariance
         if self.prior_form == "exact":
-            s2 = s2 + self.products((s0 + m1)[:, None] * means, means) - m1 * self.of_prior(settled, s0)
+            s2 = s2 + self.products((s0 + m1)[:, None] * mu, mu) - m1 * self.of_prior(settled, s0)
         else:
             s2 = s2 + self.products(s1, s1 / s0[:, None])
-        return self.of_stack(s0, s1, s2, theta.frame)
+        return Statistics({"s0": s0, "s1": s1, self.second: self.unstacked(s2)}, theta.frame)
 
     def to_natural(self, theta: Any) -> dict[str, Array]:
         """Return eta1 = Sigma^-1 mu, eta2 = -Sigma^-1 / 2, about the origin zero."""
@@ -301,7 +295,7 @@ class CorrelatedModel(GaussianModel):
 
     def from_natural(self, eta: dict[str, Array], theta: Any, simplex: Any, floor: float) -> Any:
         """Return Sigma = -eta2^-1 / 2 with floored eigenvalues, and mu = Sigma eta1."""
-        eta2 = self.stacked(eta["eta2"])
+        eta2 = eta["eta2"][None, ...] if self.tied else eta["eta2"]
         C = floor_eigenvalues(-0.5 * namespace(eta2).linalg.inv(eta2), floor)
         mu = (C @ eta["eta1"][:, :, None])[:, :, 0] - theta.frame.origin[None, :]
         return replace(theta.with_covariances(C), log_prior=simplex(eta["eta0"]), means=mu)

@@ -275,31 +275,7 @@ class GaussianModel(GenerativeModel):
 
     def coordinates(self, S: Statistics) -> Coordinates:
         """Return the statistics, in the standard deviations of moments."""
-        return MomentCoordinates(S, self.deviations(S))
-
-    def deviations(self, S: Statistics) -> Point:
-        """Return the deviations of the moments of a row, by class, as if columns were independent Gaussians.
-
-        A column that does not vary in a class has a small share of its variance in all of them. One that no
-        row has follows the masses of the classes: it counts next to nothing beside the others.
-        """
-        xp, share, own = namespace(S["s0"]), S["s0"] / S.total, self.own_moments
-        squares = S[self.second] / S.total
-        if own != "columns":
-            squares = xp.linalg.diagonal(squares)
-        if own == "none":
-            squares = share[:, None] * squares[None, :]
-        pooled = sum_of(squares, axis=0)
-        least = LEAST_SHARE * share[:, None] * pooled[None, :]
-        squares = xp.where(squares > least, squares, least)
-        squares = xp.where(sum_of(abs(S["s1"]), axis=0)[None, :] > 0, squares, UNSEEN * squares)
-        found = {name: (abs(value) / S.total) ** 0.5 for name, value in S.items()}
-        found["s1"] = squares**0.5
-        if own == "none":
-            return found | {self.second: outer(pooled**0.5)}
-        if own == "columns":
-            return found | {self.second: squares / share[:, None] ** 0.5}
-        return found | {self.second: outer(found["s1"]) / share[:, None, None] ** 0.5}
+        return MomentCoordinates(S, moment_deviations(S))
 
     def degrees_of_freedom(self, S: Statistics) -> float:
         """Return the sum over classes of 1 + n means + second moments, each times the data's share in it.
@@ -355,3 +331,28 @@ class MomentCoordinates(Coordinates):
         own = model.undetermined(found, settled.completion)
         own = namespace(own).where(self.varies[model.second], own, 0.0)
         return Statistics({**found, model.second: found[model.second] - own}, found.frame)
+
+
+def moment_deviations(S: Statistics) -> Point:
+    """Return the deviations of the moments of a row, by class, as if its columns were independent Gaussians.
+
+    A column that does not vary in a class has a small share of its variance in all of them. One that no row
+    has follows the masses of the classes: it counts next to nothing beside the others.
+    """
+    xp, share = namespace(S["s0"]), S["s0"] / S.total
+    name = next(name for name in S if name.startswith("s2"))
+    second = S[name] / S.total
+    squares = second if name == "s2_diagonal" else xp.linalg.diagonal(second)
+    if name == "s2_tied":
+        squares = share[:, None] * squares[None, :]
+    pooled = sum_of(squares, axis=0)
+    least = LEAST_SHARE * share[:, None] * pooled[None, :]
+    squares = xp.where(squares > least, squares, least)
+    squares = xp.where(sum_of(abs(S["s1"]), axis=0)[None, :] > 0, squares, UNSEEN * squares)
+    found = {name: (abs(value) / S.total) ** 0.5 for name, value in S.items()}
+    found["s1"] = own = squares**0.5
+    if name == "s2_tied":
+        return found | {name: outer(pooled**0.5)}
+    if name == "s2_diagonal":
+        return found | {name: squares / share[:, None] ** 0.5}
+    return found | {name: outer(own) / share[:, None, None] ** 0.5}

@@ -83,6 +83,7 @@ class LDAModel(CorrelatedModel):
 
     frame_kind: ClassVar[type[Origin]] = TiedMoments
     second: ClassVar[str] = "s2_tied"
+    tied: ClassVar[bool] = True
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Return moments of order 0 and 1 of the classes, and the second moment weighted by sum_k W[:, k].

@@ -50,14 +50,19 @@ class PoissonParameters(CountParameters):
         return self.log_rate
 
     @cached_property
-    def means(self) -> Array:
+    def rates(self) -> Array:
         """The rates."""
         return namespace(self.log_rate).exp(self.log_rate)
 
     @property
+    def means(self) -> Array:
+        """The rates."""
+        return self.rates
+
+    @property
     def cell_constants(self) -> Array:
         """Minus the rate."""
-        return -self.means
+        return -self.rates
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ class PoissonModel(CountDensity):
 
     def sample_rows(self, theta: PoissonParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each count."""
-        return rng.poisson(theta.means[y])
+        return rng.poisson(theta.rates[y])
 
     def fill(
         self,
@@ -114,11 +119,11 @@ class PoissonModel(CountDensity):
         X = Z.to_dense()
         if Z.observed is None:
             return X
-        return np.where(Z.observed > 0, X, theta.means[y] if rng is None else self.sample_rows(theta, y, rng))
+        return np.where(Z.observed > 0, X, theta.rates[y] if rng is None else self.sample_rows(theta, y, rng))
 
     def cell_densities(self, Z: Any, theta: PoissonParameters, j: int) -> tuple[Array, Array]:
         """Return the log probabilities of the counts up to the last one that is not negligible."""
-        rates = theta.means[:, j]
+        rates = theta.rates[:, j]
         x = np.arange(2.0 + poisson.isf(NEGLIGIBLE, rates.max()))[:, None]
         return (x * theta.log_rate[:, j] - rates - gammaln(x + 1.0))[None], np.ones((1, len(x)))
 
@@ -135,7 +140,7 @@ class PoissonModel(CountDensity):
     def inverse_parameters(self, theta: PoissonParameters, total: float) -> Statistics:
         """Return the sums, of complete rows, whose smoothed rates are theta."""
         s0 = invert_class_prior(theta.log_prior, total)
-        events = theta.means * (s0 + self.alpha)[:, None]
+        events = theta.rates * (s0 + self.alpha)[:, None]
         mean = sum_of(events, axis=0) / (total + len(s0) * self.alpha)
         return self.of_sums(s0, events - self.alpha * mean, theta.frame)
 
@@ -167,7 +172,7 @@ class RateCoordinates(TableCoordinates):
 
     def centred_gradient(self, R: Statistics, fitted: Fitted) -> Array:
         """Return dS - rate times the mass; zero for a rate on its floor that is pushed further down."""
-        rates = fitted.theta.means
+        rates = fitted.theta.rates
         found, events = R["counts"] - rates * mass_of(R), rates * (mass_of(fitted.S) + self.pseudo)
         return np.where((events <= 1.001 * self.floor) & (found < 0), 0.0, found)
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from riskbayes.arrays import (
     Array,
-    eye_like,
     namespace,
     outer,
     sum_of,
@@ -129,7 +128,7 @@ class QDAModel(CorrelatedModel):
     own_moments: ClassVar[str] = "pairs"
     widest: ClassVar[float] = 64  # a chunk costs n^2 sums for each class, so it needs many rows
 
-    reg_param: float = 0.0
+    reg_param: float = 0.0  # type: ignore[misc]
 
     def cast(self, theta: QDAParameters, Z: Centred) -> QDAParameters:
         """Return theta in the dtype of the rows, without the fields that scans do not read."""
@@ -169,16 +168,6 @@ class QDAModel(CorrelatedModel):
         """Return one matrix for each class."""
         s1, s2 = (S["s1"] / size)[:, :, None], S["s2"] / size[:, None] / size
         return np.block([[S["s0"][:, None, None], s1.swapaxes(1, 2)], [s1, s2]])
-
-    def shrunk(self, C: Array) -> Array:
-        """Return the covariances shrunk, then (1 - reg_param) Sigma + reg_param I."""
-        C, share = super().shrunk(C), self.reg_param
-        return (1 - share) * C + share * eye_like(C)[None, ...] if share else C
-
-    def unshrunk(self, C: Array) -> Array:
-        """Return the stack that `shrunk` gives C for."""
-        share = self.reg_param
-        return super().unshrunk((C - share * eye_like(C)[None, ...]) / (1 - share) if share < 1 else C)
 
     def parameters(self, S: Statistics) -> QDAParameters:
         """Return mu = (m1 mu0 + s1) / (m1 + s0) and the whiteners of the floored covariances."""

@@ -103,12 +103,12 @@ class CorrelatedModel(GaussianModel):
 
     def covariances(self, S: Statistics, settled: Settled, classes: slice = EVERY) -> Array:
         """Return Sigma = (m2 Sigma0 + scatter) / (m2 + mass) of classes, then shrunk as in scikit-learn."""
-        C = self.scatters(S, settled, classes) if S.frame.given is None else self.given(S)[classes, ...]
+        C = self.closed_form(S, settled, classes) if S.frame.given is None else self.given(S)[classes, ...]
         if self.shrinkage > 0:
             C = (1 - self.shrinkage) * C + self.shrinkage * spread(C) * eye_like(C)
         return (1 - self.reg_param) * C + self.reg_param * eye_like(C) if self.reg_param > 0 else C
 
-    def scatters(self, S: Statistics, settled: Settled, classes: slice) -> Array:
+    def closed_form(self, S: Statistics, settled: Settled, classes: slice) -> Array:
         """Return (m2 Sigma0 + scatter) / (m2 + mass) of classes."""
         s0, s1, s2 = S["s0"][classes], S["s1"][classes, ...], self.stack(S)[classes, ...]
         m1, m2 = self.mean_strength, self.covariance_strength

@@ -18,7 +18,7 @@ from riskbayes.arrays import Array, namespace, sum_of, to_numpy
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.models.base import Described, GenerativeModel, Sample
-from riskbayes.models.coordinates import SideBySideCoordinates
+from riskbayes.models.composite_coordinates import SideBySideCoordinates
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.qda import QDAModel
 from riskbayes.models.traits import Traits

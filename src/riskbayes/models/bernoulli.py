@@ -12,13 +12,7 @@ from scipy.sparse import csr_array, issparse
 
 from riskbayes.arrays import Array, astype, float_dtype, namespace, positive, sum_of, to_numpy
 from riskbayes.frames import Frame
-from riskbayes.models.base import (
-    COUNT_ROUNDING,
-    SINGLE_ROUNDING,
-    Described,
-    Fitted,
-    log_class_prior,
-)
+from riskbayes.models.base import COUNT_ROUNDING, SINGLE_ROUNDING, Described, Fitted, log_class_prior
 from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior
 from riskbayes.models.counts import (
     CountDensity,

@@ -241,7 +241,7 @@ def make_codes(X: Array, frame: CountsByFeature) -> Codes | DeviceCodes:
         missing = holes is not None
         return Codes(codes, frame, unseen, missing, None if unseen else grouping_of(codes, frame, missing))
     X, largest = clipped_codes(X, known) if unseen else X, int(known.max(initial=1)) - (not unseen)
-    small = xp.uint8 if largest < 255 else xp.int64
+    small = xp.uint8 if largest < 255 else xp.int32
     found = DeviceCodes(xp.astype(X, small), frame, unseen, float_dtype(X))
     if X.shape[0] * found.cells <= HELD_CELLS:
         found.held = found.one_hot

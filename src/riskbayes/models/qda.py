@@ -9,13 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import (
-    Array,
-    namespace,
-    outer,
-    sum_of,
-    to_widest,
-)
+from riskbayes.arrays import Array, namespace, outer, sum_of, to_widest
 from riskbayes.frames import Arrays
 from riskbayes.models.base import Described, Sample, log_class_prior
 from riskbayes.models.centred import PAD, Centred, Origin
@@ -129,10 +123,6 @@ class QDAModel(CorrelatedModel):
     widest: ClassVar[float] = 64  # a chunk costs n^2 sums for each class, so it needs many rows
 
     reg_param: float = 0.0  # type: ignore[misc]
-
-    def cast(self, theta: QDAParameters, Z: Centred) -> QDAParameters:
-        """Return theta in the dtype of the rows, without the fields that scans do not read."""
-        return theta if Z.dtype == theta.means.dtype else super().cast(replace(theta, known=None), Z)
 
     def scanner(self, Z: Centred) -> Scanner:
         """Return a compiled scanner of large tables of few columns, and one of wide rows that skips some."""

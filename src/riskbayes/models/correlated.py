@@ -87,11 +87,16 @@ class CorrelatedModel(GaussianModel):
         """Return what statistics hold of a stack: the matrix alone if there is only one."""
         return C[0, ...] if self.tied else C
 
-    def from_moments(self, s0: Array, means: Array, C: Array, frame: Origin) -> Statistics:
-        """Return the statistics of rows with these masses and means, and with covariance C in each class."""
+    def from_moments(
+        self, s0: Array, means: Array, C: Array, frame: Origin, total: float | None = None
+    ) -> Statistics:
+        """Return the statistics of rows with these masses and means, and with covariance C in each class.
+
+        `total` is the sum of the masses, where it is known without rounding.
+        """
         s1 = s0[:, None] * means
-        s2 = self.products(s1, means)
-        s2 += self.masses(s0) * C
+        s2 = self.products(means, s1)
+        s2 += (self.masses(s0) if total is None or not self.tied else total) * C
         return Statistics({"s0": s0, "s1": s1, self.second: self.unstacked(s2)}, frame)
 
     def scatter(self, S: Statistics) -> tuple[float, Array, Array]:
@@ -249,7 +254,7 @@ class CorrelatedModel(GaussianModel):
     def expected_statistics(self, theta: Any, total: float) -> Statistics:
         """Return the expected moments of `total` rows: s0 (1, mu, Sigma + mu mu^T)."""
         s0 = total * namespace(theta.log_prior).exp(theta.log_prior)
-        return self.from_moments(s0, theta.means, theta.covariances, theta.frame)
+        return self.from_moments(s0, theta.means, theta.covariances, theta.frame, total)
 
     def log_likelihood(self, S: Statistics, theta: Any) -> float:
         """Return sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about mu) / 2."""

@@ -91,6 +91,12 @@ class MultinomialModel(CountDensity):
         """Yield the log probabilities of the words."""
         yield from described("log probability", theta.log_prob)
 
+    def expected_statistics(self, theta: MultinomialParameters, total: float) -> Statistics:
+        """Return total p(y), and that times the mean length and p(j | y)."""
+        xp = namespace(theta.log_prior)
+        s0 = total * xp.exp(theta.log_prior)
+        return self.of_sums(s0, (s0 * theta.lengths)[:, None] * xp.exp(theta.log_prob), theta.frame)
+
     def coordinates(self, S: Statistics) -> TableCoordinates:
         """Return log p(y) and the log probabilities of the words."""
         alpha, floor = pseudo_counts(S, self.alpha), smoothed_floor(S, self.alpha)

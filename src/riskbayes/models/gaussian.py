@@ -113,9 +113,7 @@ class GaussianModel(GenerativeModel):
         frame = self.frame_kind(mean_of(sample.X, sample.w), np.array(eps_of(sample.X)))
         origin = frame.origin  # NaN in columns with missing cells
         if isinstance(origin, np.ndarray) and np.isnan(origin).any() and Holes.of(sample.X) is not None:
-            if (
-                sample.w is not None and not sample.w.all()
-            ):  # the only missing cells may be in rows that do not count
+            if sample.w is not None and not sample.w.all():  # only rows that do not count may lack cells
                 rows = np.flatnonzero(sample.w)
                 return self.learn(replace(sample, X=sample.X[rows], y=sample.y[rows], w=sample.w[rows]))
             if self.covariance_estimator is not None:
@@ -143,8 +141,7 @@ class GaussianModel(GenerativeModel):
         for k in range(sample.n_classes):
             rows = sample.X[sample.y == k]
             # Ledoit-Wolf on standardised columns, as scikit-learn does.
-            scale = rows.std(axis=0) if self.standardise else np.ones(rows.shape[1])
-            scale = positive(scale)
+            scale = positive(rows.std(axis=0)) if self.standardise else np.ones(rows.shape[1])
             fitted = clone(self.covariance_estimator, safe=False)  # any object with fit and covariance_
             fitted.fit((rows - rows.mean(axis=0) * self.standardise) / scale)
             if not hasattr(fitted, "covariance_"):
@@ -160,14 +157,9 @@ class GaussianModel(GenerativeModel):
         """Return theta in the dtype of the rows. The origin stays float64."""
         if Z.dtype == theta.means.dtype:
             return theta
-        xp = namespace(theta.means)
-        frame = theta.frame
-
-        def narrowed(x: Array) -> Array:
-            return astype(x, Z.dtype) if xp.isdtype(x.dtype, "real floating") else x
-
         with np.errstate(over="ignore"):  # in covariances, which scans do not read
-            return replace(converted(replace(theta, frame=None), narrowed), frame=frame)
+            own = converted(replace(theta, frame=None), lambda x: astype(x, Z.dtype))
+        return replace(own, frame=theta.frame)
 
     def scanner(self, Z: Centred) -> Scanner:
         """Return a scanner in threads: NumPy releases the GIL in products and differences."""

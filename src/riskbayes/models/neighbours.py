@@ -45,8 +45,13 @@ class References(Frame):
     width: Array
     """The epsilon of the kernel: it is largest, 1 / epsilon^2, at distance zero."""
     metric: Metric = field(compare=False)
-    rows: Array = field(compare=False)
-    """Which of the rows of the sample they are."""
+
+    saved_version: ClassVar[int] = 2
+
+    @staticmethod
+    def migrate(state: dict[str, Any], version: int) -> dict[str, Any]:
+        """Drop the numbers that the points had among the training rows, which older files hold."""
+        return {name: state[name] for name in state if name != "rows"}
 
     def check_loaded(self, size: int) -> None:
         """Require points, and a kernel of a rank and a width."""
@@ -160,7 +165,7 @@ class NeighboursModel(GenerativeModel):
         weights[np.arange(len(rows)), sample.y[rows]] = w[rows]
         judged = rows if len(rows) <= JUDGED else rows[np.linspace(0, len(rows) - 1, JUDGED).astype(int)]
         rank, width = best_kernel(index[judged], distance[judged], sample.y[judged], w[judged], weights)
-        frame = References(references, np.array(rank), np.array(width), metric, rows)
+        frame = References(references, np.array(rank), np.array(width), metric)
         kernel = kernel_of_cells(sample.X, distance, rank, width)
         return frame, NeighbourRows(index, kernel, home, frame)
 

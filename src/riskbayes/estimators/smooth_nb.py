@@ -73,7 +73,7 @@ class SmoothNB(BaseGenerativeClassifier):
         prior = self.priors
         if prior is not None:
             prior = check_class_prior(prior, self.classes_.shape[0], "priors")
-        return SmoothModel(self.alpha, self.class_alpha, prior, self.n_knots, self.max_categories)
+        return SmoothModel(self.n_knots, self.max_categories, self.alpha, self.class_alpha, prior)
 
     @property
     def knots_(self) -> list[Array]:

@@ -44,7 +44,6 @@ COUNT_FLOOR = 1e-9
 """Lower bound on cell counts, as a share of the total weight."""
 
 
-@dataclass(frozen=True)
 class CellModel(GenerativeModel):
     """Base class of naive Bayes of cells: a feature has a table of probabilities of its cells in each class.
 
@@ -63,9 +62,9 @@ class CellModel(GenerativeModel):
 
     _non_negative: ClassVar[tuple[str, ...]] = ("s0", "counts")
 
-    alpha: float = 0.0
-    class_alpha: float = 0.0
-    class_prior: Array | None = None
+    alpha: float
+    class_alpha: float
+    class_prior: Array | None
 
     def is_legal(self, S: Statistics) -> bool:
         """True if every class has a mass. Cells need no check: they are floored."""
@@ -121,6 +120,10 @@ class CodedModel(CellModel):
     """Base class of models whose rows are codes: their scores are a sum over the codes that are present."""
 
     traits: ClassVar[Traits] = Traits("categories", array_api=True, takes_missing=True)
+
+    alpha: float = 0.0
+    class_alpha: float = 0.0
+    class_prior: Array | None = None
 
     @abstractmethod
     def learn(self, sample: Sample) -> CountsByFeature:

@@ -53,11 +53,6 @@ class CorrelatedModel(GaussianModel):
     Statistics of rows with missing cells are the expected ones given their observed part: those of the data
     under the parameters that EM found (the start of the frame), those of a residual under the parameters of
     the scan.
-
-    Parameters
-    ----------
-    shrinkage : float
-        Sigma <- (1 - shrinkage) Sigma + shrinkage tr(Sigma)/n I, as in scikit-learn.
     """
 
     widest: ClassVar[float] = np.inf
@@ -67,9 +62,9 @@ class CorrelatedModel(GaussianModel):
     tied: ClassVar[bool] = False
     """True if one covariance is that of all classes."""
     reg_param: ClassVar[float] = 0.0
-    """Sigma <- (1 - reg_param) Sigma + reg_param I."""
-
-    shrinkage: float = 0.0
+    """Sigma <- (1 - reg_param) Sigma + reg_param I, as in scikit-learn."""
+    shrinkage: ClassVar[float] = 0.0
+    """Sigma <- (1 - shrinkage) Sigma + shrinkage tr(Sigma)/n I, as in scikit-learn."""
 
     def stack(self, S: Statistics) -> Array:
         """Return the second moments as a stack."""

@@ -79,11 +79,19 @@ class LDAParameters:
 
 @dataclass(frozen=True)
 class LDAModel(CorrelatedModel):
-    """A mean for each class and one covariance for all."""
+    """A mean for each class and one covariance for all.
+
+    Parameters
+    ----------
+    shrinkage : float
+        Sigma <- (1 - shrinkage) Sigma + shrinkage tr(Sigma)/n I, as in scikit-learn.
+    """
 
     frame_kind: ClassVar[type[Origin]] = TiedMoments
     second: ClassVar[str] = "s2_tied"
     tied: ClassVar[bool] = True
+
+    shrinkage: float = 0.0  # type: ignore[misc]
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Return moments of order 0 and 1 of the classes, and the second moment weighted by sum_k W[:, k].

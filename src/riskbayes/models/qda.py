@@ -106,6 +106,8 @@ class QDAModel(CorrelatedModel):
     ----------
     reg_param : float
         Sigma <- (1 - reg_param) Sigma + reg_param I, as in scikit-learn.
+    shrinkage : float
+        Sigma <- (1 - shrinkage) Sigma + shrinkage tr(Sigma)/n I, as in scikit-learn.
     """
 
     floor_message: ClassVar[str] = (
@@ -123,6 +125,7 @@ class QDAModel(CorrelatedModel):
     widest: ClassVar[float] = 64  # a chunk costs n^2 sums for each class, so it needs many rows
 
     reg_param: float = 0.0  # type: ignore[misc]
+    shrinkage: float = 0.0  # type: ignore[misc]
 
     def scanner(self, Z: Centred) -> Scanner:
         """Return a compiled scanner of large tables of few columns, and one of wide rows that skips some."""

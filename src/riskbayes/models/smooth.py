@@ -109,6 +109,9 @@ class SmoothModel(CellModel):
 
     n_knots: int = 6
     max_categories: int = 20
+    alpha: float = 0.0
+    class_alpha: float = 0.0
+    class_prior: Array | None = None
     outer: float = 0.01
 
     def learn(self, sample: Sample) -> Frame:

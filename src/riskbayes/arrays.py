@@ -6,6 +6,7 @@ standard lacks, and what NumPy does faster by functions of its own.
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -156,6 +157,17 @@ def clip_below(x: Array, least: float) -> Array:
     if hasattr(x, "clamp"):  # PyTorch, where `clip` of array-api-compat is several launches
         return x.clamp(min=least)
     return namespace(x).where(x < least, least, x)
+
+
+def positive(x: Array) -> Array:
+    """Return x with one in the place of what is not above zero: divisors and units."""
+    return namespace(x).where(x > 0, x, 1.0)
+
+
+def has_missing(X: Array) -> bool:
+    """True if a dense table of finite numbers has NaN in it; the sum of finite numbers never is NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return math.isnan(float(sum_of(X)))
 
 
 def add_scaled(x: Array, factor: float, other: Array) -> Array:

@@ -158,29 +158,6 @@ class CountsByFeature(Frame):
         """Return the feature and the category of each column, on the device of x."""
         return self._indices(x)[:2]
 
-    def by_size(self, x: Array) -> list[tuple[int, Array | None]]:
-        """Return each number of categories, with the features that have it (None for all of them)."""
-        if self.alike:
-            return [(self.alike, None)]
-        sizes = sorted(set(self.n_categories.tolist()))
-        return [(k, to_device(np.flatnonzero(self.n_categories == k), x)) for k in sizes]
-
-    def _order(self, x: Array) -> tuple[Array, Array]:
-        """Return the columns in the order of `by_size`, and the inverse of that permutation."""
-        key = "by size", namespace(x).__name__, str(device_of(x))
-        if key not in self._sent:
-            order = np.argsort(np.repeat(self.n_categories, self.n_categories), kind="stable")
-            self._sent[key] = to_device(order, x), to_device(np.argsort(order), x)
-        return self._sent[key]
-
-    def to_sizes(self, table: Array) -> Array:
-        """Return a table of counts with its columns in the order of `by_size`."""
-        return table if self.alike else take(table, self._order(table)[0], 1)
-
-    def from_sizes(self, table: Array) -> Array:
-        """Return a table with columns in the order of `by_size` in the order of the counts again."""
-        return table if self.alike else take(table, self._order(table)[1], 1)
-
     def sums(self, counts: Array) -> Array:
         """Return the sum over the categories of each feature."""
         xp = namespace(counts)
@@ -198,13 +175,6 @@ class CountsByFeature(Frame):
         if isinstance(values, np.ndarray):
             return np.repeat(values, self.n_categories, axis=1)
         return take(values, self._indices(values)[0], 1)
-
-    def minus(self, table: Array, values: Array) -> Array:
-        """Return a table of the counts' shape, minus values of the features."""
-        if isinstance(table, np.ndarray) or not self.alike:
-            return table - self.spread(values)
-        reshape, (r, n) = namespace(table).reshape, values.shape
-        return reshape(reshape(table, (r, n, self.alike)) - values[:, :, None], table.shape)
 
     def limited_to(self, log_prob: Array, sizes: Array) -> Array:
         """Return the log probabilities given that each feature takes one of its first sizes[i] values."""

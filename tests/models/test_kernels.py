@@ -10,7 +10,7 @@ from riskbayes import CategoricalNB
 from riskbayes.engines import memory
 from riskbayes.learners import RC, TM
 from riskbayes.models import CategoricalModel
-from riskbayes.models.coded import JointScanner
+from riskbayes.models.categorical import JointScanner
 from riskbayes.models.codes import Codes
 from riskbayes.objectives import ExpectedCost, LogLoss, SoftError
 from riskbayes.scanners import dense, kernels

@@ -34,7 +34,7 @@ from riskbayes import (
 )
 from riskbayes.exceptions import ModelFileError
 from riskbayes.learners import RC
-from riskbayes.models import LDAModel, TreeModel
+from riskbayes.models import LDAModel, NeighboursModel, TreeModel
 from riskbayes.objectives import ExpectedCost
 from riskbayes.persistence import describe
 from riskbayes.persistence.registry import SPLITTERS, declared, own_classes
@@ -215,6 +215,19 @@ def three_versions():
         saved_version: ClassVar[int] = 3
 
     return first, second, Shrunk
+
+
+def test_neighbours_of_an_older_file_predict_as_they_did(tmp_path):
+    """Files had the numbers of the references among the training rows."""
+    X, y = table("real")
+    clf = GenerativeClassifier(NeighboursModel(), learner="closed_form").fit(X, y)
+    parts = Parts(clf.save(tmp_path / "new.rb").read_bytes())
+    (points,) = (found for found in parts.document["objects"] if found["class"] == "References")
+    assert points.pop("version") == 2
+    points["state"]["rows"] = {"array": 0}
+    old = tmp_path / "old.rb"
+    old.write_bytes(parts.packed())
+    np.testing.assert_array_equal(riskbayes.load(old).predict_proba(X), clf.predict_proba(X))
 
 
 def test_a_class_of_an_older_version_is_migrated(tmp_path):

@@ -11,14 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from riskbayes.arrays import (
-    Array,
-    clip_below,
-    namespace,
-    sum_of,
-    to_device,
-    to_numpy,
-)
+from riskbayes.arrays import Array, clip_below, namespace, sum_of, to_device, to_numpy
 from riskbayes.frames import Frame
 from riskbayes.models.coordinates import Coordinates
 from riskbayes.models.traits import Traits

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from riskbayes.arrays import Array, astype, float_dtype, namespace, sum_of, to_numpy
+from riskbayes.arrays import Array, astype, float_dtype, namespace, positive, sum_of, to_numpy
 from riskbayes.frames import Frame
-from riskbayes.models.base import (
-    COUNT_ROUNDING,
-    SINGLE_ROUNDING,
-    Described,
-    Fitted,
-    log_class_prior,
-)
-from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior, positive
+from riskbayes.models.base import COUNT_ROUNDING, SINGLE_ROUNDING, Described, Fitted, log_class_prior
+from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior
 from riskbayes.models.counts import (
-    CountModel,
+    CountDensity,
     CountParameters,
     DenseCounts,
     SparseCounts,
@@ -52,6 +47,11 @@ class BernoulliParameters(CountParameters):
         """The log odds."""
         return self.log_prob - self.log_not
 
+    @cached_property
+    def means(self) -> Array:
+        """p(x_j = 1 | y)."""
+        return namespace(self.log_prob).exp(self.log_prob)
+
     @property
     def cell_constants(self) -> Array:
         """log p(x_j = 0 | y): an empty cell counts too."""
@@ -59,7 +59,7 @@ class BernoulliParameters(CountParameters):
 
 
 @dataclass(frozen=True)
-class BernoulliModel(CountModel):
+class BernoulliModel(CountDensity):
     """Binary features, independent given the class; missing cells are left out.
 
     Parameters
@@ -107,8 +107,8 @@ class BernoulliModel(CountModel):
 
     def sample_rows(self, theta: BernoulliParameters, y: Array, rng: np.random.Generator) -> Array:
         """Draw each feature: 1 with probability p(x_j = 1 | y), else 0."""
-        p = np.exp(theta.log_prob)
-        return (rng.random((len(y), p.shape[1])) < p[y]).astype(np.int64)
+        p = theta.means[y]
+        return (rng.random(p.shape) < p).astype(np.int64)
 
     def cell_densities(self, Z: Any, theta: BernoulliParameters, j: int) -> tuple[Array, Array]:
         """Return the log probabilities of zero and one."""
@@ -119,37 +119,17 @@ class BernoulliModel(CountModel):
         one = "of 1" if self.binarize is None else f"above {self.binarize:g}"
         yield from described(f"log probability {one}", theta.log_prob)
 
-    def expected_statistics(self, theta: BernoulliParameters, total: float) -> Statistics:
-        """Return total p(y), and that times p(x_j = 1 | y), of complete rows."""
-        xp = namespace(theta.log_prior)
-        s0 = total * xp.exp(theta.log_prior)
-        return self.of_sums(s0, s0[:, None] * xp.exp(theta.log_prob), theta.frame)
-
     def coordinates(self, S: Statistics) -> OddsCoordinates:
         """Return log p(y) and the log odds."""
         alpha, floor = pseudo_counts(S, self.alpha), smoothed_floor(S, self.alpha)
         return OddsCoordinates(S, self.anchor_statistics(S), alpha, floor, ClassPrior(0.0, self.class_prior))
 
-    def log_likelihood(self, S: Statistics, theta: BernoulliParameters) -> float:
-        """sum_y s0 log p(y) + sum_jy s_jy log odds + m_jy log p(x_j = 0 | y)."""
-        value = sum_of(S["counts"] * theta.weights) + sum_of(mass_of(S) * theta.log_not)
-        return float(sum_of(S["s0"] * theta.log_prior) + value)
-
     def inverse_parameters(self, theta: BernoulliParameters, total: float) -> Statistics:
         """Return the counts, of complete rows, whose smoothed frequencies are theta."""
         s0 = invert_class_prior(theta.log_prior, total)
         alpha = pseudo_counts(Statistics({"s0": s0}), self.alpha)
-        counts = namespace(s0).exp(theta.log_prob) * (s0[:, None] + 2 * alpha) - alpha
+        counts = theta.means * (s0[:, None] + 2 * alpha) - alpha
         return self.of_sums(s0, counts, theta.frame)
-
-    def to_natural(self, theta: BernoulliParameters) -> dict[str, Array]:
-        """Return log p(y) and the log odds."""
-        return {"eta0": theta.log_prior, "eta": theta.weights}
-
-    def natural_gradient(self, dS: Statistics, theta: BernoulliParameters) -> dict[str, Array]:
-        """Return the centred statistics; zero for a fixed p(y)."""
-        p = namespace(theta.log_prob).exp(theta.log_prob)
-        return {"eta0": (self.class_prior is None) * dS["s0"], "eta": dS["counts"] - p * mass_of(dS)}
 
     def from_natural(
         self, eta: dict[str, Array], theta: BernoulliParameters, simplex: Any, floor: float
@@ -184,7 +164,7 @@ class OddsCoordinates(TableCoordinates):
     def centred_gradient(self, R: Statistics, fitted: Fitted) -> Array:
         """Return dS - p times the mass; zero for odds on their floor that are pushed further out."""
         xp, theta, mass = namespace(R["s0"]), fitted.theta, mass_of(fitted.S) + 2.0 * self.pseudo
-        found = R["counts"] - xp.exp(theta.log_prob) * mass_of(R)
+        found = R["counts"] - theta.means * mass_of(R)
         few, many = (xp.exp(logs) * mass <= 1.001 * self.floor for logs in (theta.log_prob, theta.log_not))
         return xp.where((few & (found < 0)) | (many & (found > 0)), 0.0, found)
 

@@ -15,7 +15,6 @@ from riskbayes.arrays import (
     astype,
     float_dtype,
     largest_of_columns,
-    like,
     namespace,
     rows_above,
     take,
@@ -121,9 +120,8 @@ class Codes:
 class DeviceCodes:
     """Codes of another library's table. One-hot rows are dense: products with them are fast on a device.
 
-    The columns of a one-hot row are ordered by the number of categories of their feature, so that features
-    with the same number are encoded at once. Parameters are those of :class:`Codes`; `dtype` is that of
-    one-hot rows, and `held` the one-hot table if it is kept.
+    Parameters are those of :class:`Codes`; `dtype` is that of one-hot rows, and `held` the one-hot table if
+    it is kept.
     """
 
     def __init__(
@@ -153,24 +151,21 @@ class DeviceCodes:
         """The one-hot table; an unseen code has only zeros."""
         if self.held is not None:
             return self.held
-        xp, blocks = namespace(self.codes), []
-        for k, features in self.frame.by_size(self.codes):
-            codes = self.codes if features is None else take(self.codes, features, 1)
-            codes = codes if k <= 256 else astype(codes, xp.int64)  # a byte does not hold k - 1
-            hot = codes[:, :, None] == xp.arange(k, **like(codes))[None, None, :]
-            blocks.append(xp.reshape(xp.astype(hot, self.dtype), (codes.shape[0], -1)))
-        return blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=1)
+        feature, category = self.frame.columns(self.codes)
+        # Codes of one byte have at most 255 categories.
+        hot = take(self.codes, feature, 1) == astype(category, self.codes.dtype)[None, :]
+        return astype(hot, self.dtype)
 
     def counts(self, W: Array) -> Array:
         """Return the counts of (class, feature, category), weighted by W; rows of no weight are skipped."""
         xp = namespace(W)
         rows = rows_above(xp.linalg.vector_norm(W, axis=1, ord=math.inf), 1e-12)
         Z, V = (self, W) if rows is None else (self[rows], take_rows(W, rows))
-        return self.frame.from_sizes(V.T @ Z.one_hot)
+        return V.T @ Z.one_hot
 
     def times(self, table: Array) -> tuple[Array, Array | None]:
         """Return one-hot rows times a table (classes x columns), and a mask of unseen codes or None."""
-        product = self.one_hot @ self.frame.to_sizes(table).T
+        product = self.one_hot @ table.T
         if not self.unseen:
             return product, None
         limits = to_device(self.frame.n_categories, self.codes)  # int64, for a byte does not hold 256
@@ -246,7 +241,7 @@ def make_codes(X: Array, frame: CountsByFeature) -> Codes | DeviceCodes:
         missing = holes is not None
         return Codes(codes, frame, unseen, missing, None if unseen else grouping_of(codes, frame, missing))
     X, largest = clipped_codes(X, known) if unseen else X, int(known.max(initial=1)) - (not unseen)
-    small = xp.uint8 if largest < 255 else xp.int64
+    small = xp.uint8 if largest < 255 else xp.int32
     found = DeviceCodes(xp.astype(X, small), frame, unseen, float_dtype(X))
     if X.shape[0] * found.cells <= HELD_CELLS:
         found.held = found.one_hot

@@ -7,7 +7,6 @@ table; an empty cell costs nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from scipy.sparse import csr_array, issparse
 from riskbayes.arrays import (
     Array,
     astype,
+    has_missing,
     known_all_false,
     namespace,
     rows_above,
@@ -30,7 +30,7 @@ from riskbayes.arrays import (
 )
 from riskbayes.frames import Arrays, Frame
 from riskbayes.models.base import Described, GenerativeModel, Sample
-from riskbayes.models.categorical import COUNT_FLOOR, TINY
+from riskbayes.models.categorical import count_floor
 from riskbayes.models.traits import Traits
 from riskbayes.scanners import Scanner
 from riskbayes.scanners.kernels import NO_RESIDUAL
@@ -184,6 +184,11 @@ class CountParameters:
         raise NotImplementedError
 
     @property
+    def means(self) -> Array:
+        """The expected value of each column, by class."""
+        raise NotImplementedError
+
+    @property
     def class_constants(self) -> Array:
         """Constant of each class."""
         return self.log_prior
@@ -280,16 +285,43 @@ class CountModel(GenerativeModel):
         return float(r + r * n)
 
 
+class CountDensity(CountModel):
+    """Base class of the models of counts with a log joint in the exponential family of each column.
+
+    Its natural parameters are the weights of the scores, and its mean parameters `means`.
+    """
+
+    class_prior: Array | None
+
+    def expected_statistics(self, theta: Any, total: float) -> Statistics:
+        """Return total p(y), and that times the means, of complete rows."""
+        s0 = total * namespace(theta.log_prior).exp(theta.log_prior)
+        return self.of_sums(s0, s0[:, None] * theta.means, theta.frame)
+
+    def log_likelihood(self, S: Statistics, theta: Any) -> float:
+        """sum_y s0 log p(y) + sum_jy s_jy weight_jy + m_jy constant_jy.
+
+        It lacks what is no function of the statistics and does not depend on theta, as log x! of Poisson.
+        """
+        value, cells = sum_of(S["counts"] * theta.weights), theta.cell_constants
+        if cells is not None:
+            value = value + sum_of(mass_of(S) * cells)
+        return float(sum_of(S["s0"] * theta.log_prior) + value)
+
+    def to_natural(self, theta: Any) -> dict[str, Array]:
+        """Return log p(y) and the weights."""
+        return {"eta0": theta.log_prior, "eta": theta.weights}
+
+    def natural_gradient(self, dS: Statistics, theta: Any) -> dict[str, Array]:
+        """Return the centred statistics; zero for a fixed p(y)."""
+        centred = dS["counts"] - theta.means * mass_of(dS)
+        return {"eta0": (self.class_prior is None) * dS["s0"], "eta": centred}
+
+
 def described(name: str, values: Array) -> Iterator[Described]:
     """Yield one parameter of each column by class, whose change is the difference."""
     n = values.shape[1]
     yield Described(np.arange(n), [name] * n, values, np.ones_like(values))
-
-
-def has_missing(X: Array) -> bool:
-    """True if a dense table of finite numbers has NaN in it; the sum of finite numbers never is NaN."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return math.isnan(float(sum_of(X)))
 
 
 def whole_mass(V: Array, n: int) -> Array:
@@ -300,11 +332,6 @@ def whole_mass(V: Array, n: int) -> Array:
 def mass_of(S: Statistics) -> Array:
     """Return the weight of the observed cells, of shape (classes, columns) or (classes, 1)."""
     return S["mass"] if "mass" in S else S["s0"][:, None]
-
-
-def count_floor(S: Statistics) -> float:
-    """Return the lower bound on counts: a share of the total weight."""
-    return COUNT_FLOOR * max(S.total, TINY)
 
 
 def at_least(values: Array, floor: Any) -> tuple[Array, Array]:

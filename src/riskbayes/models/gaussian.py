@@ -18,7 +18,7 @@ from riskbayes.arrays import (
     max_of,
     namespace,
     outer,
-    rows_above,
+    positive,
     sum_of,
     to_device,
     to_numpy,
@@ -84,6 +84,8 @@ class GaussianModel(GenerativeModel):
     traits: ClassVar[Traits] = Traits(array_api=True, takes_missing=True, encode_copies=False)
     frame_kind: ClassVar[type[Origin]]
     """The class of the frame, which defines how second moments are recentred."""
+    second: ClassVar[str]
+    """Name of the second moments."""
     own_moments: ClassVar[str] = "none"
     """Which second moments each class has of its own: of "pairs" of columns, of "columns", or "none"."""
 
@@ -111,9 +113,7 @@ class GaussianModel(GenerativeModel):
         frame = self.frame_kind(mean_of(sample.X, sample.w), np.array(eps_of(sample.X)))
         origin = frame.origin  # NaN in columns with missing cells
         if isinstance(origin, np.ndarray) and np.isnan(origin).any() and Holes.of(sample.X) is not None:
-            if (
-                sample.w is not None and not sample.w.all()
-            ):  # the only missing cells may be in rows that do not count
+            if sample.w is not None and not sample.w.all():  # only rows that do not count may lack cells
                 rows = np.flatnonzero(sample.w)
                 return self.learn(replace(sample, X=sample.X[rows], y=sample.y[rows], w=sample.w[rows]))
             if self.covariance_estimator is not None:
@@ -141,8 +141,7 @@ class GaussianModel(GenerativeModel):
         for k in range(sample.n_classes):
             rows = sample.X[sample.y == k]
             # Ledoit-Wolf on standardised columns, as scikit-learn does.
-            scale = rows.std(axis=0) if self.standardise else np.ones(rows.shape[1])
-            scale = np.where(scale > 0, scale, 1.0)
+            scale = positive(rows.std(axis=0)) if self.standardise else np.ones(rows.shape[1])
             fitted = clone(self.covariance_estimator, safe=False)  # any object with fit and covariance_
             fitted.fit((rows - rows.mean(axis=0) * self.standardise) / scale)
             if not hasattr(fitted, "covariance_"):
@@ -158,14 +157,9 @@ class GaussianModel(GenerativeModel):
         """Return theta in the dtype of the rows. The origin stays float64."""
         if Z.dtype == theta.means.dtype:
             return theta
-        xp = namespace(theta.means)
-        frame = theta.frame
-
-        def narrowed(x: Array) -> Array:
-            return astype(x, Z.dtype) if xp.isdtype(x.dtype, "real floating") else x
-
         with np.errstate(over="ignore"):  # in covariances, which scans do not read
-            return replace(converted(replace(theta, frame=None), narrowed), frame=frame)
+            own = converted(replace(theta, frame=None), lambda x: astype(x, Z.dtype))
+        return replace(own, frame=theta.frame)
 
     def scanner(self, Z: Centred) -> Scanner:
         """Return a scanner in threads: NumPy releases the GIL in products and differences."""
@@ -190,6 +184,10 @@ class GaussianModel(GenerativeModel):
 
         C is the closed form, `pooled` the within-class covariance.
         """
+        raise NotImplementedError
+
+    def undetermined(self, S: Statistics, completion: Array) -> Array:
+        """Return what the completion of the covariances adds to the second moments of S."""
         raise NotImplementedError
 
     def moment_matrices(self, S: Statistics, size: Array) -> Array:
@@ -228,7 +226,7 @@ class GaussianModel(GenerativeModel):
             constant = variance <= rounding(variance + mean * mean, S.frame)
         variance = xp.where(constant, 0.0, variance)
         widest = max_of(variance)
-        scale = xp.sqrt(xp.where(constant, xp.where(widest > 0, widest, 1.0), variance))
+        scale = xp.sqrt(xp.where(constant, positive(widest), variance))
         pooled = within / total
         mix = self.diagonal_mix if S.frame.observed is None else self.diagonal_mix * S.frame.observed.share
         prior = pooled
@@ -259,7 +257,7 @@ class GaussianModel(GenerativeModel):
         """Return the MAP means relative to the origin, and their masses, m1 + s0."""
         kappa = S["s0"] + self.mean_strength if self.mean_strength else S["s0"]
         s1 = S["s1"] + self.mean_strength * settled.mean[None, :] if self.mean_strength else S["s1"]
-        return s1 / namespace(kappa).where(kappa > 0, kappa, 1.0)[:, None], kappa
+        return s1 / positive(kappa)[:, None], kappa
 
     def is_legal(self, S: Statistics) -> bool:
         """True if every class has a mass after the prior is added; covariances are floored anyway."""
@@ -310,36 +308,21 @@ def described_moments(means: Array, deviations: Array) -> Iterator[Described]:
         yield Described(columns, [name] * len(columns), values, deviations)
 
 
-def observed_patterns(Z: Centred) -> Iterator[tuple[Array, Array]]:
-    """Yield each pattern of observed cells, as indices of columns, with the indices of its rows."""
-    observed, pattern = np.unique(Z.observed, axis=0, return_inverse=True)
-    for i, seen in enumerate(observed):
-        yield np.flatnonzero(seen), np.flatnonzero(pattern.ravel() == i)
-
-
-def rows_that_count(weights: Array) -> Array | None:
-    """Return the indices of the rows whose weight is not negligible, or None if most are kept."""
-    xp = namespace(weights)
-    size = xp.abs(weights)
-    return rows_above(size, 1e-12 * max_of(size)) if size.shape[0] else None
-
-
 class MomentCoordinates(Coordinates):
     """The moments over their standard deviations."""
 
     def pull(self, fitted: Fitted) -> Statistics:
         """Return the gradient of the anchor, without the variances that the rows do not determine.
 
-        Those are added to each covariance and do not move. The tied ones of LDA cancel.
+        Those are added to each covariance and do not move.
         """
         found, settled = super().pull(fitted), fitted.theta.frame.settled
-        if settled is None or settled.completion is None or "s2_tied" in found:
+        if settled is None or settled.completion is None:
             return found
-        name = next(name for name in found if name.startswith("s2"))
-        mass = found["observed"] if "observed" in found else found["s0"][:, None]
-        own = (mass if name == "s2_diagonal" else mass[:, :, None]) * settled.completion
-        own = namespace(own).where(self.varies[name], own, 0.0)
-        return Statistics({**found, name: found[name] - own}, found.frame)
+        model: Any = fitted.model
+        own = model.undetermined(found, settled.completion)
+        own = namespace(own).where(self.varies[model.second], own, 0.0)
+        return Statistics({**found, model.second: found[model.second] - own}, found.frame)
 
 
 def moment_deviations(S: Statistics) -> Point:

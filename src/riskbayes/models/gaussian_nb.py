@@ -9,7 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from riskbayes.arrays import Array, eps_of, known_all_false, max_of, namespace, sum_of, take, to_widest
+from riskbayes.arrays import (
+    Array,
+    eps_of,
+    known_all_false,
+    max_of,
+    namespace,
+    positive,
+    sum_of,
+    take,
+    to_widest,
+)
 from riskbayes.frames import Arrays, Frame, same_values
 from riskbayes.models.base import COUNT_ROUNDING, Described, Sample, log_class_prior
 from riskbayes.models.centred import EPS, Centred, Origin
@@ -120,6 +130,7 @@ class GaussianNBModel(GaussianModel):
     floor_columns: ClassVar[str] = "constant columns"
 
     frame_kind: ClassVar[type[Origin]] = DiagonalMoments
+    second: ClassVar[str] = "s2_diagonal"
     own_moments: ClassVar[str] = "columns"
 
     var_smoothing: float = 1e-9
@@ -226,6 +237,10 @@ class GaussianNBModel(GaussianModel):
         added = xp.where(low, xp.where(whole > noise, whole, noise) - C, 0.0)
         seen = low & (own > 0)  # no cells: nothing was floored
         return None if known_all_false(low) else added, xp.count_nonzero(seen, axis=1)
+
+    def undetermined(self, S: Statistics, completion: Array) -> Array:
+        """Return what the completion of the variances adds to second moments."""
+        return column_weights(S) * completion
 
     def parameters(self, S: Statistics) -> GaussianNBParameters:
         """mu = (m1 mu0 + s1) / (m1 + s0), and the variances, floored."""
@@ -361,9 +376,3 @@ class GaussianNBModel(GaussianModel):
         variances = namespace(variances).where(variances < floor, floor, variances)
         mu = variances * eta["eta1"] - theta.frame.origin[None, :]
         return replace(theta, log_prior=simplex(eta["eta0"]), means=mu, variances=variances)
-
-
-def positive(mass: Array) -> Array:
-    """Return masses to divide by: one for a class without rows, which `partial_fit` allows."""
-    empty = mass <= 0
-    return mass if known_all_false(empty) else namespace(mass).where(empty, 1.0, mass)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,14 +10,13 @@ import numpy as np
 
 from riskbayes.arrays import Array, namespace, outer, squared_norms, sum_of, take_rows, to_widest
 from riskbayes.frames import Arrays
-from riskbayes.models.base import Described, Sample, log_class_prior
+from riskbayes.models.base import Sample, log_class_prior
 from riskbayes.models.centred import Centred, Origin
 from riskbayes.models.conditional import Conditional
-from riskbayes.models.correlated import CorrelatedModel, shrunk, unshrunk
-from riskbayes.models.gaussian import LOG_2PI, described_moments, observed_patterns
+from riskbayes.models.correlated import CorrelatedModel, observed_patterns
+from riskbayes.models.gaussian import LOG_2PI
 from riskbayes.models.gaussian_em import em_start
-from riskbayes.models.settled import TINY, Settled, complete_undetermined, noise_of
-from riskbayes.models.whitening import floor_eigenvalues, whiten
+from riskbayes.models.whitening import whiten
 from riskbayes.scanners import Scanner
 from riskbayes.statistics import Statistics
 
@@ -44,6 +42,20 @@ class LDAParameters:
     frame: Any
     floored: Array
 
+    @property
+    def covariances(self) -> Array:
+        """The covariance as a stack of one."""
+        return self.covariance[None, ...]
+
+    @property
+    def whiteners(self) -> Array:
+        """W as a stack of one."""
+        return self.whitener[None, ...]
+
+    def with_covariances(self, C: Array) -> LDAParameters:
+        """Return theta with another covariance."""
+        return replace(self, covariance=C[0, ...])
+
     @cached_property
     def form(self) -> tuple[Array, Array]:
         """(B, c) with log p(x, y) = x B + c up to a constant of the row; x is relative to the origin."""
@@ -53,7 +65,7 @@ class LDAParameters:
     @cached_property
     def conditional(self) -> Conditional:
         """The Gaussians given some of their coordinates, for rows with missing cells."""
-        return Conditional(self.means, self.whitener[None, ...], self.log_prior - self.half_log_det)
+        return Conditional(self.means, self.whiteners, self.log_prior - self.half_log_det)
 
     @cached_property
     def raw_form(self) -> tuple[Array, Array] | None:
@@ -77,8 +89,9 @@ class LDAModel(CorrelatedModel):
 
     frame_kind: ClassVar[type[Origin]] = TiedMoments
     second: ClassVar[str] = "s2_tied"
+    tied: ClassVar[bool] = True
 
-    shrinkage: float = 0.0
+    shrinkage: float = 0.0  # type: ignore[misc]
 
     def statistics(self, Z: Centred, W: Array) -> Statistics:
         """Return moments of order 0 and 1 of the classes, and the second moment weighted by sum_k W[:, k].
@@ -103,46 +116,10 @@ class LDAModel(CorrelatedModel):
         """Return the frame with the parameters that EM finds."""
         return em_start(self, LDAModel, sample, frame)
 
-    def from_moments(self, s0: Array, means: Array, C: Array, frame: Origin) -> Statistics:
-        """Return the statistics of rows with these masses and means, and with covariance C."""
-        s1 = s0[:, None] * means
-        return Statistics({"s0": s0, "s1": s1, "s2_tied": s0.sum() * C + means.T @ s1}, frame)
-
-    def scatter(self, S: Statistics) -> tuple[float, Array, Array]:
-        """Return the weight, the scatter of columns about the overall mean, and that about the classes'."""
-        s0, s1, second, xp = S["s0"], S["s1"], S["s2_tied"], namespace(S["s0"])
-        first, mass = sum_of(s1, axis=0), xp.where(s0 > 0, s0, 1.0)
-        total = max(S.total, TINY)
-        return total, xp.linalg.diagonal(second) - first * first / total, second - (s1 / mass[:, None]).T @ s1
-
     def moment_matrices(self, S: Statistics, size: Array) -> Array:
         """Return one matrix for all classes, with v_i = (one-hot class, x_i / size)."""
         s1, s2 = S["s1"] / size, S["s2_tied"] / size[:, None] / size
         return np.block([[np.diag(S["s0"]), s1], [s1.T, s2]])
-
-    def covariances(self, S: Statistics, settled: Settled) -> Array:
-        """Return Sigma = (m2 Sigma0 + scatter) / (m2 + total), shrunk as in scikit-learn; a stack of one."""
-        mu, kappa = self.means(S, settled)
-        m1, m2 = self.mean_strength, self.covariance_strength
-        if S.frame.given is not None:
-            p = S["s0"] / S.total if self.class_prior is None else self.class_prior
-            C = np.tensordot(p, S.frame.given, axes=1)
-        elif self.prior_form == "exact":
-            scatter = S["s2_tied"] - (kappa[:, None] * mu).T @ mu
-            scatter = scatter + mu.shape[0] * m1 * outer(settled.mean) if m1 else scatter
-            C = (m2 * settled.covariance + scatter) / (m2 + S.total)
-        else:
-            C = (m2 * settled.covariance + self.scatter(S)[2]) / (m2 + S.total)
-        if self.shrinkage > 0:
-            C = shrunk(C, self.shrinkage)
-        return C[None, ...]
-
-    def completion(
-        self, S: Statistics, settled: Settled, C: Array, pooled: Array
-    ) -> tuple[Array | None, Array]:
-        """Return a small share of the columns' variances in the directions in which no class varies."""
-        noise = noise_of(namespace(C).linalg.diagonal(S["s2_tied"]) / S.total, S.frame, settled)
-        return complete_undetermined(C, noise[None, :], None, None, settled.scale)
 
     def parameters(self, S: Statistics) -> LDAParameters:
         """Return mu = (m1 mu0 + s1) / (m1 + s0), and the floored covariance with its whitener."""
@@ -205,69 +182,3 @@ class LDAModel(CorrelatedModel):
             slopes = np.linalg.solve(theta.covariance[np.ix_(seen, seen)], mu)
             found[np.ix_(rows, seen)] = (D[np.ix_(rows, seen)][:, :, None] - mu / 2) * slopes
         return found
-
-    def describe(self, theta: LDAParameters) -> Iterator[Described]:
-        """Yield the means, and the standard deviations, which the classes share."""
-        shared = np.broadcast_to(np.sqrt(np.diag(theta.covariance)), theta.means.shape)
-        yield from described_moments(theta.means + theta.frame.origin, shared)
-
-    def sample_rows(self, theta: LDAParameters, y: Array, rng: np.random.Generator) -> Array:
-        """Draw a Gaussian row about the mean of each class."""
-        n = len(y)
-        noise = rng.standard_normal((n, theta.means.shape[1]))
-        X = noise @ np.linalg.cholesky(theta.covariance).T + theta.means[y]
-        return X + theta.frame.origin
-
-    def expected_statistics(self, theta: LDAParameters, total: float) -> Statistics:
-        """Return the expected moments of `total` rows."""
-        s0 = total * namespace(theta.log_prior).exp(theta.log_prior)
-        s1 = s0[:, None] * theta.means
-        tied = total * theta.covariance + theta.means.T @ s1
-        return Statistics({"s0": s0, "s1": s1, "s2_tied": tied}, theta.frame)
-
-    def log_likelihood(self, S: Statistics, theta: LDAParameters) -> float:
-        """Return sum_y s0 (log p(y) - log|2pi Sigma|/2) - tr(Sigma^-1 scatter about the means) / 2."""
-        S = S.to_frame(theta.frame)
-        s0, mu = S["s0"], theta.means
-        cross = mu.T @ S["s1"]
-        scatter = S["s2_tied"] - cross - cross.T + (s0[:, None] * mu).T @ mu
-        constants = theta.log_prior - theta.half_log_det - 0.5 * mu.shape[1] * LOG_2PI
-        whitened = scatter @ theta.whitener
-        return float(s0 @ constants - 0.5 * sum_of(theta.whitener * whitened))
-
-    def inverse_parameters(self, theta: LDAParameters, total: float) -> Statistics:
-        """Return the moments whose MAP estimates are theta."""
-        s0, s1, settled = self.invert_means(theta, total)
-        m1, m2 = self.mean_strength, self.covariance_strength
-        C = settled.without_completion(theta.covariance[None, ...])[0, ...]
-        C = unshrunk(C, self.shrinkage)
-        scatter = C * (m2 + total) - m2 * settled.covariance
-        if self.prior_form == "exact":
-            kappa = (s0 + m1)[:, None]
-            tied = scatter - s0.shape[0] * m1 * outer(settled.mean) + (kappa * theta.means).T @ theta.means
-        else:
-            tied = scatter + (s1 / s0[:, None]).T @ s1
-        return Statistics({"s0": s0, "s1": s1, "s2_tied": tied}, theta.frame)
-
-    def to_natural(self, theta: LDAParameters) -> dict[str, Array]:
-        """Return eta1 = Sigma^-1 mu, eta2 = -Sigma^-1 / 2, about the origin zero."""
-        precision = theta.whitener @ theta.whitener.T
-        mu = theta.means + theta.frame.origin[None, :]
-        return {"eta0": theta.log_prior, "eta1": mu @ precision, "eta2": -0.5 * precision}
-
-    def natural_gradient(self, dS: Statistics, theta: LDAParameters) -> dict[str, Array]:
-        """Return dS0, dS1 - mu dS0, and the sum over classes of dS2 - (mu mu^T + Sigma) dS0."""
-        dS = dS.to_frame(theta.frame)
-        s0 = dS["s0"]
-        g0, g1 = self.first_gradient(dS, theta)
-        g2 = dS["s2_tied"] - (s0[:, None] * theta.means).T @ theta.means - theta.covariance * sum_of(s0)
-        shift = sum_of(g1, axis=0)[:, None] * theta.frame.origin[None, :]  # from the frame's origin to zero
-        return {"eta0": g0, "eta1": g1, "eta2": g2 + shift + shift.T}
-
-    def from_natural(
-        self, eta: dict[str, Array], theta: LDAParameters, simplex: Any, floor: float
-    ) -> LDAParameters:
-        """Return Sigma = -eta2^-1 / 2 with floored eigenvalues, and mu = Sigma eta1."""
-        C = floor_eigenvalues(-0.5 * namespace(eta["eta2"]).linalg.inv(eta["eta2"]), floor)
-        mu = eta["eta1"] @ C - theta.frame.origin[None, :]
-        return replace(theta, log_prior=simplex(eta["eta0"]), means=mu, covariance=C)

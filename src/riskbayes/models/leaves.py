@@ -15,8 +15,8 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.frames import CountsByFeature
 from riskbayes.loaded import require, require_shape
-from riskbayes.models.base import Sample, log_class_prior
-from riskbayes.models.coded import CategoricalParameters, CodedModel
+from riskbayes.models.base import Sample
+from riskbayes.models.categorical import CategoricalParameters, CodedModel
 from riskbayes.models.codes import Codes, make_codes
 from riskbayes.models.traits import Traits
 from riskbayes.models.trees import Trees, grow
@@ -109,9 +109,8 @@ class LeavesModel(CodedModel):
             ratio = np.where(shares > 0, (S["counts"] + prior) / (mass * shares), 1.0)
         floored = ratio < LEAST_RATIO
         scores = self.power / self.n_trees * np.log(np.where(floored, LEAST_RATIO, ratio))
-        log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
-        none = np.zeros((len(log_prior), len(S.frame.n_categories)))
-        return CategoricalParameters(log_prior, scores, none, S.frame, floored.sum(axis=1))
+        none = np.zeros((len(scores), len(S.frame.n_categories)))
+        return CategoricalParameters(self.log_prior(S), scores, none, S.frame, floored.sum(axis=1))
 
     def anchor_statistics(self, S: Statistics) -> Statistics:
         """Return the statistics of the labels, with total one."""

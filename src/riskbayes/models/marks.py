@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.stats import chi2
 
-from riskbayes.arrays import Array, one_hot
+from riskbayes.arrays import Array, one_hot, positive
 from riskbayes.frames import CountsByFeature
 from riskbayes.loaded import require_shape
 from riskbayes.models.base import Sample
-from riskbayes.models.categorical import CategoricalModel
-from riskbayes.models.coded import CategoricalParameters
+from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
 from riskbayes.models.codes import make_codes
 from riskbayes.models.coordinates import TableCoordinates
 from riskbayes.models.traits import Traits
@@ -70,7 +69,7 @@ class MarkModel(CategoricalModel):
     def coordinates(self, S: Statistics) -> TableCoordinates:
         """Return those of categories; tied features stay where they are."""
         frame: Any = S.frame
-        return self.tables(S, frame.spread(frame.tied[None, :]) if frame.tied.any() else None)
+        return self.tables(S, tied=frame.spread(frame.tied[None, :]) if frame.tied.any() else None)
 
     def parameters(self, S: Statistics) -> CategoricalParameters:
         """Return the frequencies; of tied features, those of all classes together.
@@ -92,9 +91,9 @@ def p_values(counts: Array, frame: CountsByFeature) -> Array:
     Its degrees of freedom count the classes and categories that have rows.
     """
     total, by_class = frame.sums(counts.sum(axis=0)[None, :])[0], frame.sums(counts)
-    share = by_class / np.where(total > 0, total, 1.0)
+    share = by_class / positive(total)
     expected = frame.spread(share) * counts.sum(axis=0)
-    gaps = (counts - expected) ** 2 / np.where(expected > 0, expected, 1.0)
+    gaps = (counts - expected) ** 2 / positive(expected)
     seen = frame.sums((counts.sum(axis=0) > 0)[None, :].astype(np.int64))[0]
     freedom = (np.count_nonzero(by_class > 0, axis=0) - 1) * (seen - 1)
     return chi2.sf(frame.sums(gaps.sum(axis=0)[None, :])[0], np.maximum(freedom, 1))

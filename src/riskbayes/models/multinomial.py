@@ -12,12 +12,13 @@ import numpy as np
 from riskbayes.arrays import Array, max_of, namespace, sum_of
 from riskbayes.frames import Frame
 from riskbayes.models.base import Described, Fitted, log_class_prior, with_log_prior
+from riskbayes.models.categorical import count_floor
 from riskbayes.models.coordinates import ClassPrior, Coordinates, Point, TableCoordinates, invert_class_prior
 from riskbayes.models.counts import (
+    CountDensity,
     CountModel,
     CountParameters,
     at_least,
-    count_floor,
     described,
     pseudo_counts,
     smoothed_floor,
@@ -41,9 +42,14 @@ class MultinomialParameters(CountParameters):
         """The log probabilities."""
         return self.log_prob
 
+    @property
+    def means(self) -> Array:
+        """The mean length times p(word | y)."""
+        return self.lengths[:, None] * namespace(self.log_prob).exp(self.log_prob)
+
 
 @dataclass(frozen=True)
-class MultinomialModel(CountModel):
+class MultinomialModel(CountDensity):
     """Rows of word counts: sum(x) independent draws from p(word | y).
 
     The length of a row is given, not modelled, and the log joint is that of the words in one order: it
@@ -89,8 +95,7 @@ class MultinomialModel(CountModel):
         """Return total p(y), and that times the mean length and p(j | y)."""
         xp = namespace(theta.log_prior)
         s0 = total * xp.exp(theta.log_prior)
-        counts = (s0 * theta.lengths)[:, None] * xp.exp(theta.log_prob)
-        return Statistics({"s0": s0, "counts": counts}, theta.frame)
+        return self.of_sums(s0, (s0 * theta.lengths)[:, None] * xp.exp(theta.log_prob), theta.frame)
 
     def coordinates(self, S: Statistics) -> TableCoordinates:
         """Return log p(y) and the log probabilities of the words."""
@@ -99,10 +104,6 @@ class MultinomialModel(CountModel):
         prior = ClassPrior(0.0, self.class_prior)
         return TableCoordinates(S, self.anchor_statistics(S), alpha, floor, prior, groups)
 
-    def log_likelihood(self, S: Statistics, theta: MultinomialParameters) -> float:
-        """sum_y s0 log p(y) + sum_jy s_jy log p(j | y)."""
-        return float(sum_of(S["s0"] * theta.log_prior) + sum_of(S["counts"] * theta.log_prob))
-
     def inverse_parameters(self, theta: MultinomialParameters, total: float) -> Statistics:
         """Return the counts whose smoothed frequencies are theta."""
         s0 = invert_class_prior(theta.log_prior, total)
@@ -110,10 +111,6 @@ class MultinomialModel(CountModel):
         tokens = s0 * theta.lengths + sum_of(alpha + 0.0 * theta.log_prob, axis=1)
         counts = namespace(s0).exp(theta.log_prob) * tokens[:, None] - alpha
         return Statistics({"s0": s0, "counts": counts}, theta.frame)
-
-    def to_natural(self, theta: MultinomialParameters) -> dict[str, Array]:
-        """Return log p(y) and log p(j | y); the log-partition is zero."""
-        return {"eta0": theta.log_prior, "eta": theta.log_prob}
 
     def natural_gradient(self, dS: Statistics, theta: MultinomialParameters) -> dict[str, Array]:
         """Return the statistics, which are the gradient; zero for a fixed p(y)."""

@@ -11,18 +11,17 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import poisson
 
-from riskbayes.arrays import Array, namespace, sum_of
+from riskbayes.arrays import Array, namespace, positive, sum_of
 from riskbayes.frames import Frame
 from riskbayes.models.base import Described, Fitted, log_class_prior
-from riskbayes.models.categorical import COUNT_FLOOR
-from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior, positive
+from riskbayes.models.categorical import COUNT_FLOOR, count_floor
+from riskbayes.models.coordinates import SMOOTHED, ClassPrior, TableCoordinates, invert_class_prior
 from riskbayes.models.counts import (
-    CountModel,
+    CountDensity,
     CountParameters,
     DenseCounts,
     SparseCounts,
     at_least,
-    count_floor,
     described,
     mass_of,
 )
@@ -56,13 +55,18 @@ class PoissonParameters(CountParameters):
         return namespace(self.log_rate).exp(self.log_rate)
 
     @property
+    def means(self) -> Array:
+        """The rates."""
+        return self.rates
+
+    @property
     def cell_constants(self) -> Array:
         """Minus the rate."""
         return -self.rates
 
 
 @dataclass(frozen=True)
-class PoissonModel(CountModel):
+class PoissonModel(CountDensity):
     """Poisson counts, independent given the class; missing cells are left out.
 
     Parameters
@@ -75,7 +79,7 @@ class PoissonModel(CountModel):
     """
 
     traits: ClassVar[Traits] = Traits("counts", takes_missing=True, encode_copies=False)  # log x! is SciPy's
-    scores, scanner = CountModel.scores, CountModel.scanner  # log x! is the same for all classes
+    scores, scanner = CountDensity.scores, CountDensity.scanner  # log x! is the same for all classes
 
     alpha: float = 0.0
     class_prior: Array | None = None
@@ -127,24 +131,11 @@ class PoissonModel(CountModel):
         """Yield the logarithms of the rates."""
         yield from described("log rate", theta.log_rate)
 
-    def expected_statistics(self, theta: PoissonParameters, total: float) -> Statistics:
-        """Return total p(y), and that times the rates, of complete rows."""
-        s0 = total * np.exp(theta.log_prior)
-        return self.of_sums(s0, s0[:, None] * theta.rates, theta.frame)
-
     def coordinates(self, S: Statistics) -> RateCoordinates:
         """Return log p(y) and the logarithms of the rates."""
         return RateCoordinates(
             S, self.anchor_statistics(S), self.alpha, count_floor(S), ClassPrior(0.0, self.class_prior)
         )
-
-    def log_likelihood(self, S: Statistics, theta: PoissonParameters) -> float:
-        """sum_y s0 log p(y) + sum_jy s_jy log rate_jy - m_jy rate_jy.
-
-        It lacks sum_ij log x_ij!, which is no function of the statistics and does not depend on theta.
-        """
-        value = sum_of(S["counts"] * theta.log_rate) - sum_of(mass_of(S) * theta.rates)
-        return float(sum_of(S["s0"] * theta.log_prior) + value)
 
     def inverse_parameters(self, theta: PoissonParameters, total: float) -> Statistics:
         """Return the sums, of complete rows, whose smoothed rates are theta."""
@@ -152,17 +143,6 @@ class PoissonModel(CountModel):
         events = theta.rates * (s0 + self.alpha)[:, None]
         mean = sum_of(events, axis=0) / (total + len(s0) * self.alpha)
         return self.of_sums(s0, events - self.alpha * mean, theta.frame)
-
-    def to_natural(self, theta: PoissonParameters) -> dict[str, Array]:
-        """Return log p(y) and the logarithms of the rates."""
-        return {"eta0": theta.log_prior, "eta": theta.log_rate}
-
-    def natural_gradient(self, dS: Statistics, theta: PoissonParameters) -> dict[str, Array]:
-        """Return the centred statistics; zero for a fixed p(y)."""
-        return {
-            "eta0": (self.class_prior is None) * dS["s0"],
-            "eta": dS["counts"] - theta.rates * mass_of(dS),
-        }
 
     def from_natural(
         self, eta: dict[str, Array], theta: PoissonParameters, simplex: Any, floor: float

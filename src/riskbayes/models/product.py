@@ -18,7 +18,7 @@ from riskbayes.arrays import Array, namespace, sum_of, to_numpy
 from riskbayes.exceptions import ColumnError
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.models.base import Described, GenerativeModel, Sample
-from riskbayes.models.coordinates import SideBySideCoordinates
+from riskbayes.models.composite_coordinates import SideBySideCoordinates
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.models.qda import QDAModel
 from riskbayes.models.traits import Traits
@@ -184,11 +184,11 @@ class ProductModel(GenerativeModel):
 
     def learn(self, sample: Sample) -> Frame:
         """Return the frames of the experts, side by side."""
-        return SideBySide(tuple(frame for frame, _ in self._learned(sample, "learn")))
+        return SideBySide(tuple(frame for frame, _ in self._learned(sample)))
 
     def learn_own(self, sample: Sample) -> tuple[Frame, ExpertRows | None]:
         """Return the same, and the encoded rows if those of an expert are not what `encode` returns."""
-        found = self._learned(sample, "learn_own")
+        found = self._learned(sample)
         frame = SideBySide(tuple(own for own, _ in found))
         if all(Z is None for _, Z in found):
             return frame, None
@@ -196,16 +196,15 @@ class ProductModel(GenerativeModel):
         own = [part if Z is None else Z for (_, Z), part in zip(found, encoded, strict=True)]
         return frame, ExpertRows(own, sample.X.shape[1])
 
-    def _learned(self, sample: Sample, formula: str) -> list[tuple[Frame, Any]]:
-        """Return what each expert learns of its columns, by `learn` or `learn_own`."""
+    def _learned(self, sample: Sample) -> list[tuple[Frame, Any]]:
+        """Return what each expert learns of its columns: its frame, and its rows or None."""
         found = []
         for i, (expert, X) in enumerate(zip(self.experts, self._own(sample.X), strict=True)):
             largest = sample.largest
             if largest is not None and self.columns is not None:
                 largest = largest[list(self.columns[i])]
             with self._naming(i):
-                learned = getattr(expert, formula)(replace(sample, X=X, largest=largest))
-            found.append(learned if formula == "learn_own" else (learned, None))
+                found.append(expert.learn_own(replace(sample, X=X, largest=largest)))
         return found
 
     def encode(self, X: Array, frame: SideBySide) -> ExpertRows:  # type: ignore[override]

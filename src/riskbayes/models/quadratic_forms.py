@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from riskbayes.arrays import Array, max_of, namespace, squared_norms, take_rows
+from riskbayes.arrays import Array, max_of, namespace, rows_above, squared_norms, take_rows
 from riskbayes.models.centred import PAD, Centred
-from riskbayes.models.gaussian import rows_that_count
 from riskbayes.models.whitening import SMALL
 from riskbayes.threads import available_threads, in_threads
 
@@ -126,6 +125,13 @@ def class_by_class_moments(Z: Centred, V: Array) -> tuple[Array, Array]:
     for _ in in_threads(one, tasks, threads):
         pass
     return first, second
+
+
+def rows_that_count(weights: Array) -> Array | None:
+    """Return the indices of the rows whose weight is not negligible, or None if most are kept."""
+    xp = namespace(weights)
+    size = xp.abs(weights)
+    return rows_above(size, 1e-12 * max_of(size)) if size.shape[0] else None
 
 
 def wide_traces(second: Callable[[int], Array], W: Array) -> Array:

@@ -12,13 +12,7 @@ import numpy as np
 from riskbayes.arrays import Array, eye_like, like, max_of, namespace, to_device, to_numpy
 from riskbayes.exceptions import ColumnError
 from riskbayes.models.centred import EPS, Origin
-from riskbayes.models.whitening import (
-    LEAST,
-    SMALL,
-    cholesky_or_none,
-    factorise,
-    factors_by_eigenvectors,
-)
+from riskbayes.models.whitening import LEAST, SMALL, cholesky_or_none, factorise, factors_by_eigenvectors
 from riskbayes.statistics import Statistics
 from riskbayes.threads import available_threads, in_threads
 

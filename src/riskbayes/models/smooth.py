@@ -11,9 +11,9 @@ import numpy as np
 
 from riskbayes.arrays import Array
 from riskbayes.frames import Frame
-from riskbayes.models.base import Described, GenerativeModel, Sample, log_class_prior
-from riskbayes.models.categorical import COUNT_FLOOR, TINY, shares_present
-from riskbayes.models.coordinates import ClassPrior, TableCoordinates
+from riskbayes.models.base import Described, Sample
+from riskbayes.models.categorical import CellModel, shares_present
+from riskbayes.models.coordinates import TableCoordinates
 from riskbayes.models.hats import Hats, Knots, Places, hats_of, knots_of
 from riskbayes.models.quadrature import legendre
 from riskbayes.models.traits import Traits
@@ -86,15 +86,13 @@ class LookUpScanner(CompiledScanner):
 
 
 @dataclass(frozen=True)
-class SmoothModel(GenerativeModel):
+class SmoothModel(CellModel):
     """Features independent given the class, each with a density that is log-linear between knots.
 
     The heights at the knots are the frequencies of the hats divided by their widths, normalised so that the
     density integrates to one. This closed form is a plug-in estimate, not the maximum of the likelihood,
-    which has no closed form.
-
-    A missing value has the factor 1 in every class and is not counted, which is the exact marginal: each
-    feature has a mass of its own in each class. Knots are quantiles of the values that are present.
+    which has no closed form. Knots are quantiles of the values that are present, with `alpha`
+    pseudo-counts each.
 
     Parameters
     ----------
@@ -102,12 +100,6 @@ class SmoothModel(GenerativeModel):
         Knots per feature.
     max_categories : int
         A feature of at most this many values has a probability for each of them in place of a density.
-    alpha : float
-        Dirichlet pseudo-counts per knot.
-    class_alpha : float
-        Pseudo-counts per class for p(y).
-    class_prior : array of shape (n_classes,), optional
-        A fixed p(y).
     outer : float
         Share of the rows in each tail, beyond the outer knots.
     """
@@ -145,18 +137,13 @@ class SmoothModel(GenerativeModel):
         """Return log p(knot | y) - log width - log of the integral, and log p(y)."""
         frame: Knots = S.frame
         counts = S["counts"] + self.alpha
-        floor = COUNT_FLOOR * max(S.total, TINY)
+        floor = self.floor(S)
         floored = counts < floor
         counts = np.where(floored, floor, counts)
         height = np.log(counts) - frame.spread(np.log(frame.sums(counts))) - np.log(frame.widths)
         integral = frame.sums(sum(part_masses(height, frame)))
         log_density = height - frame.spread(np.log(integral))
-        log_prior = log_class_prior(S["s0"], self.class_alpha, self.class_prior)
-        return SmoothParameters(log_prior, log_density, frame, np.count_nonzero(floored, axis=1))
-
-    def is_legal(self, S: Statistics) -> bool:
-        """True if every class has a mass; counts are floored anyway."""
-        return S.least_mass() + self.class_alpha > 0
+        return SmoothParameters(self.log_prior(S), log_density, frame, np.count_nonzero(floored, axis=1))
 
     def log_joint(self, Z: Hats | Places, theta: SmoothParameters) -> Array:
         """Return log p(y) + sum_i log p(x_i | y)."""
@@ -239,10 +226,9 @@ class SmoothModel(GenerativeModel):
         counts = s0[:, None] * (shares * hats)
         return Statistics({"s0": s0, "counts": counts, "beyond": s0 * beyond}, frame)
 
-    def coordinates(self, S: Statistics) -> HatCoordinates:
+    def coordinates(self, S: Statistics) -> TableCoordinates:
         """Return log p(y) and the log densities at the knots."""
-        floor, prior = COUNT_FLOOR * max(S.total, TINY), ClassPrior(self.class_alpha, self.class_prior)
-        return HatCoordinates(S, self.anchor_statistics(S), self.alpha, floor, prior)
+        return self.tables(S, HatCoordinates)
 
     def log_likelihood(self, S: Statistics, theta: SmoothParameters) -> float:
         """Return sum_y s0 log p(y) + sum_iy s_iy log p(knot_i | y) - the decay in the tails."""

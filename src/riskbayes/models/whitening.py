@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from riskbayes.arrays import Array, eye_like, like, namespace, outer
+from riskbayes.arrays import Array, eye_like, like, namespace, outer, positive
 
 SMALL = 64
 """Matrices of at most this size are not worth a thread."""
@@ -63,7 +63,7 @@ def unit_scale(C: Array) -> Array:
     """Return standard deviations of a stack (one for zero); divided by them, C cannot over- or underflow."""
     xp = namespace(C)
     variances = xp.linalg.diagonal(C)
-    return xp.sqrt(xp.where(variances > 0, variances, 1.0))
+    return xp.sqrt(positive(variances))
 
 
 def cholesky_or_none(C: Array) -> Array | None:
@@ -129,7 +129,7 @@ def factors_by_eigenvectors(C: Array) -> Array:
     xp = namespace(C)
     eigenvalues, V = xp.linalg.eigh(C)
     largest = xp.max(xp.abs(eigenvalues), axis=-1, keepdims=True)
-    least = LEAST * xp.where(largest > 0, largest, 1.0)
+    least = LEAST * positive(largest)
     roots = xp.sqrt(xp.where(eigenvalues < least, least, eigenvalues))
     R = xp.linalg.qr(xp.matrix_transpose(V * roots[:, None, :]))[1]
     signs = xp.sign(xp.linalg.diagonal(R))  # never zero, because no root is

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from riskbayes.arrays import Array
-from riskbayes.models.coded import CategoricalParameters
+from riskbayes.models.categorical import CategoricalParameters
 from riskbayes.models.leaves import LeavesModel
 from riskbayes.models.trees import Trees
 from riskbayes.onnx_export.columns import Cells

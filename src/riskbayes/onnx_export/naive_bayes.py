@@ -10,8 +10,7 @@ import numpy as np
 from riskbayes.arrays import Array
 from riskbayes.models.bernoulli import BernoulliModel
 from riskbayes.models.binned import BinnedModel
-from riskbayes.models.categorical import CategoricalModel
-from riskbayes.models.coded import CategoricalParameters
+from riskbayes.models.categorical import CategoricalModel, CategoricalParameters
 from riskbayes.models.counts import CountParameters
 from riskbayes.models.gaussian import LOG_2PI
 from riskbayes.models.gaussian_nb import GaussianNBModel, GaussianNBParameters

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from riskbayes.models.neighbours import (
-    FAR,
-    FARTHEST,
-    SAME,
-    Metric,
-    NeighbourParameters,
-    NeighboursModel,
-    References,
-)
+from riskbayes.models.neighbour_metric import FAR, Metric
+from riskbayes.models.neighbours import FARTHEST, SAME, NeighbourParameters, NeighboursModel, References
 from riskbayes.onnx_export.columns import Cells
 from riskbayes.onnx_export.graph import Tensor
 from riskbayes.onnx_export.scores import Scores, translates

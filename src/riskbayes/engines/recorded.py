@@ -69,13 +69,10 @@ class RecordedEngine(Engine):
         found._check({"data": engine.fingerprint()} | {k: described(v) for k, v in settings.items()})
         return found
 
-    def wrap_validation(self, engine: Engine | None, name: str) -> Self | None:
-        """Return an engine over other rows (for validation), recorded in the same journal.
-
-        None says that the fit has no such rows.
-        """
-        found = type(self)(self.engine if engine is None else engine, self.journal, name)
-        found._check({f"{name} rows": "none" if engine is None else engine.fingerprint()})
+    def wrap_validation(self, engine: Engine | None) -> Self | None:
+        """Return the engine of the validation rows, recorded in the same journal, and whether there are any."""
+        found = type(self)(self.engine if engine is None else engine, self.journal, "validation")
+        found._check({"validation rows": "none" if engine is None else engine.fingerprint()})
         return None if engine is None else found
 
     def finish(self) -> None:

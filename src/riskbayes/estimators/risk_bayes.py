@@ -209,12 +209,13 @@ class RiskBayesClassifier(BaseClassifier):
             The fitted estimator.
         """
         rows = (X, y, sample_weight)
-        check_strategy(self.strategy, rows, checkpoint)
-        with unchanged_on_error(self, X), warnings.catch_warnings():
+        source = source_of(*rows)
+        check_strategy(self.strategy, source, checkpoint)
+        with unchanged_on_error(self, source), warnings.catch_warnings():
             # Priors determine what the rows do not, and a constant column does no harm.
             warnings.simplefilter("ignore", FlooredWarning)
             start, self.class_weight_ = perf_counter(), None
-            engine = source_of(*rows).engine(Reading(self, Learns.ALL))
+            engine = source.engine(Reading(self, Learns.ALL))
             if len(self.classes_) < 2:
                 raise ValueError(
                     f"{type(self).__name__} needs at least two classes in y; got one class, "

@@ -70,7 +70,7 @@ class RecordedEngine(Engine):
         return found
 
     def wrap_validation(self, engine: Engine | None) -> Self | None:
-        """Return the engine of the validation rows, recorded in the same journal, and whether there are any."""
+        """Return the engine of the validation rows; the same journal records it, or that there is none."""
         found = type(self)(self.engine if engine is None else engine, self.journal, "validation")
         found._check({"validation rows": "none" if engine is None else engine.fingerprint()})
         return None if engine is None else found

@@ -101,17 +101,14 @@ def distinct_labels(labels: Array) -> tuple[Array, Array]:
     return np.unique(labels, return_inverse=True)
 
 
-def row_weights(
-    clf: Any, sample_weight: Any, X: Array, codes: Array, name: str = "sample_weight", learn: bool = True
-) -> Array:
+def times_class_weights(clf: Any, w: Array | None, codes: Array, name: str, learn: bool) -> Array:
     """Return the weights of the rows times those of their classes; `learn` sets `clf.class_weight_`."""
-    w = check_weights(sample_weight, X, name)
-    if clf.class_weight is None:
-        return w
+    name = "class_weight" if w is None else f"{name} times class_weight"
+    w = namespace(codes).ones_like(codes, dtype=widest_float(codes)) if w is None else w
     if learn:
-        clf.class_weight_ = to_device(class_weights(clf.class_weight, clf.classes_, codes, w), X)
+        clf.class_weight_ = to_device(class_weights(clf.class_weight, clf.classes_, codes, w), codes)
     w = w * take_rows(clf.class_weight_, codes)
-    check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
+    check_total(w, name)
     return w
 
 

@@ -189,6 +189,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         X_new : ndarray of shape (n_samples, n_components)
             Coordinates relative to `xbar_`.
         """
+        check_is_fitted(self)
         X = self._completed_rows(self._encode_new(X, "transform"))
         return self._projected(X, self._directions()[0][:, : self._n_features_out], 0.0)
 

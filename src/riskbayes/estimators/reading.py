@@ -33,7 +33,7 @@ from riskbayes.estimators.checks import (
     class_weights,
     distinct_labels,
     labels_like,
-    row_weights,
+    times_class_weights,
 )
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.input.source import RowBatch
@@ -80,7 +80,7 @@ class Reading:
             schema = clf._input.schema_of(clf, cells, whole=self.learns in ANEW)
             clf._input.decide(clf, schema, more=self.learns is Learns.CATEGORIES)
         if clf.class_weight is not None:
-            w = row_weights(clf, w, host_rows(cells), codes, f"sample_weight{self.suffix}", learns)
+            w = times_class_weights(clf, w, codes, f"sample_weight{self.suffix}", learns)
         return MemoryEngine(clf._input.encode(clf, cells), codes, w, clf.classes_.shape[0])
 
     def cells_of(self, batch: RowBatch, reset: bool, name: str = "") -> tuple[Any, Array, Array | None]:

@@ -177,6 +177,7 @@ class RiskBayesClassifier(BaseClassifier):
 
     _input = TableInput()
     _takes_missing = _picks_rows = True
+    _decision_formula = "scores"
     _scales: ColumnScales = field(init=False)
     """Powers of two that columns of extreme range are multiplied by."""
     _log_ratio: Array | None = None
@@ -350,14 +351,18 @@ class RiskBayesClassifier(BaseClassifier):
 
     def _encode_new(self, X: Any, method: str) -> Array:
         """Return encoded rows to predict, with columns scaled as the members read them."""
-        check_is_fitted(self)
         X = self._input.encode(self, self._input.read(self, X, reset=False, learn=False))
         with naming_columns(self):
             return self._scales.apply_to_new(X)
 
     def _finish_rows(self, X: Array, formula: str, finish: Finish) -> Array:
-        """Apply `finish` to the log posteriors; of several members to the logarithm of their average."""
+        """Apply `finish` to the log joints of the one member, or to the log posteriors of all.
+
+        Those of several members are the logarithm of their average.
+        """
         with naming_columns(self):
+            if formula == "log_joint":
+                return self.members_[0][0]._finish_rows(X, formula, finish)
             logs = [clf.predict_log_proba(X) for clf, _ in self.members_]
         found = logs[0]
         if len(logs) > 1:
@@ -369,11 +374,6 @@ class RiskBayesClassifier(BaseClassifier):
     def _has_densities(self) -> bool:
         clf = self.members_[0][0]
         return len(self.members_) == 1 and isinstance(clf, BaseClassifier) and clf._has_densities
-
-    def _finish_densities(self, X: Array, finish: Finish) -> Array:
-        """Apply `finish` to the log joints of the one member."""
-        with naming_columns(self):
-            return self.members_[0][0]._finish_densities(X, finish)
 
     def _class_scores(self, joint: Array) -> Array:
         """Return log posteriors: those of the members may lack their new frequencies."""

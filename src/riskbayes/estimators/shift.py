@@ -313,7 +313,7 @@ class Samples:
             alone = np.full_like(rows, np.nan)
             alone[:, own] = rows[:, own]
             like = getattr(self.clf, "_fitted_on", rows)
-            found = self.clf._finish_densities(to_device(alone, like), log_evidence)
+            found = self.clf._finish_rows(to_device(alone, like), "log_joint", log_evidence)
             means.append(float(to_numpy(found).mean()))
         return means[1] - means[0]
 

@@ -25,12 +25,18 @@ from riskbayes.estimators.explanation import Contributions
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
 from riskbayes.estimators.fitted_checks import masses_of, table_findings
 from riskbayes.estimators.fitting import unchanged_on_error
-from riskbayes.estimators.glass import GlassClassifier
 from riskbayes.estimators.glass_search import GlassSearch
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
-from riskbayes.estimators.member import CHECKPOINTS, FrequencyMember, Member, MemberClassifier, SearchedMember
-from riskbayes.estimators.prediction import Finish
+from riskbayes.estimators.member import (
+    CHECKPOINTS,
+    ComposedMember,
+    FrequencyMember,
+    Member,
+    MemberClassifier,
+    SearchedMember,
+)
+from riskbayes.estimators.prediction import Finish, Prediction
 from riskbayes.estimators.reading import Learns, Reading
 from riskbayes.estimators.scaling import ColumnScales
 from riskbayes.estimators.strategy import check_strategy, choose_strategy
@@ -44,7 +50,7 @@ from riskbayes.loaded import require, require_shape
 from riskbayes.onnx_export import Exported
 from riskbayes.persistence.hints import fits
 from riskbayes.preprocessing.bins import column_ranges
-from riskbayes.risks import log_posterior
+from riskbayes.risks import log_evidence, log_posterior
 from riskbayes.tables import encoded_names, naming_columns
 
 
@@ -363,7 +369,7 @@ class RiskBayesClassifier(BaseClassifier):
         with naming_columns(self):
             if formula == "log_joint":
                 return self.members_[0][0]._finish_rows(X, formula, finish)
-            logs = [clf.predict_log_proba(X) for clf, _ in self.members_]
+            logs = [clf._finish_rows(X, "scores", log_posterior) for clf, _ in self.members_]
         found = logs[0]
         if len(logs) > 1:
             weights = np.array([weight for _, weight in self.members_])[:, None, None]
@@ -387,7 +393,7 @@ class RiskBayesClassifier(BaseClassifier):
     def _first_member(self) -> Any:
         """Return the estimator of the first member, without its transformer."""
         clf = self.members_[0][0]
-        return clf.estimator_ if isinstance(clf, MemberClassifier | GlassClassifier) else clf
+        return clf.estimator_ if isinstance(clf, ComposedMember) else clf
 
     def _class_masses(self) -> Array:
         return masses_of(self._first_member())
@@ -454,9 +460,8 @@ class RiskBayesClassifier(BaseClassifier):
         log_density : ndarray of shape (n_samples,)
             Log density under the calibrated joint.
         """
-        clf, X = self._normalised(), self._encode_new(X, "score_samples")
-        with naming_columns(self):
-            return clf.score_samples(X)
+        self._normalised()
+        return Prediction(self, "score_samples", "log_joint", log_evidence, one=True).of(X)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw rows and labels from the calibrated joint, if "cv" chose a member that has one.
@@ -487,10 +492,8 @@ class RiskBayesClassifier(BaseClassifier):
         clf = self.members_[0][0]
         if len(self.members_) > 1:
             reason = f"it averages the posteriors of {len(self.members_)} members"
-        elif isinstance(clf, MemberClassifier):
-            reason = "its member reads transformed columns"
-        elif isinstance(clf, GlassClassifier):
-            reason = "its member is a product whose posteriors tables correct"
+        elif isinstance(clf, ComposedMember):
+            reason = clf.no_density
         elif not clf.model_.traits.normalised:
             reason = "its member is a product of densities, which is not normalised"
         else:

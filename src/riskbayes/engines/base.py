@@ -113,14 +113,6 @@ class Engine(ABC):
         """
         return nullcontext()
 
-    def wrap_validation(self, engine: Engine | None) -> Engine | None:
-        """Return the engine that scans the validation rows of a fit to these rows; None if there are none."""
-        return engine
-
-    def finish(self) -> None:
-        """Called at the end of a fit, also where an error ends it."""
-        return None
-
     def fingerprint(self) -> str:
         """Return a digest of the rows, labels and weights, by which a checkpoint knows them again."""
         raise self._cannot("tell its rows from others, which a checkpoint needs")

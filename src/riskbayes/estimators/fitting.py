@@ -13,7 +13,7 @@ import numpy as np
 from riskbayes.arrays import to_numpy
 from riskbayes.engines.base import Engine
 from riskbayes.engines.memory import MemoryEngine
-from riskbayes.engines.recorded import RecordedEngine
+from riskbayes.engines.recorded import RecordedEngine, open_journal
 from riskbayes.estimators.callbacks import FitTask
 from riskbayes.estimators.checks import check_finite, check_masses
 from riskbayes.estimators.prediction import check_rows
@@ -27,6 +27,7 @@ from riskbayes.learners.base import resolve_learner
 from riskbayes.loop import history_of, run
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import LogLoss
+from riskbayes.persistence.journal import Journal
 from riskbayes.risks import log_evidence
 from riskbayes.statistics import Statistics
 from riskbayes.tables import encoded_names
@@ -40,15 +41,18 @@ def fit(
     clf: Any, rows: tuple[Any, Any, Any], validation: tuple[Any, Any, Any], unlabelled: Any, checkpoint: Any
 ) -> None:
     """Fit an estimator to rows (X, y, weights), with validation rows if one of the three is given."""
-    source, held = source_of(*rows), validation_source(*validation)
+    source, held = source_of(*rows), None
+    if any(given is not None for given in validation):
+        held = validation_source(*validation)
     with unchanged_on_error(clf, source, held):
         old = copy(clf) if clf.warm_start and hasattr(clf, "statistics_") else None
         if unlabelled is not False and not source.in_memory:
             raise ValueError("unlabelled goes with arrays: riskbayes.rows are rows with a label each.")
         if checkpoint is not None and (old is not None or unlabelled is not False):
             raise ValueError("checkpoint goes without warm_start and without unlabelled rows.")
+        journal = None if checkpoint is None else open_journal(checkpoint)
         if unlabelled is False:
-            task = begin_fit(clf, source, checkpoint=checkpoint)
+            task = begin_fit(clf, source, journal=journal)
         else:
             split = split_rows(*rows, unlabelled)
             task = begin_fit(clf, split.labelled)
@@ -59,11 +63,13 @@ def fit(
             task = replace(task, S=task.S.to_frame(frame), start=start.to_frame(frame))
         clf._forgotten = None
         validation_engine = None if held is None else validation_rows(clf, task.S, held)
-        task = replace(task, validation=task.engine.wrap_validation(validation_engine))
+        if journal is not None:
+            validation_engine = RecordedEngine.of_validation(validation_engine, journal)
         try:
-            run_learner(clf, task, rows)
+            run_learner(clf, replace(task, validation=validation_engine), rows)
         finally:
-            task.engine.finish()
+            if journal is not None:
+                journal.flush()
         if clf.status_ is not Status.LOST:
             keep_densities(clf, task.engine)
 
@@ -74,7 +80,7 @@ def unchanged_on_error(clf: Any, *sources: Source | None) -> Iterator[None]:
 
     Column errors get the name of the column; attributes of callbacks are not restored. A KeyboardInterrupt
     or a RowsLostError that the loop caught is raised again at the end, when the best model so far is stored.
-    Temporary folders of the sources are removed in any case.
+    What the sources keep on a disk is removed in any case.
     """
     before = dict(vars(clf))
     try:
@@ -90,7 +96,7 @@ def unchanged_on_error(clf: Any, *sources: Source | None) -> Iterator[None]:
         raise
     finally:
         for source in sources:
-            if source is not None:
+            if source is not None and not source.in_memory:
                 source.close()
     if clf.status_ is Status.INTERRUPTED:
         raise KeyboardInterrupt
@@ -102,11 +108,11 @@ def unchanged_on_error(clf: Any, *sources: Source | None) -> Iterator[None]:
         )
 
 
-def begin_fit(clf: Any, source: Source, learns: Learns = Learns.ALL, checkpoint: Any = None) -> Task:
+def begin_fit(clf: Any, source: Source, learns: Learns = Learns.ALL, journal: Journal | None = None) -> Task:
     """Validate training rows and make the model; return the learner's task, which starts at the closed form.
 
     The classes of a batch of a stream are declared by the user: only those that the rows of a fit have must
-    have a weight. Scans are recorded in the file `checkpoint`, if there is one.
+    have a weight. Scans are recorded in the journal of a checkpoint, if there is one.
     """
     clf.learner_, clf.class_weight_ = resolve_learner(clf.learner, clf._named_learners), None
     if clf.learner_.goes_row_by_row and not source.in_memory:
@@ -127,9 +133,9 @@ def begin_fit(clf: Any, source: Source, learns: Learns = Learns.ALL, checkpoint:
     clf.model_ = model = clf._make_model()
     clf.learner_.check(model, clf.classes_.shape[0])
     rows = engine.rows
-    if checkpoint is not None:
+    if journal is not None:
         settings = {"model": model, "learner": clf.learner_, "classes": to_numpy(clf.classes_)}
-        engine = RecordedEngine.opened(engine, checkpoint, settings)
+        engine = RecordedEngine.of_rows(engine, journal, settings)
     with engine.one_blas_thread():
         S = engine.statistics(model, engine.learn(model))
         check_finite(model, S, rows)
@@ -170,11 +176,9 @@ def check_same_columns(clf: Any, other: Any, what: str) -> None:
     clf._input.check_same(clf, other, what)
 
 
-def validation_source(X: Any, y: Any, sample_weight: Any) -> Source | None:
-    """Return where the validation rows come from, None if there are none; refuse a part of them."""
+def validation_source(X: Any, y: Any, sample_weight: Any) -> Source:
+    """Return where the validation rows come from; refuse a part of the three."""
     if X is None and y is None:
-        if sample_weight is None:
-            return None
         raise ValueError("sample_weight_val weights the rows of X_val: pass X_val and y_val too.")
     source = source_of(X, y, sample_weight, "_val")
     if (X is None or y is None) and source.in_memory:

@@ -74,7 +74,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     _has_decision_function: ClassVar[bool] = True
     """False to leave out `decision_function`."""
     _decision_formula: ClassVar[str] = "log_joint"
-    """What `decision_function` returns the scores of with three classes or more."""
+    """The formula of `decision_function` with three classes or more, for `_finish_rows`."""
     _picks_rows: bool
     """True if fits draw some of the rows at random."""
     _priors: Array | None = None
@@ -237,7 +237,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Array:
         """Return a score of each class; for two classes the log odds of the second.
 
-        The score is the log joint, or for :class:`RiskBayesClassifier` the log posterior.
+        The score is the log joint; for :class:`RiskBayesClassifier` the log posterior, and for
+        :class:`LinearDiscriminantAnalysis` the linear scores `X @ coef_.T + intercept_`, but the log joint of
+        the observed cells where a row has missing ones.
 
         Parameters
         ----------

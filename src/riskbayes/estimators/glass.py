@@ -59,7 +59,7 @@ class GlassClassifier(ComposedMember):
         Class labels.
     n_features_in_ : int
         The number of columns.
-    history_, n_iter_, status_
+    history_, n_iter_, best_iteration_, status_
         Those of the recipe.
     """
 

@@ -116,11 +116,12 @@ class ComposedMember(ClassifierMixin, BaseEstimator):
         """Set the fitted estimator, its classes and its path."""
         self.estimator_ = fitted
         self.classes_, self.history_ = fitted.classes_, fitted.history_
-        self.n_iter_, self.status_ = fitted.n_iter_, fitted.status_
+        self.n_iter_, self.best_iteration_ = fitted.n_iter_, fitted.best_iteration_
+        self.status_ = fitted.status_
 
-    @abstractmethod
     def _finish_rows(self, X: Array, formula: str, finish: Finish) -> Array:
         """Apply `finish` to the scores of encoded rows."""
+        raise NotImplementedError
 
     def predict_log_proba(self, X: Array) -> Array:
         """Return the log posteriors, which do not underflow."""
@@ -153,7 +154,7 @@ class MemberClassifier(ComposedMember):
         The fitted estimator and transformer.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    history_, n_iter_, status_
+    history_, n_iter_, best_iteration_, status_
         Those of the estimator.
     """
 

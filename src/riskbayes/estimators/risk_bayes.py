@@ -27,7 +27,7 @@ from riskbayes.estimators.fitted_checks import masses_of, table_findings
 from riskbayes.estimators.fitting import unchanged_on_error
 from riskbayes.estimators.glass_search import GlassSearch
 from riskbayes.estimators.kinds import Kinds
-from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
+from riskbayes.estimators.leaderboard import cross_validated, in_train
 from riskbayes.estimators.member import (
     CHECKPOINTS,
     ComposedMember,
@@ -266,7 +266,7 @@ class RiskBayesClassifier(BaseClassifier):
                 clf.fit(*own, checkpoint=checkpoint)
             self.members_ = [(clf, 1.0)]
             self.leaderboard_ = in_train(name, clf, perf_counter() - start)
-        paths = [(clf.history_, clf.n_iter_, best_iteration(clf), clf.status_) for clf, _ in self.members_]
+        paths = [(clf.history_, clf.n_iter_, clf.best_iteration_, clf.status_) for clf, _ in self.members_]
         found: Any = map(list, zip(*paths, strict=True)) if self.strategy_ == "ensemble" else paths[0]
         self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
         fit.end(dict)
@@ -460,7 +460,6 @@ class RiskBayesClassifier(BaseClassifier):
         log_density : ndarray of shape (n_samples,)
             Log density under the calibrated joint.
         """
-        self._normalised()
         return Prediction(self, "score_samples", "log_joint", log_evidence, one=True).of(X)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:

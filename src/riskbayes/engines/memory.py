@@ -222,6 +222,11 @@ class MemoryEngine(Engine):
         w = namespace(y).ones_like(y, dtype=widest_float(y)) if w is None else w
         return self._weighted(factor * w)
 
+    def weighted(self, by_class: Array) -> Self:
+        """Return an engine over the same rows, with weights multiplied by one of their class."""
+        own = take_rows(by_class, self._y)
+        return self._weighted(own if self._w is None else self._w * own)
+
     def bootstrap(self, random: np.random.RandomState) -> Self:
         """Return an engine over the same rows, weighted by how often each was drawn with replacement."""
         drawn = np.bincount(random.randint(self.n_rows, size=self.n_rows), minlength=self.n_rows)

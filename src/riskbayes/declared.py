@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, field, make_dataclass
+from dataclasses import Field, field, make_dataclass
 from inspect import get_annotations
 from numbers import Integral, Real
 from typing import Annotated, Any, TypeVar, dataclass_transform, get_origin
@@ -21,26 +21,20 @@ T = TypeVar("T", bound=type)
 def declared(kind: T) -> T:
     """Make the `__init__` and the constraints of a class, a class decorator.
 
-    Parameters are the attributes of the class and its base classes that are annotated by `Annotated`, with
-    their type and the constraints that scikit-learn checks. Modules must not postpone these annotations.
+    Parameters are the attributes of the class itself that are annotated by `Annotated`, with their type and
+    the constraints that scikit-learn checks. The module must not postpone its annotations.
     """
     return with_parameters(kind, kw_only=False)
 
 
 def with_parameters(kind: Any, kw_only: bool) -> Any:
     """Make the same; with `kw_only` parameters are keyword-only, but for defaults `field(kw_only=False)`."""
-    hints: dict[str, Any] = {}
-    for each in kind.__mro__:  # its own parameters come first
-        for name, hint in get_annotations(each).items():
-            if get_origin(hint) is Annotated:
-                hints.setdefault(name, hint)
-    given = [(name, hint.__origin__, getattr(kind, name, field())) for name, hint in hints.items()]
+    own = vars(kind)
+    hints = {name: hint for name, hint in get_annotations(kind).items() if get_origin(hint) is Annotated}
+    given = [(name, hint.__origin__, own[name]) for name, hint in hints.items()]
     made = make_dataclass(kind.__name__, given, eq=False, repr=False, kw_only=kw_only)
     kind.__init__ = made.__init__  # type: ignore[misc]
-    for name, value in [(name, value) for name, value in vars(kind).items() if isinstance(value, Field)]:
-        if value.default is MISSING:
-            delattr(kind, name)  # it is set by `__init__`, or by `fit`
-        else:
-            setattr(kind, name, value.default)  # a subclass may inherit the parameter
+    for name in [name for name, value in own.items() if isinstance(value, Field)]:
+        delattr(kind, name)  # it is set by `__init__`, or by `fit`
     kind._parameter_constraints = {name: list(hint.__metadata__) for name, hint in hints.items()}
     return kind

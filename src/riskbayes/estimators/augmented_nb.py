@@ -67,7 +67,10 @@ class TreeAugmentedNB(BaseGenerativeClassifier):
     backoff: p.Strength = 5.0
     class_alpha: p.Strength = 0.0
     min_categories: p.LeastCategories = None
+    learner: p.LearnerOrName = "rc"
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _input = CodeInput()
     _takes_missing = True
@@ -123,7 +126,10 @@ class KDependenceNB(BaseGenerativeClassifier):
     backoff: p.Strength = 5.0
     class_alpha: p.Strength = 0.0
     min_categories: p.LeastCategories = None
+    learner: p.LearnerOrName = "rc"
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _input = CodeInput()
     _takes_missing = True

@@ -1,7 +1,9 @@
 """The base class of the estimators of one generative model: `fit`, streams, and what a joint is good for."""
 
+from __future__ import annotations
+
 from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 import riskbayes.estimators.fitting as fitting
 import riskbayes.estimators.joint as joint
-import riskbayes.estimators.parameters as p
 import riskbayes.estimators.prediction as prediction
 import riskbayes.estimators.saving as saving
 import riskbayes.estimators.streaming as streaming
@@ -40,17 +41,11 @@ streams = available_if(lambda self: self._adds_up)
 """Leaves a method out of estimators whose statistics of batches do not add up."""
 
 
-@p.estimator
 class BaseGenerativeClassifier(BaseClassifier):
     """Base class of the estimators: a generative model, a learner, and scikit-learn's interface to them.
 
-    A subclass implements `_make_model`, and names its `_input` if that is not a table of numbers. They have
-    the parameters `learner`, `warm_start` and `verbose`.
+    A subclass implements `_make_model`, and names its `_input` if that is not a table of numbers.
     """
-
-    learner: p.LearnerOrName = "rc"
-    warm_start: p.Flag = False
-    verbose: p.Verbose = 0
 
     _named_learners: ClassVar[dict[str, Learner]] = {}
     """Learners that replace the usual ones of these names in this estimator."""
@@ -63,16 +58,19 @@ class BaseGenerativeClassifier(BaseClassifier):
     _poor_score: ClassVar[bool] = False
     """The tag of scikit-learn's counterpart: on the Gaussian tables of its checks the scores are poor."""
 
-    model_: GenerativeModel = field(init=False)
-    learner_: Learner = field(init=False)
-    class_weight_: Array | None = field(init=False)
-    statistics_: Statistics = field(init=False)
-    data_statistics_: Statistics = field(init=False)
-    parameters_: Any = field(init=False)
+    model_: GenerativeModel
+    learner_: Learner
+    class_weight_: Array | None
+    statistics_: Statistics
+    data_statistics_: Statistics
+    parameters_: Any
     _forgotten: Statistics | None = None
     """Statistics of all rows that `forget` subtracted since the fit: they bound the rounding errors too."""
     _log_densities: Array | None = None
     """Log densities of some training rows; None if they are not known."""
+    learner: Any = "rc"
+    warm_start: Any = False
+    verbose: Any = 0
 
     def _make_model(self) -> GenerativeModel:
         """Return the model with this estimator's parameters; `classes_` and `n_features_in_` are set."""

@@ -64,7 +64,10 @@ class BernoulliNB(BaseGenerativeClassifier):
     binarize: Annotated[float | None, None, Interval(Real, 0, None, closed="left")] = 0.0
     fit_prior: p.Flag = True
     class_prior: p.Numbers = None
+    learner: p.LearnerOrName = "rc"
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _input = BinaryInput()
     _named_learners = counts.COUNT_LEARNERS

@@ -65,7 +65,10 @@ class CategoricalNB(BaseGenerativeClassifier):
     class_prior: p.Numbers = None
     min_categories: p.LeastCategories = None
     class_alpha: p.Strength = 0.0
+    learner: p.LearnerOrName = "rc"
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _input = CodeInput()
     _adds_up = True

@@ -152,7 +152,10 @@ class ConditionalGaussianNB(BaseGenerativeClassifier):
     columns: p.ColumnKinds = None
     missing: p.Missing = "ignore"
     unseen: p.Unseen = "missing"
+    learner: p.LearnerOrName = "rc"
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _numbers_alone: bool = field(init=False)
     _input = FewValuesInput()

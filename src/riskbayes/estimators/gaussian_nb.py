@@ -67,7 +67,10 @@ class GaussianNB(BaseGenerativeClassifier):
     prior_variance: p.Numbers = None
     prior_form: p.PriorForm = "exact"
     class_alpha: p.Strength = 0.0
+    learner: p.LearnerOrName = "rc"
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _adds_up = True
     _takes_missing = True

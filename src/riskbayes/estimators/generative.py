@@ -53,9 +53,11 @@ class GenerativeClassifier(BaseGenerativeClassifier):
     True
     """
 
-    model: Annotated[GenerativeModel, GenerativeModel] = field(kw_only=False)  # type: ignore[misc]
+    model: Annotated[GenerativeModel, GenerativeModel] = field(kw_only=False)
     learner: p.LearnerOrName = field(default="rc", kw_only=False)
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _adds_up = True
 

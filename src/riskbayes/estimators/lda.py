@@ -86,7 +86,10 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     prior_form: p.PriorForm = "exact"
     covariance_floor: p.Positive = 1e-2
     class_alpha: p.Strength = 0.0
+    learner: p.LearnerOrName = "rc"
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _adds_up = True
     _takes_missing = True

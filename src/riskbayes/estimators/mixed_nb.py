@@ -128,7 +128,10 @@ class MixedNB(BaseGenerativeClassifier):
     count_features: p.Numbers = None
     missing: p.Missing = "ignore"
     unseen: p.Unseen = "missing"
+    learner: p.LearnerOrName = "rc"
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _counts: Array = field(init=False)
     """Mask of the columns of the table that hold counts."""

@@ -73,7 +73,10 @@ class MixtureDiscriminantAnalysis(BaseGenerativeClassifier):
     diagonal_mix: p.ShareOrPrior = None
     covariance_floor: p.Positive = 1e-2
     em_iter: Annotated[int, Interval(Integral, 0, None, closed="left")] = 50
+    learner: p.LearnerOrName = "rc"
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _takes_missing = True
     _array_api = False

@@ -52,6 +52,9 @@ class MultinomialNB(BaseGenerativeClassifier):
     force_alpha: p.Flag = True
     fit_prior: p.Flag = True
     class_prior: p.Numbers = None
+    learner: p.LearnerOrName = "rc"
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _input = counts.CountInput()
     _named_learners = counts.COUNT_LEARNERS
@@ -111,6 +114,9 @@ class ComplementNB(BaseGenerativeClassifier):
     fit_prior: p.Flag = True
     class_prior: p.Numbers = None
     norm: p.Flag = False
+    learner: p.LearnerOrName = "rc"
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _input = counts.CountInput()
     _named_learners = counts.FREE_LEARNERS

@@ -38,6 +38,9 @@ class PoissonNB(BaseGenerativeClassifier):
     alpha: p.Strength = 1.0
     fit_prior: p.Flag = True
     class_prior: p.Numbers = None
+    learner: p.LearnerOrName = "rc"
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _input = counts.CountInput()
     _named_learners = counts.COUNT_LEARNERS

@@ -172,7 +172,10 @@ class ProductOfExperts(BaseGenerativeClassifier):
     columns: p.ColumnKinds = None
     missing: p.Missing = "ignore"
     unseen: p.Unseen = "missing"
+    learner: p.LearnerOrName = "rc"
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _strict: list[tuple[int, bool, bool]] = field(init=False)
     """Experts that refuse missing cells or values below zero: index, takes missing cells, reads counts."""

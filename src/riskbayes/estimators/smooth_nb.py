@@ -61,7 +61,10 @@ class SmoothNB(BaseGenerativeClassifier):
     alpha: p.Strength = 1.0
     priors: p.Numbers = None
     class_alpha: p.Strength = 0.0
+    learner: p.LearnerOrName = "rc"
     class_weight: p.ClassWeight = None
+    warm_start: p.Flag = False
+    verbose: p.Verbose = 0
 
     _takes_missing = True
     _array_api = False

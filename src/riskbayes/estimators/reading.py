@@ -78,7 +78,8 @@ class Reading:
         if learns:
             schema = clf._input.schema_of(clf, cells, whole=self.learns in ANEW)
             clf._input.decide(clf, schema, more=self.learns is Learns.CATEGORIES)
-        return self.weighted(MemoryEngine(clf._input.encode(clf, cells), codes, w, clf.classes_.shape[0]))
+        engine = MemoryEngine(clf._input.encode(clf, cells), codes, w, clf.classes_.shape[0])
+        return engine if clf.class_weight is None else self.weighted(engine)
 
     def cells_of(self, batch: RowBatch, reset: bool, name: str = "") -> tuple[Any, Array, Array | None]:
         """Return the cells of rows, their labels and weights, all validated; `name` is that of a batch."""
@@ -189,13 +190,11 @@ class Reading:
         check_total(engine.masses, f"sample_weight{self.suffix}")
         if not engine.masses.any():
             raise ValueError(f"sample_weight{self.suffix} must contain at least one non-zero number.")
-        return self.weighted(engine)
+        return engine if self.clf.class_weight is None else self.weighted(engine)
 
     def weighted(self, engine: Any) -> Any:
         """Return the engine with the weights of the estimator's classes, which a fit sets."""
         clf = self.clf
-        if clf.class_weight is None:
-            return engine
         if self.learns is not Learns.NOTHING:
             found = class_weights(clf.class_weight, clf.classes_, engine.masses)
             clf.class_weight_ = to_device(found, engine.masses)

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
-from riskbayes import RiskBayesClassifier
+from riskbayes import RiskBayesClassifier, rows
 from riskbayes.estimators import risk_bayes
 from riskbayes.estimators.family import family, recipe
 from riskbayes.estimators.kinds import of_numbers
@@ -173,6 +173,9 @@ def test_a_normalised_member_lends_its_density(labelled, only, name):
     clf = only("cv", name).fit(X, y)
     member = clf.members_[0][0]
     np.testing.assert_array_equal(clf.score_samples(X), member.score_samples(X))
+    batches = list(clf.score_samples(rows([X[:50], X[50:]])))
+    assert [len(batch) for batch in batches] == [50, len(X) - 50]
+    np.testing.assert_allclose(np.concatenate(batches), clf.score_samples(X), rtol=1e-12)
     drawn, labels = clf.sample(300, random_state=0)
     own, codes = member.sample(300, random_state=0)
     np.testing.assert_array_equal(drawn, own)

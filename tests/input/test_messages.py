@@ -24,6 +24,7 @@ from riskbayes import (
     RiskBayesClassifier,
     SmoothNB,
     TreeAugmentedNB,
+    rows,
 )
 from riskbayes.exceptions import ColumnError, listed
 from riskbayes.learners import RC
@@ -312,6 +313,19 @@ def test_weights_of_classes(kind, wrong):
     weights = {np.int64(0): wrong, 1: 1.0, 2: 1.0}
     said = message(ValueError, lambda: kind(class_weight=weights).fit(data(kind), Y))
     assert said == f"class_weight of class 0 must be a finite, non-negative number; got {wrong!r}."
+
+
+@of([GaussianNB, CategoricalNB])
+@pytest.mark.parametrize(
+    "way", [lambda *arrays: arrays, lambda *arrays: (rows([arrays]),)], ids=["array", "batches"]
+)
+def test_weights_of_classes_and_rows_are_judged_together_wherever_rows_are(kind, way):
+    large = {0: 1e90, 1: 1.0, 2: 1.0}
+    said = message(ValueError, lambda: kind(class_weight=large).fit(*way(data(kind), Y, np.full(M, 1e20))))
+    assert said.startswith("sample_weight times class_weight sums to ")
+    balanced = kind(class_weight="balanced")
+    said = message(ValueError, lambda: balanced.fit(*way(data(kind), Y, (Y != 1).astype(float))))
+    assert said.startswith("The class 1 has no weight")
 
 
 @of([GaussianNB, CategoricalNB, SmoothNB])

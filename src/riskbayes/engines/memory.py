@@ -77,7 +77,6 @@ class MemoryEngine(Engine):
         self.split = ON_HOST if namespace(X) is np else ON_DEVICE
         self._encoded: EncodedRows | None = None
         self._scanner: Scanner | None = None
-        self._own: tuple[Frame, Any] | None = None
 
     @property
     def masses(self) -> Array:
@@ -94,15 +93,15 @@ class MemoryEngine(Engine):
     def learn(self, model: GenerativeModel) -> Frame:
         """Return the frame that the model learns from all rows."""
         frame, Z = model.learn_own(Sample(self._X, self._y, self._w, self.n_classes))
-        self._own = None if Z is None else (frame, Z)
+        if Z is not None:
+            self._encoded, self._scanner = EncodedRows(model, frame, Z), None
         return frame
 
     def _scanner_in(self, model: GenerativeModel, frame: Frame) -> Scanner:
         """Return the scanner of the rows in a frame. A fit encodes them once: its frames compare equal."""
-        known, own = self._encoded, self._own
+        known = self._encoded
         if known is None or known.model is not model or known.frame != frame:
-            Z = own[1] if own is not None and own[0] == frame else model.encode(self._X, frame)
-            known, self._scanner = EncodedRows(model, frame, Z), None
+            known, self._scanner = EncodedRows(model, frame, model.encode(self._X, frame)), None
         self._encoded = known._replace(frame=frame)  # a settled frame is equal to the one that was learned
         if self._scanner is None:
             self._scanner = self._scanner_of(model, known.Z)
@@ -214,7 +213,7 @@ class MemoryEngine(Engine):
     def _weighted(self, w: Array | None) -> Self:
         """Return an engine over the same rows with other weights; it shares the encoded rows."""
         found = type(self)(self._X, self._y, w, self.n_classes)
-        found._own, found._encoded = self._own, self._encoded
+        found._encoded = self._encoded
         return found
 
     def scaled(self, factor: float) -> Self:
@@ -222,6 +221,11 @@ class MemoryEngine(Engine):
         y, w = self._y, self._w
         w = namespace(y).ones_like(y, dtype=widest_float(y)) if w is None else w
         return self._weighted(factor * w)
+
+    def weighted(self, by_class: Array) -> Self:
+        """Return an engine over the same rows, with weights multiplied by one of their class."""
+        own = take_rows(by_class, self._y)
+        return self._weighted(own if self._w is None else self._w * own)
 
     def bootstrap(self, random: np.random.RandomState) -> Self:
         """Return an engine over the same rows, weighted by how often each was drawn with replacement."""

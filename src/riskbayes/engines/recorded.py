@@ -53,70 +53,29 @@ class RecordedEngine(Engine):
         self._numbers: dict[str, int] = {}
 
     @classmethod
-    def opened(cls, engine: Engine, checkpoint: Any, settings: dict[str, Any]) -> Self:
-        """Return a recorded engine with a journal; refuse one of other rows or settings.
+    def of_rows(cls, engine: Engine, journal: Journal, settings: dict[str, Any]) -> Self:
+        """Return the recorded engine of the training rows; refuse a journal of other rows or settings.
 
-        `checkpoint` is its path, or the path and the least seconds between two writes; `settings` are values
-        by name that the fit depends on, besides the rows.
+        `settings` are values by name that the fit depends on, besides the rows.
         """
-        path, seconds = checkpoint if isinstance(checkpoint, tuple) else (checkpoint, 0.0)
-        if not isinstance(seconds, Real) or not float(seconds) >= 0:
-            raise ValueError(
-                f"checkpoint=(path, seconds) needs a number of seconds of at least 0; got {seconds!r}."
-            )
-        journal = Journal(path, float(seconds))
-        found = cls(engine, journal)
-        found._check({"data": engine.fingerprint()} | {k: described(v) for k, v in settings.items()})
-        return found
+        own = {"data": engine.fingerprint()} | {k: described(v) for k, v in settings.items()}
+        check_fingerprints(journal, "rows", own)
+        return cls(engine, journal)
 
-    def wrap_validation(self, engine: Engine | None, name: str) -> Self | None:
-        """Return an engine over other rows (for validation), recorded in the same journal.
-
-        None says that the fit has no such rows.
-        """
-        found = type(self)(self.engine if engine is None else engine, self.journal, name)
-        found._check({f"{name} rows": "none" if engine is None else engine.fingerprint()})
-        return None if engine is None else found
-
-    def finish(self) -> None:
-        """Write the records that wait."""
-        self.journal.flush()
-
-    def _check(self, own: dict[str, str]) -> None:
-        """Compare the fingerprints of this fit with those in the journal, where they are written first."""
-        known = self._recall("fingerprint", dict[str, str], lambda: own)
-        other = [what for what in own if known.get(what) != own[what]]
-        if other or known.keys() != own.keys():
-            raise ValueError(
-                f"The checkpoint {str(self.journal.path)!r} is of another fit: its {', '.join(other)} "
-                f"{'differs' if len(other) == 1 else 'differ'}. Delete it, or name another file."
-            )
+    @classmethod
+    def of_validation(cls, engine: Engine | None, journal: Journal) -> Self | None:
+        """Return the recorded engine of the validation rows; refuse a journal with others, or with some."""
+        own = {"validation rows": "none" if engine is None else engine.fingerprint()}
+        check_fingerprints(journal, "validation", own)
+        return None if engine is None else cls(engine, journal, "validation")
 
     def _key(self, what: str) -> tuple[str, str, int]:
         number = self._numbers[what] = self._numbers.get(what, -1) + 1
         return self.name, what, number
 
     def _recall(self, what: str, kind: Any, compute: Callable[[], Any]) -> Any:
-        """Return the recorded value of the next call, of the type that is hinted, or compute and record it.
-
-        A value that cannot be recorded, such as one of another package's class, is computed again.
-        """
-        key, refused = self._key(what), self.journal.refused
-        record = self.journal.get(key)
-        if record is None:
-            value = compute()
-            with suppress(ModelFileError):
-                record = to_bytes(value)
-                from_bytes(record)  # what cannot be read, as a frame of too many categories, is not written
-                self.journal.add(key, record)
-            return value
-        try:
-            value = from_bytes(record)
-        except ModelFileError as error:
-            raise refused(f"has a record that cannot be read ({error})") from None
-        if not fits(value, kind):
-            raise refused(f"has a {type(value).__name__} in place of what {what!r} returns")
-        return value
+        """Return the recorded value of the next call, or compute and record it."""
+        return recall(self.journal, self._key(what), kind, compute)
 
     @property
     def n_rows(self) -> int:  # type: ignore[override]
@@ -216,6 +175,49 @@ class RecordedEngine(Engine):
 
     def _derived(self, engine: Engine, what: str) -> Self:
         return type(self)(engine, self.journal, "/".join(map(str, self._key(what))))
+
+
+def open_journal(checkpoint: Any) -> Journal:
+    """Return the journal of a checkpoint, a path, or a path and the least seconds between two writes."""
+    path, seconds = checkpoint if isinstance(checkpoint, tuple) else (checkpoint, 0.0)
+    if not isinstance(seconds, Real) or not float(seconds) >= 0:
+        raise ValueError(
+            f"checkpoint=(path, seconds) needs a number of seconds of at least 0; got {seconds!r}."
+        )
+    return Journal(path, float(seconds))
+
+
+def check_fingerprints(journal: Journal, name: str, own: dict[str, str]) -> None:
+    """Compare the fingerprints of this fit with those in the journal, where they are written first."""
+    known = recall(journal, (name, "fingerprint", 0), dict[str, str], lambda: own)
+    other = [what for what in own if known.get(what) != own[what]]
+    if other or known.keys() != own.keys():
+        raise ValueError(
+            f"The checkpoint {str(journal.path)!r} is of another fit: its {', '.join(other)} "
+            f"{'differs' if len(other) == 1 else 'differ'}. Delete it, or name another file."
+        )
+
+
+def recall(journal: Journal, key: tuple[str, str, int], kind: Any, compute: Callable[[], Any]) -> Any:
+    """Return the recorded value of a key, of the type that is hinted, or compute and record it.
+
+    A value that cannot be recorded, such as one of another package's class, is computed again.
+    """
+    record = journal.get(key)
+    if record is None:
+        value = compute()
+        with suppress(ModelFileError):
+            record = to_bytes(value)
+            from_bytes(record)  # what cannot be read, as a frame of too many categories, is not written
+            journal.add(key, record)
+        return value
+    try:
+        value = from_bytes(record)
+    except ModelFileError as error:
+        raise journal.refused(f"has a record that cannot be read ({error})") from None
+    if not fits(value, kind):
+        raise journal.refused(f"has a {type(value).__name__} in place of what {key[1]!r} returns")
+    return value
 
 
 def measured(scan: Scan, frame: Frame) -> Scan:

@@ -20,7 +20,7 @@ import riskbayes.estimators.streaming as streaming
 from riskbayes.arrays import Array, astype, converted, namespace, to_numpy
 from riskbayes.estimators.classifier import BaseClassifier
 from riskbayes.estimators.fitted_checks import masses_of, model_findings
-from riskbayes.estimators.prediction import Finish, Prediction, encode_new, finish_rows, unchanged
+from riskbayes.estimators.prediction import Prediction, encode_new, finish_rows, unchanged
 from riskbayes.learners.base import Learner, resolve_learner
 from riskbayes.models.base import GenerativeModel
 from riskbayes.onnx_export import Exported, Formula
@@ -489,9 +489,6 @@ class BaseGenerativeClassifier(BaseClassifier):
     @property
     def _has_densities(self) -> bool:
         return self.model_.traits.describes_rows
-
-    def _finish_densities(self, X: Array, finish: Finish) -> Array:
-        return finish_rows(self, X, "log_joint", finish)
 
     def _formula(self) -> Formula:
         """Return the model for a graph."""

@@ -14,7 +14,7 @@ from sklearn.utils._array_api import move_to
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, _check_y
 
-from riskbayes.arrays import Array, device_of, namespace, take_rows, to_device, to_numpy, widest_float
+from riskbayes.arrays import Array, device_of, namespace, take_rows, to_numpy, widest_float
 from riskbayes.exceptions import ColumnError, listed, warn
 from riskbayes.models.base import GenerativeModel
 from riskbayes.statistics import Statistics
@@ -101,20 +101,6 @@ def distinct_labels(labels: Array) -> tuple[Array, Array]:
     return np.unique(labels, return_inverse=True)
 
 
-def row_weights(
-    clf: Any, sample_weight: Any, X: Array, codes: Array, name: str = "sample_weight", learn: bool = True
-) -> Array:
-    """Return the weights of the rows times those of their classes; `learn` sets `clf.class_weight_`."""
-    w = check_weights(sample_weight, X, name)
-    if clf.class_weight is None:
-        return w
-    if learn:
-        clf.class_weight_ = to_device(class_weights(clf.class_weight, clf.classes_, codes, w), X)
-    w = w * take_rows(clf.class_weight_, codes)
-    check_total(w, f"{name} times class_weight" if sample_weight is not None else "class_weight")
-    return w
-
-
 def check_weights(sample_weight: Any, X: Array, name: str, whole: bool = True) -> Array:
     """Return the weights of the rows as an array, or raise an error with the name of the argument.
 
@@ -168,19 +154,22 @@ def class_codes(labels: Array, classes: Array, name: str) -> Array:
     return found
 
 
-def class_weights(class_weight: Any, classes: Array, codes: Array, w: Array) -> Array:
-    """Return the weight of each class, as a NumPy array; refuse weights that are not valid."""
+def class_weights(class_weight: Any, classes: Array, masses: Array) -> Array:
+    """Return the weight of each class, as a NumPy array; refuse weights that are not valid.
+
+    `masses` are the weights of all rows of each class; a class without any has none here too.
+    """
     for label, weight in class_weight.items() if isinstance(class_weight, dict) else ():
         if not isinstance(weight, Real) or not 0 <= float(weight) < math.inf:
             raise ValueError(
                 f"class_weight of class {plain(label)!r} must be a finite, non-negative number; got "
                 f"{plain(weight)!r}."
             )
-    labels = to_numpy(classes)
+    labels, masses = to_numpy(classes), to_numpy(masses)
+    if isinstance(class_weight, str):  # "balanced"
+        return np.divide(masses.sum(), np.count_nonzero(masses) * masses, out=0.0 * masses, where=masses > 0)
     try:
-        return compute_class_weight(
-            class_weight, classes=labels, y=labels[to_numpy(codes)], sample_weight=to_numpy(w)
-        )
+        return compute_class_weight(class_weight, classes=labels, y=labels)
     except ValueError:
         unknown = [plain(label) for label in class_weight if label not in labels]
         raise ValueError(

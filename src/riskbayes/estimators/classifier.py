@@ -73,6 +73,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     """With the line above: scikit-learn's HTML representation links to this page."""
     _has_decision_function: ClassVar[bool] = True
     """False to leave out `decision_function`."""
+    _decision_formula: ClassVar[str] = "log_joint"
+    """The formula of `decision_function` with three classes or more, for `_finish_rows`."""
     _picks_rows: bool
     """True if fits draw some of the rows at random."""
     _priors: Array | None = None
@@ -81,16 +83,16 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     """What `conformalize` keeps of calibration rows."""
 
     def _finish_rows(self, X: Array, formula: str, finish: Finish) -> Array:
-        """Apply `finish` to the `log_joint`, or the `scores`, of encoded rows in memory."""
+        """Apply `finish` to what a formula says of encoded rows in memory.
+
+        That is the `log_joint`, p(x | y) up to a constant of the class where the model `_has_densities`, or
+        the `scores`, which are the log posterior up to a constant of the row.
+        """
         raise NotImplementedError
 
     @property
     def _has_densities(self) -> bool:
         """True if p(x | y) is known, up to a constant of the class."""
-        raise NotImplementedError
-
-    def _finish_densities(self, X: Array, finish: Finish) -> Array:
-        """Apply `finish` to log p(x | y) of encoded rows in memory, up to a constant of the class."""
         raise NotImplementedError
 
     def _encode_new(self, X: Any, method: str) -> Array:
@@ -235,7 +237,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Array:
         """Return a score of each class; for two classes the log odds of the second.
 
-        The score is the log joint, or for :class:`RiskBayesClassifier` the log posterior.
+        The score is the log joint; for :class:`RiskBayesClassifier` the log posterior, and for
+        :class:`LinearDiscriminantAnalysis` the linear scores `X @ coef_.T + intercept_`, but the log joint of
+        the observed cells where a row has missing ones.
 
         Parameters
         ----------
@@ -250,7 +254,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.classes_.shape[0] == 2:  # the constant of a row that scores may lack cancels
             return Prediction(self, "decision_function", "scores", log_odds, one=True).of(X)
-        return Prediction(self, "decision_function", "log_joint", self._class_scores).of(X)
+        return Prediction(self, "decision_function", self._decision_formula, self._class_scores).of(X)
 
     def predict_to(self, X: Any, path: Any, method: str = "predict_proba") -> Path:
         """Write predictions to a Parquet file, batch after batch.

@@ -32,6 +32,7 @@ from riskbayes.estimators.product_of_experts import ProductOfExperts, default_ex
 from riskbayes.estimators.qda import QuadraticDiscriminantAnalysis
 from riskbayes.estimators.table_input import MARK_LEVEL
 from riskbayes.exceptions import ColumnError
+from riskbayes.input.source import ArraySource
 from riskbayes.learners.closed_form import ClosedForm
 from riskbayes.learners.rc import RC
 from riskbayes.models.categorical import CategoricalModel
@@ -164,7 +165,7 @@ def fold_posteriors(
     X_kept, X_held = transformed(before, X[kept]), transformed(before, X[held])
     clf = clone(member.estimator).set_params(learner=learner)
     try:
-        task = begin_fit(clf, X_kept, y[kept], None if w is None else w[kept])
+        task = begin_fit(clf, ArraySource(X_kept, y[kept], None if w is None else w[kept]))
         with task.engine.one_blas_thread():
             found[:, :, clf.classes_] = posteriors_along(task, learner, rows_for(clf, X_held), checkpoints)
     except ColumnError:

@@ -13,7 +13,7 @@ import numpy as np
 from riskbayes.arrays import to_numpy
 from riskbayes.engines.base import Engine
 from riskbayes.engines.memory import MemoryEngine
-from riskbayes.engines.recorded import RecordedEngine
+from riskbayes.engines.recorded import RecordedEngine, open_journal
 from riskbayes.estimators.callbacks import FitTask
 from riskbayes.estimators.checks import check_finite, check_masses
 from riskbayes.estimators.prediction import check_rows
@@ -21,12 +21,13 @@ from riskbayes.estimators.reading import Learns, Reading
 from riskbayes.estimators.unlabelled import split_rows, with_unlabelled
 from riskbayes.exceptions import ColumnError, FlooredWarning, RowsLostError, listed, warn
 from riskbayes.frames import same_values
-from riskbayes.input.source import ArraySource, Source
+from riskbayes.input.source import Source
 from riskbayes.input.sources import source_of
 from riskbayes.learners.base import resolve_learner
 from riskbayes.loop import history_of, run
 from riskbayes.models.base import Fitted
 from riskbayes.objectives import LogLoss
+from riskbayes.persistence.journal import Journal
 from riskbayes.risks import log_evidence
 from riskbayes.statistics import Statistics
 from riskbayes.tables import encoded_names
@@ -36,48 +37,50 @@ MOST_REFERENCE = 1024
 """Training rows whose log densities are kept, to compare new rows with."""
 
 
-def fit(clf: Any, rows: tuple, validation: tuple, unlabelled: Any, checkpoint: Any) -> None:
+def fit(
+    clf: Any, rows: tuple[Any, Any, Any], validation: tuple[Any, Any, Any], unlabelled: Any, checkpoint: Any
+) -> None:
     """Fit an estimator to rows (X, y, weights), with validation rows if one of the three is given."""
-    X, y, sample_weight = rows
-    with unchanged_on_error(clf, X, validation[0]):
+    source, held = source_of(*rows), None
+    if any(given is not None for given in validation):
+        held = validation_source(*validation)
+    with unchanged_on_error(clf, source, held):
         old = copy(clf) if clf.warm_start and hasattr(clf, "statistics_") else None
-        if unlabelled is not False and isinstance(X, Source):
+        if unlabelled is not False and not source.in_memory:
             raise ValueError("unlabelled goes with arrays: riskbayes.rows are rows with a label each.")
         if checkpoint is not None and (old is not None or unlabelled is not False):
             raise ValueError("checkpoint goes without warm_start and without unlabelled rows.")
+        journal = None if checkpoint is None else open_journal(checkpoint)
         if unlabelled is False:
-            task = begin_fit(clf, X, y, sample_weight, checkpoint=checkpoint)
+            task = begin_fit(clf, source, journal=journal)
         else:
-            split = split_rows(X, y, sample_weight, unlabelled)
-            task = begin_fit(clf, split.X, split.y, split.sample_weight)
+            split = split_rows(*rows, unlabelled)
+            task = begin_fit(clf, split.labelled)
             task = task if split.others is None else with_unlabelled(clf, task, split)
         if old is not None:
             start = start_from(clf, old, task.S)
             frame = task.S.frame.join(start.frame)  # one of the two may know more categories
             task = replace(task, S=task.S.to_frame(frame), start=start.to_frame(frame))
         clf._forgotten = None
-        held = None
-        if any(given is not None for given in validation):
-            held = validation_rows(clf, task.S, *validation)
-        recorded = task.engine if isinstance(task.engine, RecordedEngine) else None
-        if recorded is not None:
-            held = recorded.wrap_validation(held, "validation")
+        validation_engine = None if held is None else validation_rows(clf, task.S, held)
+        if journal is not None:
+            validation_engine = RecordedEngine.of_validation(validation_engine, journal)
         try:
-            run_learner(clf, replace(task, validation=held), rows)
+            run_learner(clf, replace(task, validation=validation_engine), rows)
         finally:
-            if recorded is not None:
-                recorded.finish()
+            if journal is not None:
+                journal.flush()
         if clf.status_ is not Status.LOST:
             keep_densities(clf, task.engine)
 
 
 @contextmanager
-def unchanged_on_error(clf: Any, *tables: Any) -> Iterator[None]:
+def unchanged_on_error(clf: Any, *sources: Source | None) -> Iterator[None]:
     """Restore the attributes of the estimator if the block raises: it fits entirely or not at all.
 
     Column errors get the name of the column; attributes of callbacks are not restored. A KeyboardInterrupt
     or a RowsLostError that the loop caught is raised again at the end, when the best model so far is stored.
-    Of the tables that are sources, temporary folders are removed in any case.
+    What the sources keep on a disk is removed in any case.
     """
     before = dict(vars(clf))
     try:
@@ -92,9 +95,9 @@ def unchanged_on_error(clf: Any, *tables: Any) -> Iterator[None]:
             raise error.named(names) from None
         raise
     finally:
-        for table in tables:
-            if isinstance(table, Source):
-                table.close()
+        for source in sources:
+            if source is not None and not source.in_memory:
+                source.close()
     if clf.status_ is Status.INTERRUPTED:
         raise KeyboardInterrupt
     if clf.status_ is Status.LOST:
@@ -105,23 +108,14 @@ def unchanged_on_error(clf: Any, *tables: Any) -> Iterator[None]:
         )
 
 
-def begin_fit(
-    clf: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-    *,
-    learns: Learns = Learns.ALL,
-    checkpoint: Any = None,
-) -> Task:
+def begin_fit(clf: Any, source: Source, learns: Learns = Learns.ALL, journal: Journal | None = None) -> Task:
     """Validate training rows and make the model; return the learner's task, which starts at the closed form.
 
     The classes of a batch of a stream are declared by the user: only those that the rows of a fit have must
-    have a weight. Scans are recorded in the file `checkpoint`, if there is one.
+    have a weight. Scans are recorded in the journal of a checkpoint, if there is one.
     """
     clf.learner_, clf.class_weight_ = resolve_learner(clf.learner, clf._named_learners), None
-    source = source_of(X, y, sample_weight)
-    if clf.learner_.goes_row_by_row and not isinstance(source, ArraySource):
+    if clf.learner_.goes_row_by_row and not source.in_memory:
         raise ValueError(
             f"{type(clf.learner_).__name__} goes row by row, which needs all rows in memory, and X is read "
             "in batches or is a Dask collection. Pass an array, or take another learner."
@@ -139,9 +133,9 @@ def begin_fit(
     clf.model_ = model = clf._make_model()
     clf.learner_.check(model, clf.classes_.shape[0])
     rows = engine.rows
-    if checkpoint is not None:
+    if journal is not None:
         settings = {"model": model, "learner": clf.learner_, "classes": to_numpy(clf.classes_)}
-        engine = RecordedEngine.opened(engine, checkpoint, settings)
+        engine = RecordedEngine.of_rows(engine, journal, settings)
     with engine.one_blas_thread():
         S = engine.statistics(model, engine.learn(model))
         check_finite(model, S, rows)
@@ -182,13 +176,19 @@ def check_same_columns(clf: Any, other: Any, what: str) -> None:
     clf._input.check_same(clf, other, what)
 
 
-def validation_rows(clf: Any, S: Statistics, X: Any, y: Any, sample_weight: Any) -> Engine:
-    """Return an engine over the validation rows; refuse rows whose scores in the closed form overflow."""
+def validation_source(X: Any, y: Any, sample_weight: Any) -> Source:
+    """Return where the validation rows come from; refuse a part of the three."""
     if X is None and y is None:
         raise ValueError("sample_weight_val weights the rows of X_val: pass X_val and y_val too.")
-    if (X is None or y is None) and not isinstance(X, Source):
+    source = source_of(X, y, sample_weight, "_val")
+    if (X is None or y is None) and source.in_memory:
         raise ValueError("X_val and y_val go together: pass both or none.")
-    engine = source_of(X, y, sample_weight, "_val").engine(Reading(clf, Learns.NOTHING, "_val"))
+    return source
+
+
+def validation_rows(clf: Any, S: Statistics, source: Source) -> Engine:
+    """Return an engine over the validation rows; refuse rows whose scores in the closed form overflow."""
+    engine = source.engine(Reading(clf, Learns.NOTHING, "_val"))
     fitted = Fitted.of(clf.model_, S)
     if engine.rows is not None:
         check_rows(clf, engine.rows, fitted, "X_val")

@@ -1,10 +1,10 @@
 """Gaussian naive Bayes."""
 
 import riskbayes.estimators.parameters as p
-from riskbayes.arrays import Array, namespace
+from riskbayes.arrays import Array
 from riskbayes.estimators.base import BaseGenerativeClassifier
 from riskbayes.estimators.checks import check_class_prior, check_prior_mean, check_prior_variance
-from riskbayes.estimators.discriminant_analysis import has_recommended_prior
+from riskbayes.estimators.discriminant_analysis import class_means, class_priors, has_recommended_prior
 from riskbayes.models.gaussian_nb import GaussianNBModel
 
 RECOMMENDED_STRENGTH = 100.0
@@ -95,10 +95,8 @@ class GaussianNB(BaseGenerativeClassifier):
             **given,
         )
 
-    @property
-    def theta_(self) -> Array:
-        """Calibrated means."""
-        return self._in_row_dtype(self.parameters_.means + self.parameters_.frame.origin[None, :])
+    theta_ = property(class_means)
+    class_prior_ = property(class_priors)
 
     @property
     def var_(self) -> Array:
@@ -109,11 +107,6 @@ class GaussianNB(BaseGenerativeClassifier):
     def epsilon_(self) -> float:
         """The number that was added to the variances."""
         return self.parameters_.epsilon
-
-    @property
-    def class_prior_(self) -> Array:
-        """Calibrated p(y)."""
-        return self._in_row_dtype(namespace(self.parameters_.log_prior).exp(self.parameters_.log_prior))
 
     @property
     def class_count_(self) -> Array:

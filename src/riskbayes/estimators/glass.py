@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.explanation import Contributions
 from riskbayes.estimators.kinds import Kinds
-from riskbayes.estimators.prediction import finish_rows
+from riskbayes.estimators.member import ComposedMember
+from riskbayes.estimators.prediction import Finish, finish_rows
 from riskbayes.loaded import require
 from riskbayes.models.base import Fitted
 from riskbayes.models.cells import PairBins, TableCells
@@ -33,7 +33,7 @@ PAIRS_PER_COLUMN, MOST_COLUMNS = 3, 64
 """The most pairs for each column, and the most columns that are paired: those whose tables say most."""
 
 
-class GlassClassifier(ClassifierMixin, BaseEstimator):
+class GlassClassifier(ComposedMember):
     """A classifier, the recipe, to a power and corrected by tables of given strengths.
 
     Parameters
@@ -59,9 +59,11 @@ class GlassClassifier(ClassifierMixin, BaseEstimator):
         Class labels.
     n_features_in_ : int
         The number of columns.
-    history_, n_iter_, status_
+    history_, n_iter_, best_iteration_, status_
         Those of the recipe.
     """
+
+    no_density = "its member is a product whose posteriors tables correct"
 
     def __init__(
         self,
@@ -88,10 +90,8 @@ class GlassClassifier(ClassifierMixin, BaseEstimator):
                 walk.add_pairs()
                 for strength in PAIRS[: PAIRS.index(self.pairs) + 1]:
                     walk.to(Ridge(self.tables, strength))
-        self.estimator_, self.correction_ = walk.recipe, walk.correction()
-        self.classes_, self.n_features_in_ = self.estimator_.classes_, X.shape[1]
-        fitted = self.estimator_
-        self.history_, self.n_iter_, self.status_ = fitted.history_, fitted.n_iter_, fitted.status_
+        self._keep(walk.recipe)
+        self.correction_, self.n_features_in_ = walk.correction(), X.shape[1]
         return self
 
     def check_loaded(self, size: int) -> None:
@@ -102,19 +102,9 @@ class GlassClassifier(ClassifierMixin, BaseEstimator):
         require(len(self.correction_.log_prior) == len(self.estimator_.classes_), "classes of the correction")
         require(read.max(initial=-1) < self.n_features_in_, "columns of the correction")
 
-    def predict_log_proba(self, X: Array) -> Array:
-        """Return the logarithm of `predict_proba`, which does not underflow."""
-        check_is_fitted(self)
-        offset = self.estimator_.predict_log_proba(X)  # first: it names the column of values that overflow
-        return log_posterior(self.correction_.log_joint(self.correction_.cells.encode(X), offset))
-
-    def predict_proba(self, X: Array) -> Array:
-        """Return the posteriors."""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Array) -> Array:
-        """Return the most probable class."""
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+    def _finish_rows(self, X: Array, formula: str, finish: Finish) -> Array:
+        offset = self.estimator_._finish_rows(X, "scores", log_posterior)  # first: it refuses what overflows
+        return finish(self.correction_.log_joint(self.correction_.cells.encode(X), offset))
 
     def _contributions(self, X: Array) -> Contributions:
         """Return what each column, and each pair of columns, adds to the log joint."""

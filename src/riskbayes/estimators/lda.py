@@ -1,6 +1,6 @@
 """Linear discriminant analysis."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from numbers import Integral
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from riskbayes.estimators.discriminant_analysis import (
     class_priors,
     gaussian_parameters,
 )
-from riskbayes.estimators.prediction import Prediction, far_row, finish_rows, first_overflow, unchanged
+from riskbayes.estimators.prediction import Finish, far_row, finish_rows, first_overflow, unchanged
 from riskbayes.models.base import Fitted
 from riskbayes.models.lda import LDAModel
 from riskbayes.risks import posterior
@@ -93,6 +93,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     _adds_up = True
     _takes_missing = True
+    _decision_formula = "linear_scores"
 
     def _make_model(self) -> LDAModel:
         r, n = self.classes_.shape[0], self.n_features_in_
@@ -189,6 +190,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         X_new : ndarray of shape (n_samples, n_components)
             Coordinates relative to `xbar_`.
         """
+        check_is_fitted(self)
         X = self._completed_rows(self._encode_new(X, "transform"))
         return self._projected(X, self._directions()[0][:, : self._n_features_out], 0.0)
 
@@ -215,39 +217,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
                 raise far_row(X, bad, "scores", fitted)
         return found
 
-    def decision_function(self, X: Any) -> Array:
-        """Return the linear scores `X @ coef_.T + intercept_`; for two classes the log odds of the second.
-
-        Those of rows with missing cells are the log joint of their observed cells.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            The larger, the more probable the class.
-        """
-        check_is_fitted(self)
-        if self.classes_.shape[0] == 2:
-            return super().decision_function(X)
-        return LinearScores(self, "decision_function", "log_joint", unchanged).of(X)
-
-
-@dataclass(frozen=True)
-class LinearScores(Prediction):
-    """The linear scores of a linear discriminant analysis; of rows with missing cells the log joint."""
-
-    def __call__(self, X: Any) -> Array:
-        """Return the scores of rows in memory."""
-        clf = self.clf
-        X = clf._encode_new(X, self.method)
-        coef, intercept = clf._scores()
+    def _finish_rows(self, X: Array, formula: str, finish: Finish) -> Array:  # type: ignore[override]
+        """Apply `finish` also to the linear scores; of rows with missing cells to the log joint."""
+        if formula != "linear_scores":
+            return finish_rows(self, X, formula, finish)
+        coef, intercept = self._scores()
         if not isinstance(X, np.ndarray) or not (missing := np.isnan(X).any(axis=1)).any():
-            return clf._projected(X, coef.T, intercept[None, :])
+            return finish(self._projected(X, coef.T, intercept[None, :]))
         found = np.empty((len(X), len(intercept)), dtype=X.dtype)
-        found[~missing] = clf._projected(X[~missing], coef.T, intercept[None, :])
-        found[missing] = finish_rows(clf, X[missing], self.formula, self.finish)
-        return found
+        found[~missing] = self._projected(X[~missing], coef.T, intercept[None, :])
+        found[missing] = finish_rows(self, X[missing], "log_joint", unchanged)
+        return finish(found)

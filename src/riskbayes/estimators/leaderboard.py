@@ -36,7 +36,7 @@ def cross_validated(
 
 def in_train(member: str, clf: Any, seconds: float) -> Leaderboard:
     """Return the one entry of a member that was fitted without a search, with risks of the training rows."""
-    history, at = clf.history_, best_iteration(clf)
+    history, at = clf.history_, clf.best_iteration_
     return leaderboard(
         member=[member],
         train_error=history["error"][[at]],
@@ -52,9 +52,3 @@ def leaderboard(member: list[str], **columns: Any) -> Leaderboard:
     """Return the columns as arrays; names have the dtype object, so that each is a str."""
     entries = {"member": np.array(member, dtype=object)} | {k: np.asarray(v) for k, v in columns.items()}
     return Leaderboard(entries)
-
-
-def best_iteration(clf: Any) -> int:
-    """Return the iteration that a fit without validation rows returned: the last accepted one."""
-    accepted = np.flatnonzero(clf.history_["accepted"])
-    return int(accepted[-1]) if len(accepted) else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -13,12 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from riskbayes.arrays import Array
 from riskbayes.estimators.kinds import Kinds
+from riskbayes.estimators.prediction import Finish
 from riskbayes.estimators.product_of_experts import ProductOfExperts
 from riskbayes.learners.closed_form import ClassFrequencies, ClosedForm
 from riskbayes.learners.rc import RC
 from riskbayes.models.categorical import CategoricalModel
 from riskbayes.models.gaussian_nb import GaussianNBModel
 from riskbayes.onnx_export import Formula
+from riskbayes.risks import log_posterior
 
 CHECKPOINTS = (0, 1, 2, 4, 8, 16)
 """Iterations of a fit that cross-validation compares."""
@@ -101,7 +103,41 @@ class FrequencyMember(SearchedMember):
         return frequencies(self.kinds)
 
 
-class MemberClassifier(ClassifierMixin, BaseEstimator):
+class ComposedMember(ClassifierMixin, BaseEstimator):
+    """Base class of members that do something before or after an estimator; predictions are of its scores.
+
+    A subclass calls `_keep` in `fit`, and implements `_finish_rows`.
+    """
+
+    no_density: ClassVar[str]
+    """Why its joint is no density of the columns, for a message."""
+
+    def _keep(self, fitted: Any) -> None:
+        """Set the fitted estimator, its classes and its path."""
+        self.estimator_ = fitted
+        self.classes_, self.history_ = fitted.classes_, fitted.history_
+        self.n_iter_, self.best_iteration_ = fitted.n_iter_, fitted.best_iteration_
+        self.status_ = fitted.status_
+
+    def _finish_rows(self, X: Array, formula: str, finish: Finish) -> Array:
+        """Apply `finish` to the scores of encoded rows."""
+        raise NotImplementedError
+
+    def predict_log_proba(self, X: Array) -> Array:
+        """Return the log posteriors, which do not underflow."""
+        check_is_fitted(self)
+        return self._finish_rows(X, "scores", log_posterior)
+
+    def predict_proba(self, X: Array) -> Array:
+        """Return the posteriors."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Array) -> Array:
+        """Return the most probable class."""
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+
+
+class MemberClassifier(ComposedMember):
     """A transformer, and an estimator that is fitted to its output.
 
     Parameters
@@ -118,9 +154,11 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
         The fitted estimator and transformer.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    history_, n_iter_, status_
+    history_, n_iter_, best_iteration_, status_
         Those of the estimator.
     """
+
+    no_density = "its member reads transformed columns"
 
     def __init__(self, estimator: Any, before: Any):
         self.estimator = estimator
@@ -129,23 +167,11 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: Array, y: Array, sample_weight: Array | None = None) -> Self:
         """Fit the transformer, then the estimator."""
         self.before_ = fitted_before(self.before, X)
-        self.estimator_ = clone(self.estimator).fit(self.before_.transform(X), y, sample_weight)
-        fitted = self.estimator_
-        self.classes_, self.history_, self.n_iter_, self.status_ = (
-            *(fitted.classes_, fitted.history_),
-            *(fitted.n_iter_, fitted.status_),
-        )
+        self._keep(clone(self.estimator).fit(self.before_.transform(X), y, sample_weight))
         return self
 
-    def predict_proba(self, X: Array) -> Array:
-        """Return the posteriors."""
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(self.before_.transform(X))
-
-    def predict_log_proba(self, X: Array) -> Array:
-        """Return the logarithm of `predict_proba`, which does not underflow."""
-        check_is_fitted(self)
-        return self.estimator_.predict_log_proba(self.before_.transform(X))
+    def _finish_rows(self, X: Array, formula: str, finish: Finish) -> Array:
+        return self.estimator_._finish_rows(self.before_.transform(X), formula, finish)
 
     def _contributions(self, X: Array) -> None:
         """Return None: the sum is over the columns of the transformer, which are not those of the table."""
@@ -157,10 +183,6 @@ class MemberClassifier(ClassifierMixin, BaseEstimator):
     def _formula(self) -> Formula:
         """Return the estimator and the transformer for a graph."""
         return replace(self.estimator_._formula(), before=self.before_)
-
-    def predict(self, X: Array) -> Array:
-        """Return the most probable class."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
 def fitted_before(before: Any, X: Array) -> Any:

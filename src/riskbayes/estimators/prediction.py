@@ -92,7 +92,6 @@ def labels_of(clf: Any, codes: Array) -> Array:
 
 def encode_new(clf: Any, X: Any, method: str) -> Array:
     """Return encoded rows to predict; refuse rows that are not on the device of the fit."""
-    check_is_fitted(clf)
     check_same_namespace(X, clf, attribute="_fitted_on", method=method)
     return clf._input.encode(clf, clf._input.read(clf, X, reset=False, learn=False))
 

@@ -33,7 +33,6 @@ from riskbayes.estimators.checks import (
     class_weights,
     distinct_labels,
     labels_like,
-    row_weights,
 )
 from riskbayes.input.schema import Cells, Schema
 from riskbayes.input.source import RowBatch
@@ -79,9 +78,8 @@ class Reading:
         if learns:
             schema = clf._input.schema_of(clf, cells, whole=self.learns in ANEW)
             clf._input.decide(clf, schema, more=self.learns is Learns.CATEGORIES)
-        if clf.class_weight is not None:
-            w = row_weights(clf, w, host_rows(cells), codes, f"sample_weight{self.suffix}", learns)
-        return MemoryEngine(clf._input.encode(clf, cells), codes, w, clf.classes_.shape[0])
+        engine = MemoryEngine(clf._input.encode(clf, cells), codes, w, clf.classes_.shape[0])
+        return engine if clf.class_weight is None else self.weighted(engine)
 
     def cells_of(self, batch: RowBatch, reset: bool, name: str = "") -> tuple[Any, Array, Array | None]:
         """Return the cells of rows, their labels and weights, all validated; `name` is that of a batch."""
@@ -183,22 +181,31 @@ class Reading:
         source.progress.next_pass(writer.n_rows)
         order = np.argsort([met[label] for label in clf.classes_.tolist()]) if met else None
         advance = source.progress.advance
-        return self.weighted(
+        return self.of_blocks(
             DiskEngine(writer.files, spool, len(clf.classes_), order, on_rows=advance, merged=writer.merged)
         )
 
-    def weighted(self, engine: BlockEngine) -> Any:
-        """Return the engine with the weights of the estimator's classes, which a fit sets."""
-        clf = self.clf
+    def of_blocks(self, engine: BlockEngine) -> Any:
+        """Return the engine of the estimator's weights; refuse rows whose weights together are wrong."""
         check_total(engine.masses, f"sample_weight{self.suffix}")
         if not engine.masses.any():
             raise ValueError(f"sample_weight{self.suffix} must contain at least one non-zero number.")
-        if clf.class_weight is None:
-            return engine
+        return engine if self.clf.class_weight is None else self.weighted(engine)
+
+    def weighted(self, engine: Any) -> Any:
+        """Return the engine with the weights of the estimator's classes, which a fit sets."""
+        clf = self.clf
         if self.learns is not Learns.NOTHING:
-            codes = np.arange(len(clf.classes_))
-            clf.class_weight_ = class_weights(clf.class_weight, clf.classes_, codes, engine.masses)
-        return engine.weighted(clf.class_weight_)
+            found = class_weights(clf.class_weight, clf.classes_, engine.masses)
+            clf.class_weight_ = to_device(found, engine.masses)
+        with np.errstate(over="ignore"):  # the next line refuses what overflows
+            weighted = engine.weighted(clf.class_weight_)
+            alone = engine.mass == engine.n_rows
+            check_total(
+                weighted.masses,
+                "class_weight" if alone else f"sample_weight{self.suffix} times class_weight",
+            )
+        return weighted
 
     def on_dask(self, parts: list[tuple[Any, Any, Any]]) -> Any:
         """Return an engine over partitions of Dask collections: rows, labels and weights of each as tasks."""
@@ -212,7 +219,7 @@ class Reading:
         sent, encode = shared(self.on_worker()), delayed(encode_partitions)
         groups = merged_partitions([looks[i][0] for i in filled], self.clf.n_features_in_)
         blocks = [encode(sent, [list(parts[filled[i]]) for i in group]) for group in groups]
-        return self.weighted(DaskEngine(blocks, len(self.clf.classes_)))
+        return self.of_blocks(DaskEngine(blocks, len(self.clf.classes_)))
 
     def on_worker(self) -> Reading:
         """Return a reading by a copy of the estimator, without what belongs to the fit on the driver."""

@@ -25,12 +25,18 @@ from riskbayes.estimators.explanation import Contributions
 from riskbayes.estimators.family import cross_validate, family, folds_of, neighbour_recipe, recipe
 from riskbayes.estimators.fitted_checks import masses_of, table_findings
 from riskbayes.estimators.fitting import unchanged_on_error
-from riskbayes.estimators.glass import GlassClassifier
 from riskbayes.estimators.glass_search import GlassSearch
 from riskbayes.estimators.kinds import Kinds
-from riskbayes.estimators.leaderboard import best_iteration, cross_validated, in_train
-from riskbayes.estimators.member import CHECKPOINTS, FrequencyMember, Member, MemberClassifier, SearchedMember
-from riskbayes.estimators.prediction import Finish
+from riskbayes.estimators.leaderboard import cross_validated, in_train
+from riskbayes.estimators.member import (
+    CHECKPOINTS,
+    ComposedMember,
+    FrequencyMember,
+    Member,
+    MemberClassifier,
+    SearchedMember,
+)
+from riskbayes.estimators.prediction import Finish, Prediction
 from riskbayes.estimators.reading import Learns, Reading
 from riskbayes.estimators.scaling import ColumnScales
 from riskbayes.estimators.strategy import check_strategy, choose_strategy
@@ -44,7 +50,7 @@ from riskbayes.loaded import require, require_shape
 from riskbayes.onnx_export import Exported
 from riskbayes.persistence.hints import fits
 from riskbayes.preprocessing.bins import column_ranges
-from riskbayes.risks import log_posterior
+from riskbayes.risks import log_evidence, log_posterior
 from riskbayes.tables import encoded_names, naming_columns
 
 
@@ -177,6 +183,7 @@ class RiskBayesClassifier(BaseClassifier):
 
     _input = TableInput()
     _takes_missing = _picks_rows = True
+    _decision_formula = "scores"
     _scales: ColumnScales = field(init=False)
     """Powers of two that columns of extreme range are multiplied by."""
     _log_ratio: Array | None = None
@@ -209,12 +216,13 @@ class RiskBayesClassifier(BaseClassifier):
             The fitted estimator.
         """
         rows = (X, y, sample_weight)
-        check_strategy(self.strategy, rows, checkpoint)
-        with unchanged_on_error(self, X), warnings.catch_warnings():
+        source = source_of(*rows)
+        check_strategy(self.strategy, source, checkpoint)
+        with unchanged_on_error(self, source), warnings.catch_warnings():
             # Priors determine what the rows do not, and a constant column does no harm.
             warnings.simplefilter("ignore", FlooredWarning)
             start, self.class_weight_ = perf_counter(), None
-            engine = source_of(*rows).engine(Reading(self, Learns.ALL))
+            engine = source.engine(Reading(self, Learns.ALL))
             if len(self.classes_) < 2:
                 raise ValueError(
                     f"{type(self).__name__} needs at least two classes in y; got one class, "
@@ -258,7 +266,7 @@ class RiskBayesClassifier(BaseClassifier):
                 clf.fit(*own, checkpoint=checkpoint)
             self.members_ = [(clf, 1.0)]
             self.leaderboard_ = in_train(name, clf, perf_counter() - start)
-        paths = [(clf.history_, clf.n_iter_, best_iteration(clf), clf.status_) for clf, _ in self.members_]
+        paths = [(clf.history_, clf.n_iter_, clf.best_iteration_, clf.status_) for clf, _ in self.members_]
         found: Any = map(list, zip(*paths, strict=True)) if self.strategy_ == "ensemble" else paths[0]
         self.history_, self.n_iter_, self.best_iteration_, self.status_ = found
         fit.end(dict)
@@ -349,15 +357,19 @@ class RiskBayesClassifier(BaseClassifier):
 
     def _encode_new(self, X: Any, method: str) -> Array:
         """Return encoded rows to predict, with columns scaled as the members read them."""
-        check_is_fitted(self)
         X = self._input.encode(self, self._input.read(self, X, reset=False, learn=False))
         with naming_columns(self):
             return self._scales.apply_to_new(X)
 
     def _finish_rows(self, X: Array, formula: str, finish: Finish) -> Array:
-        """Apply `finish` to the log posteriors; of several members to the logarithm of their average."""
+        """Apply `finish` to the log joints of the one member, or to the log posteriors of all.
+
+        Those of several members are the logarithm of their average.
+        """
         with naming_columns(self):
-            logs = [clf.predict_log_proba(X) for clf, _ in self.members_]
+            if formula == "log_joint":
+                return self.members_[0][0]._finish_rows(X, formula, finish)
+            logs = [clf._finish_rows(X, "scores", log_posterior) for clf, _ in self.members_]
         found = logs[0]
         if len(logs) > 1:
             weights = np.array([weight for _, weight in self.members_])[:, None, None]
@@ -368,11 +380,6 @@ class RiskBayesClassifier(BaseClassifier):
     def _has_densities(self) -> bool:
         clf = self.members_[0][0]
         return len(self.members_) == 1 and isinstance(clf, BaseClassifier) and clf._has_densities
-
-    def _finish_densities(self, X: Array, finish: Finish) -> Array:
-        """Apply `finish` to the log joints of the one member."""
-        with naming_columns(self):
-            return self.members_[0][0]._finish_densities(X, finish)
 
     def _class_scores(self, joint: Array) -> Array:
         """Return log posteriors: those of the members may lack their new frequencies."""
@@ -386,7 +393,7 @@ class RiskBayesClassifier(BaseClassifier):
     def _first_member(self) -> Any:
         """Return the estimator of the first member, without its transformer."""
         clf = self.members_[0][0]
-        return clf.estimator_ if isinstance(clf, MemberClassifier | GlassClassifier) else clf
+        return clf.estimator_ if isinstance(clf, ComposedMember) else clf
 
     def _class_masses(self) -> Array:
         return masses_of(self._first_member())
@@ -453,9 +460,7 @@ class RiskBayesClassifier(BaseClassifier):
         log_density : ndarray of shape (n_samples,)
             Log density under the calibrated joint.
         """
-        clf, X = self._normalised(), self._encode_new(X, "score_samples")
-        with naming_columns(self):
-            return clf.score_samples(X)
+        return Prediction(self, "score_samples", "log_joint", log_evidence, one=True).of(X)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw rows and labels from the calibrated joint, if "cv" chose a member that has one.
@@ -486,10 +491,8 @@ class RiskBayesClassifier(BaseClassifier):
         clf = self.members_[0][0]
         if len(self.members_) > 1:
             reason = f"it averages the posteriors of {len(self.members_)} members"
-        elif isinstance(clf, MemberClassifier):
-            reason = "its member reads transformed columns"
-        elif isinstance(clf, GlassClassifier):
-            reason = "its member is a product whose posteriors tables correct"
+        elif isinstance(clf, ComposedMember):
+            reason = clf.no_density
         elif not clf.model_.traits.normalised:
             reason = "its member is a product of densities, which is not normalised"
         else:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from riskbayes.arrays import Array, to_device, to_numpy
 from riskbayes.estimators.checks import class_codes, labels_like
 from riskbayes.estimators.joint import DENSITY_ROUNDING
-from riskbayes.estimators.prediction import Prediction
+from riskbayes.estimators.prediction import Prediction, unchanged
 from riskbayes.exceptions import listed, warn
 from riskbayes.loaded import require
 
@@ -54,14 +54,6 @@ class ConformalScores:
         return [np.sort(self.density[self.codes == k]) for k in range(r)]
 
 
-class ClassDensities(Prediction):
-    """What is predicted from log p(x | y), up to a constant of each class."""
-
-    def __call__(self, X: Any) -> Array:
-        """Return the results for rows in memory."""
-        return self.clf._finish_densities(self.clf._encode_new(X, self.method), self.finish)
-
-
 def conformalize(clf: Any, X: Any, y: Any) -> None:
     """Set the scores of calibration rows."""
     check_is_fitted(clf)
@@ -71,7 +63,7 @@ def conformalize(clf: Any, X: Any, y: Any) -> None:
         raise ValueError(f"X has {len(posterior)} rows and y {len(codes)} labels: pass a label for each row.")
     own, density = np.arange(len(codes)), None
     if clf._has_densities:
-        found = in_memory(ClassDensities(clf, "conformalize", "", lambda joint: joint).of(X), X)
+        found = in_memory(Prediction(clf, "conformalize", "log_joint", unchanged).of(X), X)
         density = found[own, codes]
     clf._conformal = ConformalScores(codes.astype(np.int64), posterior[own, codes], density)
 
@@ -111,9 +103,9 @@ def predict_set(clf: Any, X: Any, alpha: float, score: str) -> Any:
             f"There are too few calibration rows{named} to leave a class out of any set at alpha={alpha:g}: "
             f"at least {int(np.ceil(1 / alpha - 1e-9)) - 1} are needed{' of each class' if named else ''}."
         )
-    kind = Prediction if score == "posterior" else ClassDensities
+    formula = "scores" if score == "posterior" else "log_joint"
     finish = partial(in_sets, known=known, alpha=float(alpha), score=score)
-    return kind(clf, "predict_set", "scores", finish, dtype="bool").of(X)
+    return Prediction(clf, "predict_set", formula, finish, dtype="bool").of(X)
 
 
 def in_sets(joint: Array, known: list[Array], alpha: float, score: str) -> Array:

@@ -27,7 +27,7 @@ from riskbayes.estimators.checks import class_codes, labels_like
 from riskbayes.estimators.kinds import ReadColumn, read_columns
 from riskbayes.estimators.priors import frequencies_of
 from riskbayes.exceptions import listed
-from riskbayes.input.sources import ArraySource, source_of
+from riskbayes.input.sources import source_of
 from riskbayes.markup import shown_as_html, shown_as_text
 from riskbayes.risks import log_evidence, log_posterior
 from riskbayes.tables import frame_of, plain
@@ -220,7 +220,7 @@ class Samples:
     def of(cls, clf: Any, X_new: Any, X: Any, y: Any) -> Self:
         """Return the rows as the model reads them; refuse rows that are not in memory, and sparse ones."""
         for name, given in (("X_new", X_new), ("X", X)):
-            if not isinstance(source_of(given), ArraySource) or issparse(given):
+            if not source_of(given).in_memory or issparse(given):
                 raise ValueError(
                     f"drift takes dense rows in memory, and {name} is a {type(given).__name__}. A sample of "
                     "some thousand rows is enough."
@@ -313,7 +313,7 @@ class Samples:
             alone = np.full_like(rows, np.nan)
             alone[:, own] = rows[:, own]
             like = getattr(self.clf, "_fitted_on", rows)
-            found = self.clf._finish_densities(to_device(alone, like), log_evidence)
+            found = self.clf._finish_rows(to_device(alone, like), "log_joint", log_evidence)
             means.append(float(to_numpy(found).mean()))
         return means[1] - means[0]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from riskbayes.input.source import ArraySource
-from riskbayes.input.sources import source_of
+from riskbayes.input.source import Source
 
 BEST, RECIPE = "ensemble", "single"
 """The strategy of the least error, and the one that takes rows from anywhere."""
@@ -15,13 +14,13 @@ MOST_ROWS = 100_000
 """Rows up to which "auto" is `BEST`: some 20 seconds of one core (`benchmarks/auto_rows.py`)."""
 
 
-def check_strategy(strategy: str, rows: tuple, checkpoint: Any) -> None:
-    """Refuse a strategy that was asked for by its name and cannot be fitted to these rows (X, y, weights)."""
+def check_strategy(strategy: str, source: Source, checkpoint: Any) -> None:
+    """Refuse a strategy that was asked for by its name and cannot be fitted to these rows."""
     if strategy in ("auto", RECIPE):
         return
     if checkpoint is not None:
         raise ValueError(f"checkpoint goes with strategy={RECIPE!r}; got strategy={strategy!r}.")
-    if not isinstance(source_of(*rows), ArraySource):
+    if not source.in_memory:
         raise ValueError(
             f"strategy={strategy!r} needs all rows in memory, and X is read in batches or is a Dask "
             f"collection. Set strategy={RECIPE!r}, or pass a sample of the rows as an array."

@@ -35,7 +35,6 @@ def partial_fit(clf: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> N
     clf._check_stream()
     resolve_learner(clf.learner, clf._named_learners).check_stream()
     with unchanged_on_error(clf):
-        in_memory(clf, X)
         first = not hasattr(clf, "classes_")
         if first:
             if classes is None:
@@ -49,7 +48,8 @@ def partial_fit(clf: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> N
                 f"was: {listed(clf.classes_)}."
             )
         past = None if first else (clf.data_statistics_, clf.statistics_)
-        batch = begin_fit(clf, X, y, sample_weight, learns=Learns.COLUMNS if first else Learns.CATEGORIES)
+        source = source_of(in_memory(clf, X), y, sample_weight)
+        batch = begin_fit(clf, source, Learns.COLUMNS if first else Learns.CATEGORIES)
         S = start = batch.S
         check_additive(clf, S, *(past or ()))
         if past is not None:

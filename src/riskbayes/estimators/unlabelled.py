@@ -13,6 +13,7 @@ from riskbayes.arrays import Array, sum_of
 from riskbayes.em import em
 from riskbayes.estimators.checks import check_weights, list_of
 from riskbayes.estimators.prediction import check_rows
+from riskbayes.input.source import ArraySource, Source
 from riskbayes.models.base import Fitted, GenerativeModel
 from riskbayes.risks import log_evidence, posterior
 from riskbayes.statistics import Statistics
@@ -31,11 +32,9 @@ State = tuple[Statistics, Statistics | None]
 
 
 class Split(NamedTuple):
-    """Rows with a label, as arguments of `fit`, and rows without one."""
+    """Rows with a label, and rows without one."""
 
-    X: Any
-    y: Any
-    sample_weight: Any
+    labelled: Source
     others: Any
     """The rows without a label; None if there are none."""
     weights: Any
@@ -60,11 +59,9 @@ def split_rows(X: Any, y: Any, sample_weight: Any, marker: Any) -> Split:
     own, others = np.flatnonzero(~mask), np.flatnonzero(mask if w is None else mask & (w != 0))
     known = np.array([labels[i] for i in own.tolist()])
     if not mask.any():
-        return Split(X, known, sample_weight, None, None)
+        return Split(ArraySource(X, known, sample_weight), None, None)
     return Split(
-        _safe_indexing(X, own),
-        known,
-        None if w is None else w[own],
+        ArraySource(_safe_indexing(X, own), known, None if w is None else w[own]),
         _safe_indexing(X, others) if len(others) else None,
         None if w is None else w[others],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import _num_samples
@@ -44,6 +44,8 @@ class Source(ABC):
     batch after another.
     """
 
+    in_memory: ClassVar[bool] = False
+    """True if all rows are in memory, as one array or table."""
     n_rows: int | None = None
     """The number of rows, if it is known."""
     once: bool = False
@@ -89,6 +91,7 @@ class Source(ABC):
 class ArraySource(Source):
     """Rows in memory: an array or a data frame."""
 
+    in_memory = True
     X: Any
     y: Any = None
     w: Any = None

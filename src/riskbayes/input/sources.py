@@ -77,7 +77,7 @@ def source_of(X: Any, y: Any = None, sample_weight: Any = None, suffix: str = ""
 
 def in_memory(clf: Any, X: Any) -> Any:
     """Return rows that are in memory; refuse all others where an array is needed."""
-    if not isinstance(source_of(X), ArraySource):
+    if not source_of(X).in_memory:
         raise TypeError(
             f"Only fit and predict* of {type(clf).__name__} take riskbayes.rows and Dask collections: pass "
             "one batch after another as arrays."

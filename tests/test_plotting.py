@@ -243,3 +243,19 @@ def test_displays_refuse_what_they_cannot_draw(ax):
     recipe = RiskBayesClassifier("single").fit(X, y)
     with pytest.raises(NotImplementedError, match=r"RiskBayesClassifier has no density p\(x \| y\)"):
         DensityDisplay.from_estimator(recipe, X, ax=ax)
+
+
+def test_displays_share_docstrings_and_can_be_inherited():
+    assert "ax : matplotlib Axes" in BeeswarmDisplay.from_estimator.__doc__
+    assert "ax_ : matplotlib Axes" in BeeswarmDisplay.__doc__
+
+    class Own(BeeswarmDisplay):
+        """One of a user's.
+
+        {colour}
+        """
+
+        colour: str = "red"
+        options = {"alpha": 0.5}  # noqa: RUF012
+
+    assert "{colour}" in Own.__doc__

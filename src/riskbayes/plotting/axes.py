@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from textwrap import indent
+from types import FunctionType
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -69,14 +70,11 @@ class Display:
 
     def __init_subclass__(cls) -> None:
         """Fill in what the docstrings of a class and its methods share."""
+        names = re.compile(rf"^( *)\{{({'|'.join(TEXTS)})\}}$", re.MULTILINE)
         for documented in (cls, *(getattr(each, "__func__", each) for each in vars(cls).values())):
-            if isinstance(doc := getattr(documented, "__doc__", None), str) and "{" in doc:
-                documented.__doc__ = re.sub(
-                    r"^( *)\{(\w+)\}$",
-                    lambda found: indent(TEXTS[found[2]], found[1]),
-                    doc,
-                    flags=re.MULTILINE,
-                )
+            if documented is cls or isinstance(documented, FunctionType):
+                doc = documented.__doc__
+                documented.__doc__ = doc and names.sub(lambda found: indent(TEXTS[found[2]], found[1]), doc)
 
     def plot(self, ax: Any = None) -> Self:
         """Plot the display.

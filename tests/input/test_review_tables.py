@@ -24,6 +24,7 @@ from riskbayes import (
 from riskbayes.estimators.kinds import Kinds
 from riskbayes.exceptions import ColumnError
 from riskbayes.learners import RC
+from riskbayes.preprocessing.columns import columns_of, read_column
 
 
 def seeded():
@@ -269,6 +270,14 @@ def test_categoricals_of_numbers_are_categories(make):
         clf = make().fit(X, Y)
         assert clf.columns_[1].kind == "category"
         np.testing.assert_array_equal(clf.predict_proba(X), expected)
+
+
+def test_arrow_categories_may_use_all_of_their_small_index():
+    words = [str(i) for i in range(128)]
+    held = pa.DictionaryArray.from_arrays(pa.array([None, *range(128)], pa.int8()), words)
+    found = read_column(next(columns_of(pa.table({"held": held}))), 0, "held")
+    assert found.missing.tolist() == [True] + 128 * [False]
+    assert found.values[1:].tolist() == words
 
 
 def test_a_categorical_of_several_types_is_refused():

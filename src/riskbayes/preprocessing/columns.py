@@ -202,7 +202,7 @@ def read_arrow_words(column: Any) -> Values:
     """Return the cells of a column of strings or categories of Arrow, each of which is looked at once."""
     coded = column.dictionary_encode().unify_dictionaries().combine_chunks()
     known = [*composed(coded.dictionary.to_pylist()), None]
-    codes = coded.indices.fill_null(len(known) - 1).to_numpy()
+    codes = coded.indices.cast("int64").fill_null(len(known) - 1).to_numpy()  # int8 may not hold one more
     return Values("words", np.array(known, dtype=object)[codes], missing_of(known)[codes], known, codes)
 
 

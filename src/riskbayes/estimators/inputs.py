@@ -40,7 +40,10 @@ class NumberInput:
         return Schema.of_numbers(cells, getattr(clf, "feature_names_in_", None), ranges=self.schema_decides)
 
     def as_read(self, clf: Any, cells: Any, schema: Schema) -> bool:
-        """True if cells are their own encoding, unless later rows change the schema of those so far."""
+        """True if `encode` returns these cells unchanged, as far as the schema of the rows so far tells.
+
+        Such cells are written without `encode`: an input that checks cells there answers False.
+        """
         return not isinstance(cells, Cells)
 
     def decide(self, clf: Any, schema: Schema, more: bool) -> None:

@@ -101,9 +101,12 @@ def rows(
 
     `fit` writes them to a temporary folder in `spool`, encoded: a category takes a byte, a number four or
     eight as it did before. The scans read that folder; it is removed when `fit` ends, also by an error or
-    Ctrl-C. Numbers and codes of categories are read once. What the columns of other tables are is found by
-    reading all rows, before they are encoded: files and queries are read twice, a stream is first written to
-    that folder as it comes. Knots, trees and components are learned from a sample if there are many rows.
+    Ctrl-C. Knots, trees and components are learned from a sample if there are many rows.
+
+    Numbers and codes of categories are read once. Of other tables all rows are read before the first one is
+    encoded, and again to encode them; so are those of `ProductOfExperts`, which checks the cells for its
+    experts, and of counts among other columns (`count_features`). An iterator, which cannot be read again, is
+    first written to that folder as it comes.
 
     Parameters
     ----------

@@ -42,10 +42,10 @@ def foreign(value: object) -> Markup:
 
 def shown_as_text(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Return a table for a terminal, below its title."""
-    table = [heads, *lines]
+    table = [heads, *([printable(cell) for cell in line] for line in lines)]
     widths = [max(len(line[j]) for line in table) for j in range(len(heads))]
     shown = ("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in table)
-    return "\n".join([title, *shown])
+    return "\n".join([printable(title), *shown])
 
 
 def shown_as_html(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -603,6 +603,13 @@ def test_the_schema_shows_a_table_and_travels_with_the_model(tmp_path):
         assert repr(load(tmp_path / "model.rb").schema_) == shown
 
 
+def test_a_terminal_does_not_obey_the_names_in_a_schema():
+    table = pd.DataFrame({"a\x1b[31m\nb": np.arange(20.0) % 7})
+    shown = repr(MixedNB().fit(table, ["p\x1b[1m", "q"] * 10).schema_)
+    assert "\x1b" not in shown
+    assert len(shown.splitlines()) == 3
+
+
 @pytest.mark.parametrize("make", [MixedNB, RiskBayesClassifier])
 def test_columns_are_what_the_user_says_they_are(make, tmp_path):
     rng = np.random.default_rng(0)

@@ -121,6 +121,15 @@ NUMBERS = Table(
 )
 
 
+def test_names_without_letters_stand_in_every_part_of_a_table():
+    table = Table(
+        ["column", *"abc"], [[name, *map(Mark, ("0.123", "0.456", "0.789"))] for name in ("1", "2")]
+    )
+    words = printed(table, 20)
+    assert words.count("column") > 1
+    assert words.count("1") == words.count("2") == words.count("column")
+
+
 def test_no_terminal_cuts_a_number():
     for table in (
         NUMBERS,

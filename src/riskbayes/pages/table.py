@@ -128,13 +128,11 @@ class Table:
 
     @cached_property
     def words(self) -> list[int]:
-        """The columns of words: those of strings, with a letter in one."""
-        found = []
-        for j in range(len(self.headers)):
-            texts = [cell for row in self.rows if isinstance(cell := row[j], str)]
-            if len(texts) == len(self.rows) and any(map(str.isalpha, "".join(texts))):
-                found.append(j)
-        return found
+        """The columns of words: those of strings with a letter in one, or the only one of strings."""
+        columns = range(len(self.headers))
+        texts = [j for j in columns if self.rows and all(isinstance(row[j], str) for row in self.rows)]
+        found = [j for j in texts if any(map(str.isalpha, "".join(str(row[j]) for row in self.rows)))]
+        return found or (texts if len(texts) == 1 else [])
 
     @cached_property
     def lined(self) -> set[int]:

@@ -30,6 +30,7 @@ from riskbayes.models import (
     BernoulliModel,
     CategoricalModel,
     ComplementModel,
+    ConditionalGaussianModel,
     GaussianNBModel,
     LDAModel,
     MixtureModel,
@@ -308,8 +309,27 @@ def test_rc_is_no_worse_than_the_closed_form_and_than_the_class_frequencies(kind
     if model.is_legal(alone):
         scanned = value_of(step, task, alone)[0]
         if kind is not ComplementModel:  # its scores do not contain p(y)
-            assert step.constant_value(alone) == pytest.approx(scanned, rel=0.05, abs=0.02)
+            assert step.constant_value(alone) == pytest.approx(scanned, rel=1e-6, abs=1e-6)
         assert found.value <= max(scanned, step.constant_value(alone)) + 1e-9
+
+
+WITH_PRIORS = [
+    *(kind for kind in MODELS if kind is not ComplementModel),  # its scores do not contain p(y)
+    *(partial(kind, mean_strength=2.0, covariance_strength=5.0) for kind in (GaussianNBModel, QDAModel)),
+    partial(LDAModel, mean_strength=2.0, covariance_strength=5.0, class_alpha=1.0),
+    lambda: ProductModel((QDAModel(covariance_strength=5.0), SmoothModel(alpha=1.0)), (0.7, 0.4)),
+    *(partial(ConditionalGaussianModel, k=k, alpha=1.0, backoff=5.0) for k in (1, 2)),
+]
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("make", WITH_PRIORS)
+def test_the_statistics_of_the_class_frequencies_have_no_other_posterior(make, missing):
+    """A prior counts more in a class of few rows: the same statistics do not give the same parameters."""
+    task = task_of(make(), 0, missing, m=90)
+    S = task.model.coordinates(task.S).independent()
+    scores = task.model.scores(task.model.encode(task.engine.rows, S.frame), task.model.parameters(S))
+    np.testing.assert_allclose(scores - scores[:, :1], (scores - scores[:, :1])[:1] + 0.0 * scores, atol=1e-7)
 
 
 def test_the_class_frequencies_are_the_next_try_where_the_closed_form_is_worse():

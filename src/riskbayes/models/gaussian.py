@@ -267,7 +267,7 @@ class GaussianModel(GenerativeModel):
 
     def coordinates(self, S: Statistics) -> Coordinates:
         """Return the statistics, in the standard deviations of moments."""
-        return MomentCoordinates(S, moment_deviations(S))
+        return MomentCoordinates(S, moment_deviations(S), self)
 
     def degrees_of_freedom(self, S: Statistics) -> float:
         """Return the sum over classes of 1 + n means + second moments, each times the data's share in it.
@@ -310,6 +310,25 @@ def described_moments(means: Array, deviations: Array) -> Iterator[Described]:
 
 class MomentCoordinates(Coordinates):
     """The moments over their standard deviations."""
+
+    def __init__(self, S: Statistics, unit: Point, model: Any):
+        super().__init__(S, unit)
+        self.model = model
+
+    def independent(self) -> Statistics:
+        """Return moments whose Gaussians are the same in all classes, with the prior.
+
+        That counts more in a class of few rows: moments that are the same would not do.
+        """
+        S = super().independent()
+        if S.frame.settled is None or S.frame.given is not None:
+            return S
+        theta, p = self.model.parameters(S), S["s0"] / S.total
+        mean = sum_of(p[:, None] * theta.means, axis=0, keepdims=True) + 0.0 * theta.means
+        C = theta.covariances
+        shares = namespace(p).reshape(p, (-1,) + (1,) * (len(C.shape) - 1))
+        C = sum_of(shares * C, axis=0, keepdims=True) + 0.0 * C
+        return self.model.inverse_parameters(replace(theta.with_covariances(C), means=mean), S.total)
 
     def pull(self, fitted: Fitted) -> Statistics:
         """Return the gradient of the anchor, without the variances that the rows do not determine.

@@ -90,6 +90,15 @@ class GaussianNBParameters:
     observed: Array | None = None
     """Share of the observed cells, by class and column; None if no cell is missing."""
 
+    @property
+    def covariances(self) -> Array:
+        """The variances."""
+        return self.variances
+
+    def with_covariances(self, C: Array) -> GaussianNBParameters:
+        """Return theta with other variances."""
+        return replace(self, variances=C)
+
     @cached_property
     def form(self) -> tuple[Array, Array, Array, Array | None]:
         """(a, b, c, narrow) with log p(x, y) = a x^2 + b x + c, and narrow columns that are not in it.

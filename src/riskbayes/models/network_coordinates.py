@@ -121,11 +121,15 @@ class NetworkCoordinates(Coordinates):
         return Statistics({"s0": s0, **found}, self.S.frame)
 
     def independent(self) -> Statistics:
-        """Return statistics of the same rows with columns that do not depend on the class."""
-        S = super().independent()
-        if self.tables is None:
-            return S
-        return Statistics({**S, "counts": self.tables.independent()["counts"]}, S.frame)
+        """Return statistics whose lines and tables are the same in all classes, with the prior of each."""
+        settled, share = self.S.frame.settled, self.S["s0"] / self.S.total
+        lines = self.gaussians.closed_form(super().independent(), settled)
+        variances = np.maximum(lines.variances + settled.added, self.gaussians.floor * settled.cells)
+        lines = Lines(*(share @ v + 0.0 * v for v in lines._replace(variances=variances)))
+        found = {**self.S, **self.gaussians.moments_of(lines, self.S, self.S["mass"].copy())}
+        if self.tables is not None:
+            found["counts"] = self.tables.independent()["counts"]
+        return Statistics(found, self.S.frame)
 
     def _along(self, slopes: Array) -> Array:
         """Return what the parents add to the means of numbers where they are at their own means."""

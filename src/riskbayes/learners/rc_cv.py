@@ -40,9 +40,10 @@ class RCCV(Learner):
     error plus log loss. The path is then walked on all rows up to the anchor of the least score; of equal
     ones the strongest. If all objectives are cost matrices, the least cost decides.
 
-    Between the class frequencies and the closed form are the statistics (1 - t) S + t P, where P are those of
-    all classes together, to each class in proportion to its mass: their posterior is p(y). The held-out score
-    must be below that of p(y) by two standard errors: labels that are noise give p(y).
+    Between the class frequencies and the closed form are the statistics (1 - t) S + t P, where the parameters
+    of P are those of all classes together: their posterior is p(y), but for :class:`ComplementNB`, whose
+    scores leave p(y) out. The held-out score must be below that of p(y) by two standard errors, unless it is
+    a cost: labels that are noise give p(y).
 
     Parameters
     ----------
@@ -170,8 +171,8 @@ class RCCV(Learner):
     def _choose(self, found: Sequence[dict[str, float]], n_rows: int) -> int:
         """Return the place of the least score; of equal ones the first, which is the strongest anchor's.
 
-        The class frequencies, if that is not lower than theirs by more than chance. Errors of two models that
-        fall on different rows have a difference of this standard error.
+        But the class frequencies, if the least score is not lower than theirs by more than chance; costs are
+        not asked. `spread` is the standard error of the difference of two errors that fall on different rows.
         """
         self.cv_error_ = np.array([risks["error"] for risks in found])
         self.cv_log_loss_ = np.array([risks["log_loss"] for risks in found])

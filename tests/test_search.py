@@ -178,6 +178,18 @@ def test_labels_support_what_tells_them_and_no_noise():
     assert np.std(noise) == pytest.approx(1.0, abs=0.2)
 
 
+def test_rows_that_are_held_out_several_times_support_no_more():
+    """They are one label each, however many splits hold them out."""
+    y, w = np.arange(100) % 2, np.random.default_rng(0).uniform(0.5, 2.0, size=100)
+    right, rows = np.arange(100) // 2 % 5 < 3, np.tile(np.arange(100), 5)
+    P = np.where(right[:, None] == (y[:, None] == np.arange(2)), 0.52, 0.48)  # 60 of 100, of each class
+    assert search.support(P[rows], y[rows], w[rows], rows) == pytest.approx(search.support(P, y, w))
+    assert 0 < search.support(P, y, None) < search.TOLD < search.support(P[rows], y[rows], None)
+    found = HeldOut(y[rows], None, 2, True, rows)
+    found.add([P[rows][None].astype(np.float32)])
+    assert not found.is_told({(0, 0): 1.0})
+
+
 def test_a_classifier_of_many_rows_judges_its_members_by_all_of_them(monkeypatch):
     X, y = load_iris(return_X_y=True)
     w = np.random.default_rng(0).uniform(0.5, 2.0, len(y))

@@ -158,18 +158,21 @@ def posteriors_along(task: Task, learner: LoopLearner, held: Engine, checkpoints
     return np.stack([found[id(at[point])] for point in checkpoints])
 
 
-def support(P: Array, y: Array, w: Array | None) -> float:
+def support(P: Array, y: Array, w: Array | None, rows: Array | None = None) -> float:
     """Return by how many standard errors held-out labels support posteriors against the class frequencies.
 
     That is the score test of the power t in p(y) (p(y | x) / p(y))^t, at zero: the log odds of the label,
     less their mean over labels that are drawn from p(y). One row counts little, however sure of it P is.
+    `rows` are the numbers of the rows, where splits hold some of them out several times: a label tells once.
     """
     w = np.ones(len(y)) if w is None else w
     prior = np.bincount(y, w, P.shape[1]) / w.sum()
     odds = np.log(np.maximum(P, LEAST)) - np.log(np.maximum(prior, LEAST))
     gains = odds[np.arange(len(y)), y] - odds @ prior
     mean = np.average(gains, weights=w)
-    error = np.sqrt((w**2 * (gains - mean) ** 2).sum()) / w.sum()
+    away = w * (gains - mean)
+    away = away if rows is None else np.bincount(rows, away)
+    error = np.sqrt((away**2).sum()) / w.sum()
     return float(mean / max(error, 1e-12))
 
 
@@ -195,12 +198,15 @@ class HeldOut:
         The number of classes.
     combine : bool
         True to keep posteriors, for `ensemble`.
+    rows : array of int, shape (m,), optional
+        The numbers of the held rows, some of which may be there several times.
     """
 
     y: Array
     w: Array | None
     n_classes: int
     combine: bool
+    rows: Array | None = None
     errors: list[Array] = field(default_factory=list)
     """Held-out error of each candidate, by checkpoint."""
     log_losses: list[Array] = field(default_factory=list)
@@ -271,4 +277,5 @@ class HeldOut:
     def is_told(self, weights: dict[tuple[int, int], float]) -> bool:
         """True if the kept rows support the mean posterior of these candidates."""
         P = sum(weight * self.posteriors[i] for (i, _), weight in weights.items())
-        return support(P, self.y[self.kept], None if self.w is None else self.w[self.kept]) > TOLD
+        w, rows = (None if own is None else own[self.kept] for own in (self.w, self.rows))
+        return support(P, self.y[self.kept], w, rows) > TOLD

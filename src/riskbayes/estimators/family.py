@@ -193,7 +193,7 @@ def cross_validate(
     """
     r, fit = int(y.max()) + 1, fit or FitTask()
     judged = np.concatenate([held for _, held in folds])
-    found = HeldOut(y[judged], None if w is None else w[judged], r, combine)
+    found = HeldOut(y[judged], None if w is None else w[judged], r, combine, judged)
     seconds: list[float] = []
     stop = ""
     with Parallel(n_jobs, return_as="generator") as parallel:

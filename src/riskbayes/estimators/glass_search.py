@@ -128,7 +128,7 @@ class GlassSearch:
             np.tile(walk.log_prior, (len(rows), 1)) for walk, rows in zip(self.walks, self.held, strict=True)
         ]
         self.tried.append(self.judge("class frequencies", priors, np.nan, 0.0))
-        if support(np.exp(self.taken.log_posteriors), self.y, self.weights) <= TOLD:
+        if support(np.exp(self.taken.log_posteriors), self.y, self.weights, judged) <= TOLD:
             self.taken = self.tried[-1]
 
     def try_path(self, name: str, values: Sequence[float], move: Callable[[Walk, float], None]) -> float:

@@ -39,7 +39,7 @@ from riskbayes.estimators.member import CHECKPOINTS, Member
 from riskbayes.frames import Frame, SideBySide
 from riskbayes.learners import RC
 from riskbayes.loop import run
-from riskbayes.models import LDAModel, MixtureModel, ProductModel, QDAModel, TreeModel, mixture
+from riskbayes.models import LDAModel, MixtureModel, ProductModel, QDAModel, TreeModel, components
 from riskbayes.models.base import Sample, draw_rows
 from riskbayes.models.structure import dependences, k_parents, topological_order, tree_parents
 from riskbayes.objectives import LogLoss
@@ -330,13 +330,13 @@ def test_statistics_side_by_side_are_written_and_read(iris):
 @pytest.mark.parametrize("base", [LDAModel(), QDAModel()], ids=["tied", "full"])
 @pytest.mark.parametrize("seed", range(5))
 def test_em_never_lowers_the_likelihood(base, seed, monkeypatch):
-    monkeypatch.setattr(mixture, "EM_TOLERANCE", -np.inf)
+    monkeypatch.setattr(components, "EM_TOLERANCE", -np.inf)
     rng = np.random.default_rng(seed)
     y = np.repeat([0, 1], 150)
     X = rng.standard_normal((300, 2)) + rng.uniform(-3, 3, size=(6, 2))[rng.integers(3, size=300) + 3 * y]
     w = rng.uniform(0.2, 3.0, size=300)
     sample = Sample(X, y, w, 2)
-    _, _, path = mixture.start_components(base, sample, base.learn(sample), 3, max_iter=40)
+    _, _, path = components.start_components(base, sample, base.learn(sample), 3, max_iter=40)
     assert len(path) == 41
     assert (np.diff(path) > -1e-10).all()
 

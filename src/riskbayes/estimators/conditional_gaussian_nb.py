@@ -40,9 +40,9 @@ class FewValuesInput(TableInput):
             return schema
         columns = []
         for column, x in zip(schema.each_column(), cells.T, strict=True):
-            values = np.unique(x[~np.isnan(x)]).astype(np.float64)
-            example = float(values[0]) if len(values) else None
-            columns.append(replace(column, values=bounded(values), example=example))
+            present = x[~np.isnan(x)].astype(np.float64)
+            example = float(present[0]) if len(present) else None
+            columns.append(replace(column, values=bounded(np.unique(present)), example=example))
         return replace(schema, columns=tuple(columns))
 
     def decode(self, clf: Any, rows: Array) -> Any:

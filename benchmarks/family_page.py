@@ -219,7 +219,7 @@ as much.
 
 Everything was composed on splits 0 to 2 and 100 to 104; `benchmarks/results/compose.txt` has some of what was compared
 there, of an earlier family. Splits {first} to {last} were looked at twice, and nothing was chosen by them: the peers were
-fitted before anybody had seen a figure of ours there; ours were fitted again once RC's steps had been mended and class
+fitted before anybody had seen a figure of ours there; ours were fitted again once RC's steps had been corrected and class
 frequencies had become a member, both by other splits. Earlier versions had been judged on splits 3 to 7 and 8 to 12, the
 latter twice.
 

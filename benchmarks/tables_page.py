@@ -137,7 +137,7 @@ is the same, composed or not. Numbers nearer to zero than 1e-290 are zero to a s
 random 75/25 splits ({study["split"].min()} to {study["split"].max()}), error on held-out rows in percent. Tables above 8000 rows are cut to 8000.
 Everything was composed on other splits (0 to 2 and 100 to 104). Splits {study["split"].min()} to {study["split"].max()} were looked at twice, and
 nothing was chosen by them: the peers were fitted before anybody had seen a figure of ours there; ours were fitted again once RC's
-steps had been mended and class frequencies had become a member, both by other splits. Earlier versions had been judged on splits 0 to 4, three times, and 8 to 12, twice.
+steps had been corrected and class frequencies had become a member, both by other splits. Earlier versions had been judged on splits 0 to 4, three times, and 8 to 12, twice.
 The forest and logistic regression read one-hot columns with imputed cells, CatBoost, LightGBM and histogram boosting the
 strings as categories; all have their defaults. "default" is `RiskBayesClassifier()`, on tables of these sizes the ensemble.
 

@@ -17,7 +17,10 @@ def progress_bar(*columns: Any, total: int | None = None, words: str = "") -> It
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    if not console.is_terminal:  # a bar that is disabled writes a line in rich 13.0
+        yield lambda **changes: None
+        return
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(words, total=total)
         yield lambda **changes: bar.update(task, **changes)
 
